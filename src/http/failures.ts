@@ -3,6 +3,7 @@ import type { Resend } from '../gateway/endpoint.ts';
 import type { GatewayErrorFacts } from '../gateway/gateway-error.ts';
 import type { PreparedRequest } from './client.ts';
 import { type ExchangeError, exchangeCodes, isCertificateTrouble, type WireReply } from './exchange.ts';
+import { textOf } from './read-reply.ts';
 import {
   cutText,
   describeBody,
@@ -10,8 +11,7 @@ import {
   redirectTarget,
   replyFacts,
   statusError,
-  textOf,
-} from './read-reply.ts';
+} from './refused-reply.ts';
 import type { StatusMeaning } from './reply-statuses.ts';
 import { type Failure, failureOfExchange, parseRetryAfter, readDateMs } from './retry.ts';
 

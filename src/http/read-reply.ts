@@ -1,21 +1,11 @@
-import { type ErrorFacts, GwError } from '../errors.ts';
 import type { Endpoint } from '../gateway/endpoint.ts';
-import { type GatewayErrorFacts, readGatewayError } from '../gateway/gateway-error.ts';
 import type { ReceivedHead, Reply } from './client.ts';
 import type { WireHead, WireReply } from './exchange.ts';
-import { BROKEN_JSON, jsonIn, parseJson, type UnreadableJson } from './parse-json.ts';
-import type { StatusMeaning } from './reply-statuses.ts';
+import { jsonIn } from './parse-json.ts';
 import { readDateMs } from './retry.ts';
 
 /** The text of a body: UTF-8, bad bytes as U+FFFD. */
 export const textOf = ({ bytes }: Pick<WireReply, 'bytes'>): string => new TextDecoder().decode(bytes);
-
-/** No error says more; of what is longer, only the beginning is looked at. */
-const LONGEST_ERROR_BYTES = 1024 * 1024;
-
-/** The text of a reply that is no success, or of its beginning where it is very long. */
-export const errorTextOf = ({ bytes }: Pick<WireReply, 'bytes'>): string =>
-  textOf({ bytes: bytes.subarray(0, LONGEST_ERROR_BYTES) });
 
 /** Reads a complete 2xx reply: JSON that the endpoint's loose schema knows. Anything else is not `ok`. */
 export function readReply<T>(
@@ -44,128 +34,11 @@ export function readReply<T>(
   };
 }
 
-/** A complete reply with a status other than 2xx. */
-export interface RefusedReply extends WireHead {
-  readonly text: string;
-}
-
-/** What is known beside the reply itself. */
-export interface ReplyContext {
-  /** The request, for messages: `POST /v1/images/generations`. */
-  readonly request: string;
-  /** When the gateway says it may be asked again, Unix milliseconds. */
-  readonly retryAtMs?: number | undefined;
-  readonly nowMs: number;
-  /** Whether the request names nothing that may not be there: a 404 is then about its path. */
-  readonly isCreate?: boolean | undefined;
-}
-
-/** Text from outside is passed on as it came, but no longer than this. */
-const LONGEST_MESSAGE = 500;
-
-const wrongPath =
-  'check the path of the base URL (gw config list); then the model, and any ID that the request names';
-
-/**
- * Turns a refused reply into a GwError: the kind from the status, the sentence from the status and the body's own
- * message, and every fact that the body or the headers give. Any body will do: HTML, empty, cut, `null`, `[]`.
- */
-export function statusError(reply: RefusedReply, meaning: StatusMeaning, context: ReplyContext): GwError {
-  const { status } = reply;
-  const { kind, sentence } = meaning;
-  const said = readGatewayError(jsonIn(reply.text));
-  const message = said.message ?? missingMessage(reply);
-  return new GwError(kind, `${sentence} (HTTP ${status}, ${context.request}): ${cutText(message)}`, {
-    ...replyFacts(reply, said),
-    hint: hintOf(reply, meaning, context),
-    ...(context.retryAtMs === undefined ? {} : { retryAtMs: context.retryAtMs }),
-  });
-}
-
-/** Status, type, code and request ID of a reply, cut to a sane length. */
-export function replyFacts(
-  reply: RefusedReply,
-  said: GatewayErrorFacts = readGatewayError(jsonIn(reply.text)),
-): ErrorFacts {
-  const cut = (text: string | undefined) => (text === undefined ? undefined : cutText(text));
-  return {
-    status: reply.status,
-    type: cut(said.type),
-    code: cut(said.code),
-    // The body's own ID is the documented one (family B, the asset library).
-    requestId: cut(said.requestId ?? requestIdOf(reply.headers)),
-  };
-}
-
 const requestIdHeaders = ['x-request-id', 'request-id', 'x-requestid', 'x-trace-id', 'trace-id'];
 
 export function requestIdOf(headers: Readonly<Record<string, string>>): string | undefined {
   const name = requestIdHeaders.find((header) => headers[header]);
   return name === undefined ? undefined : headers[name];
-}
-
-/** Cuts a text at 500 characters, never inside one. */
-export function cutText(text: string): string {
-  if (text.length <= LONGEST_MESSAGE) return text;
-  const characters = [...text.slice(0, 2 * LONGEST_MESSAGE + 2)];
-  return characters.length <= LONGEST_MESSAGE ? text : `${characters.slice(0, LONGEST_MESSAGE).join('')}…`;
-}
-
-/** What a body that should have been JSON is instead, in a few words. */
-export function describeBody(text: string): string {
-  const trimmed = text.trimStart();
-  if (trimmed === '') return 'an empty body';
-  if (/^<(!doctype|html|head|body)/i.test(trimmed)) return 'an HTML page';
-  if (trimmed.startsWith('<')) return 'XML';
-  if (/^(null|true|false|-?\d+(\.\d+)?)\s*$/.test(trimmed))
-    return `the JSON value ${trimmed.trim().slice(0, 40)}`;
-  if (!/^[[{"]/.test(trimmed)) return 'plain text';
-  try {
-    return Array.isArray(parseJson(trimmed)) ? 'a JSON list' : 'other JSON than documented';
-  } catch (error) {
-    const { message } = error as UnreadableJson;
-    // Where it was cut it is no wonder that it is broken.
-    const isCut = message === BROKEN_JSON && text.length >= LONGEST_ERROR_BYTES / 4;
-    return isCut ? 'a long text that is not the JSON that is documented' : message;
-  }
-}
-
-function missingMessage({ status, text, headers }: RefusedReply): string {
-  const target = redirectTarget({ status, headers });
-  if (target !== undefined) return target === '' ? 'to nowhere' : `to ${target}`;
-  return `it sent ${describeBody(text)} instead of a message`;
-}
-
-function hintOf(
-  { status, headers }: RefusedReply,
-  { failure, hint }: StatusMeaning,
-  { retryAtMs, nowMs, isCreate }: ReplyContext,
-): string | undefined {
-  if (retryAtMs !== undefined) return `the gateway may be asked again ${describeWhen(retryAtMs, nowMs)}`;
-  if (redirectTarget({ status, headers })) {
-    return 'if the gateway has moved, give its new address with --base-url';
-  }
-  return isCreate && failure === 'not_found' ? wrongPath : hint;
-}
-
-const DAY_MS = 24 * 3_600_000;
-
-/** `in 90 s, at 2026-11-20T21:00:00Z`. */
-export function describeWhen(atMs: number, nowMs: number): string {
-  const aheadMs = Math.max(0, atMs - nowMs);
-  if (aheadMs > 366 * DAY_MS) return 'in more than a year';
-  return `in ${Math.ceil(aheadMs / 1000)} s, at ${new Date(atMs).toISOString().replace(/\.\d+Z$/, 'Z')}`;
-}
-
-/** Where a redirect leads, without what may be secret in it; empty where it does not say, undefined for no redirect. */
-export function redirectTarget({ status, headers }: WireHead): string | undefined {
-  if (status < 300 || status >= 400 || status === 304) return undefined;
-  return withoutQuery(headers.location ?? '');
-}
-
-/** An address from outside without what may be secret in it. */
-function withoutQuery(address: string): string {
-  return address.replace(/[?#].*$/s, '').replace(/\/\/[^/@]*@/, '//');
 }
 
 /** What the head of a reply says whose body is handed over as it comes. */

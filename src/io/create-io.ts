@@ -1,17 +1,17 @@
 import { ClosedPipe, GwError } from '../errors.ts';
 import type { Host } from '../host.ts';
+import { Awaited } from './awaited.ts';
 import { errorJson, errorLines, reportError, stackLines } from './error-lines.ts';
 import { oneLine, safeJson } from './escape.ts';
 import type { Io, OutputMode, Table } from './io.ts';
-import { LiveRegion, type TerminalCursor } from './live-region.ts';
+import { LiveRegion, sizeOf, type TerminalCursor } from './live-region.ts';
 import type { TerminalPage } from './page.ts';
 import { ProgressHub } from './progress.ts';
 import { ProgressLines } from './progress-lines.ts';
-import { durationText } from './quantity-text.ts';
 import { ResultStream, wasClosed } from './result-stream.ts';
 import { SecretFilter } from './secret-filter.ts';
 import { SideStream } from './side-stream.ts';
-import { loadStyle, plainStyle, type Style, wantsColor } from './style.ts';
+import { canShowUnicode, loadStyle, plainStyle, type Style, wantsColor } from './style.ts';
 import { wrapMessage } from './wrap.ts';
 
 export interface IoOptions {
@@ -194,7 +194,7 @@ class RunIo implements Io {
   }
 
   async #tableText(table: Table, columns = sizeOf(this.#host.stdout).columns): Promise<string> {
-    const { alignedLines, idLines, tabbedLines } = await import('./table-text.ts');
+    const { alignedLines, hideInTable, idLines, tabbedLines } = await import('./table-text.ts');
     const safe = hideInTable(table, this.withoutSecrets);
     if (this.mode.quiet) return idLines(safe);
     if (!this.stdoutIsTerminal) return tabbedLines(safe);
@@ -218,33 +218,15 @@ class RunIo implements Io {
 
 export const createIo = (options: IoOptions): Io => new RunIo(options);
 
-const sizeOf = ({ columns, rows }: Host['stdout']) => ({ columns: columns || 80, rows: rows || 24 });
-
 function liveRegionOn(stream: Host['stdout'], cursor: TerminalCursor, { hideKeys }: IoOptions['host']) {
   const write = (text: string) => void (stream.destroyed || stream.write(text));
   return new LiveRegion(write, () => sizeOf(stream), cursor, hideKeys);
-}
-
-/** Before cells are cut: half a key is no longer recognised. */
-function hideInTable(table: Table, hide: (text: string) => string): Table {
-  const rows = table.rows.map(({ id, cells, drawn }) => ({
-    id: hide(id),
-    cells: cells.map(hide),
-    ...(drawn && { drawn: drawn.map(hide) }),
-  }));
-  return { columns: table.columns, rows };
 }
 
 function binaryOnTerminal(): GwError {
   return new GwError('usage', 'gw writes no file to a terminal', {
     hint: 'give a file with -o, or send the output to a pipe or a file',
   });
-}
-
-/** Everything but the Linux console and the old Windows one shows block characters. */
-function canShowUnicode({ platform, env }: Pick<Host, 'platform' | 'env'>): boolean {
-  if (platform !== 'win32') return env.TERM !== 'linux';
-  return env.WT_SESSION !== undefined || env.TERM_PROGRAM !== undefined || env.TERM === 'xterm-256color';
 }
 
 /** What was typed about output; `progress` is false after `--no-progress`. */
@@ -274,76 +256,4 @@ export function readOutputMode(flags: OutputFlags, host: Pick<Host, 'env' | 'std
       !isSet(env.CI) &&
       env.TERM !== 'dumb',
   };
-}
-
-/** What comes at once needs no word; what is awaited is said within half a second. */
-const AFTER_MS = 300;
-const FRAME_MS = 100;
-/** Room for the spinner and the time. */
-const BESIDE_COLUMNS = 16;
-
-interface AwaitedWorld {
-  readonly host: Pick<Host, 'stderr' | 'clock' | 'platform' | 'env'>;
-  /** Whether the foot of the terminal is nobody else's. */
-  readonly isFree: () => boolean;
-  /** Puts lines at the foot of the terminal; none takes them away. */
-  readonly draw: (lines: readonly string[]) => void;
-}
-
-interface Wait {
-  readonly what: string;
-  readonly beganMs: number;
-}
-
-/** Says on a terminal what is awaited, and for how long already: of several waits the one that began last. */
-class Awaited {
-  readonly #waits = new Set<Wait>();
-  readonly #world: AwaitedWorld;
-  #start: NodeJS.Timeout | undefined;
-  #frames: NodeJS.Timeout | undefined;
-  #isDrawn = false;
-
-  constructor(world: AwaitedWorld) {
-    this.#world = world;
-  }
-
-  /** Until the returned function is called: then it is gone. */
-  begin(what: string): () => void {
-    const wait: Wait = { what, beganMs: this.#world.host.clock.steady() };
-    this.#waits.add(wait);
-    this.#start ??= setTimeout(() => void this.#begin(), AFTER_MS);
-    return () => {
-      this.#waits.delete(wait);
-      if (this.#waits.size === 0) this.#end();
-    };
-  }
-
-  async #begin(): Promise<void> {
-    const { host, isFree, draw } = this.#world;
-    const { default: ora } = await import('ora');
-    if (this.#waits.size === 0 || this.#frames !== undefined) return;
-    const quiet = { isEnabled: false, discardStdin: false, color: false, hideCursor: false } as const;
-    const spinner = ora({ stream: host.stderr, ...quiet });
-    const show = () => {
-      const wait = [...this.#waits].at(-1);
-      if (!isFree() || wait === undefined) {
-        this.#isDrawn = false;
-        return;
-      }
-      const mark = canShowUnicode(host) ? `${spinner.frame().trim()} ` : '';
-      const room = Math.max(10, sizeOf(host.stderr).columns - BESIDE_COLUMNS);
-      draw([`${mark}${oneLine(wait.what, room)} (${durationText(host.clock.steady() - wait.beganMs)})`]);
-      this.#isDrawn = true;
-    };
-    show();
-    this.#frames = setInterval(show, FRAME_MS);
-  }
-
-  #end(): void {
-    clearTimeout(this.#start);
-    clearInterval(this.#frames);
-    this.#start = this.#frames = undefined;
-    if (this.#isDrawn && this.#world.isFree()) this.#world.draw([]);
-    this.#isDrawn = false;
-  }
 }

@@ -94,3 +94,5 @@ export interface TerminalCursor {
   /** Whether the last thing written ended its line. */
   atLineStart: boolean;
 }
+
+export const sizeOf = ({ columns, rows }: Host['stdout']) => ({ columns: columns || 80, rows: rows || 24 });

@@ -40,3 +40,9 @@ export async function loadStyle(): Promise<Style> {
     strong: (text) => chalk.bold(text),
   };
 }
+
+/** Everything but the Linux console and the old Windows one shows block characters. */
+export function canShowUnicode({ platform, env }: Pick<Host, 'platform' | 'env'>): boolean {
+  if (platform !== 'win32') return env.TERM !== 'linux';
+  return env.WT_SESSION !== undefined || env.TERM_PROGRAM !== undefined || env.TERM === 'xterm-256color';
+}

@@ -9,6 +9,16 @@ const MIN_WIDTH = 6;
 /** Below this width a cut column does not tell enough to be worth an optional one beside it. */
 const READABLE_WIDTH = 20;
 
+/** Before cells are cut: half a key is no longer recognised. */
+export function hideInTable(table: Table, hide: (text: string) => string): Table {
+  const rows = table.rows.map(({ id, cells, drawn }) => ({
+    id: hide(id),
+    cells: cells.map(hide),
+    ...(drawn && { drawn: drawn.map(hide) }),
+  }));
+  return { columns: table.columns, rows };
+}
+
 export function idLines(table: Table): string {
   return lines(table.rows.map(({ id }) => oneLine(id)));
 }

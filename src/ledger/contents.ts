@@ -1,8 +1,6 @@
-import * as crypto from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { crc32 } from 'node:zlib';
-import { renameFile } from '../disk/durable-directory.ts';
 
 // The table of contents of the journals: one line for each job says who it is and where its lines stand. The file only
 // saves reading: the journals decide, and a file that is missing, damaged or out of date is made again from them.
@@ -11,17 +9,13 @@ import { renameFile } from '../disk/durable-directory.ts';
 // the end a table of both. Pieces and pages are read, and checked by their sums, only when they are needed.
 
 /** Raised whenever a row, a hash or the meaning of a settled job changes. */
-const FORMAT = 'gw-contents-1';
-const NAME = 'contents';
-const FRESH = /^contents\.[0-9a-f]+\.fresh$/;
-/** A file that a killed process was writing is removed after this time. */
-const ABANDONED_MS = 600_000;
-const ROWS_A_PIECE = 256;
-const NAMES_A_PAGE = 512;
+export const FORMAT = 'gw-contents-1';
+export const NAME = 'contents';
+export const NAMES_A_PAGE = 512;
 /** More pieces than this never stand in the file: a name is kept as its hash times this plus its piece. */
-const MOST_PIECES = 2 ** 20;
+export const MOST_PIECES = 2 ** 20;
 /** The format, the length of the table that stands before it, and that table's sum. */
-const TRAILER_BYTES = 40;
+export const TRAILER_BYTES = 40;
 
 /** How much of a journal has been read. */
 export interface ReadJournal {
@@ -59,7 +53,7 @@ export interface Read {
 }
 
 /** `pieces`: length, sum, number of unsettled jobs, creation of the newest. `pages`: sum, count and first entry. An older gw reads `count`. */
-interface Table extends Read {
+export interface Table extends Read {
   readonly count: number;
   readonly pieces: readonly (readonly [bytes: number, sum: number, open: number, newestMs: number])[];
   readonly pages: readonly (readonly [sum: number, count: number, first: number])[];
@@ -83,11 +77,7 @@ const OPEN_ROW = '[0,';
 /** Key and task ID of a row where they stand there as they are, which takes a tenth of the time of parsing it. */
 const ROW_NAMES = /^\[\d,[^,]*,"([^"\\]*)",(?:null|"([^"\\]*)"),/;
 
-function textOf({ key, createdAtMs, id, externalId, body, isSettled, spans }: Row): string {
-  return JSON.stringify([isSettled ? 1 : 0, createdAtMs, key, id, externalId, body, ...spans.flat()]);
-}
-
-function rowOf(text: string): Row {
+export function rowOf(text: string): Row {
   const [settled, createdAtMs, key, id, externalId, body, ...flat] = JSON.parse(text);
   const spans: Span[] = [];
   for (let at = 0; at < flat.length; at += 3) spans.push([flat[at], flat[at + 1], flat[at + 2]]);
@@ -95,10 +85,11 @@ function rowOf(text: string): Row {
   return { ...names, createdAtMs, body, isSettled: settled === 1, spans };
 }
 
-const namesOf = ({ key, id = key, externalId = key }: Row): Set<string> => new Set([key, id, externalId]);
+export const namesOf = ({ key, id = key, externalId = key }: Row): Set<string> =>
+  new Set([key, id, externalId]);
 
 /** FNV-1a of 32 bits: fast, and a collision costs no more than a look into one piece. */
-function hashOf(name: string): number {
+export function hashOf(name: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < name.length; at += 1) hash = Math.imul(hash ^ name.charCodeAt(at), 0x01000193);
   return hash >>> 0;
@@ -116,7 +107,7 @@ export class Contents {
   readonly #starts: readonly number[];
 
   private constructor(
-    private readonly table: Table,
+    readonly table: Table,
     private fd?: number | undefined,
     room = new ArrayBuffer(0),
   ) {
@@ -151,10 +142,6 @@ export class Contents {
     this.#pages.clear();
   }
 
-  get read(): Read {
-    return this.table;
-  }
-
   /** Rows, the newest first; with `isOpen` those that are not settled, with `sinceMs` no older ones. */
   *newestFirst({
     isOpen = false,
@@ -167,7 +154,7 @@ export class Contents {
       const [, , open = 0, newestMs = 0] = this.table.pieces[at] ?? [];
       if (newestMs < sinceMs) return;
       if (isOpen && open === 0) continue;
-      for (const text of this.#piece(at).split('\n').reverse()) {
+      for (const text of this.textsOf(at).reverse()) {
         if (!isOpen || text.startsWith(OPEN_ROW)) yield rowOf(text);
       }
     }
@@ -176,7 +163,7 @@ export class Contents {
   /** The names of all jobs. */
   *names(): Generator<Pick<Row, 'key' | 'id'>> {
     for (let at = 0; at < this.table.pieces.length; at += 1) {
-      for (const text of this.#piece(at).split('\n')) {
+      for (const text of this.textsOf(at)) {
         const [, key, id] = ROW_NAMES.exec(text) ?? [];
         yield key === undefined ? rowOf(text) : { key, id };
       }
@@ -187,12 +174,12 @@ export class Contents {
   named(names: readonly string[]): Row[] {
     const wanted = new Map<number, string[]>();
     for (const name of names) {
-      for (const piece of this.#piecesOf(name)) wanted.set(piece, [...(wanted.get(piece) ?? []), name]);
+      for (const piece of this.piecesOf(name)) wanted.set(piece, [...(wanted.get(piece) ?? []), name]);
     }
     const rows: Row[] = [];
     for (const [piece, own] of wanted) {
       const quoted = own.map((name) => JSON.stringify(name));
-      for (const text of this.#piece(piece).split('\n')) {
+      for (const text of this.textsOf(piece)) {
         if (!quoted.some((name) => text.includes(name))) continue;
         const row = rowOf(text);
         const has = namesOf(row);
@@ -202,115 +189,19 @@ export class Contents {
     return rows.sort(byAge).reverse();
   }
 
-  /**
-   * Writes the contents anew with rows, oldest first, that are new or take the place of those of the same key. False where the file cannot
-   * be kept: that only costs the next process time, and nothing is said of it. Throws StaleContents where these are damaged.
-   */
-  write(dir: string, added: readonly Row[], replaced: ReadonlySet<string>, read: Read): boolean {
-    const fresh = path.join(dir, `${NAME}.${crypto.randomBytes(6).toString('hex')}.fresh`);
-    let fd: number | undefined;
-    try {
-      fd = fs.openSync(fresh, 'wx', 0o600);
-      const table = JSON.stringify({ ...read, ...this.#writeRows(fd, added, replaced) });
-      fs.writeFileSync(fd, table);
-      fs.writeFileSync(fd, `\n${FORMAT} ${Buffer.byteLength(table)} ${crc32(table)}`.padEnd(TRAILER_BYTES));
-      const nowMs = fs.fstatSync(fd).mtimeMs;
-      fs.closeSync(fd);
-      fd = undefined;
-      this.close();
-      renameFile(fresh, path.join(dir, NAME));
-      removeAbandoned(dir, nowMs);
-      return true;
-    } catch (error) {
-      if (fd !== undefined) fs.closeSync(fd);
-      if (fs.existsSync(fresh)) fs.rmSync(fresh);
-      if (error instanceof StaleContents) throw error;
-      return false;
-    }
+  /** The rows of a piece, each as its line. */
+  textsOf(at: number): string[] {
+    if (this.#last?.at !== at) this.#last = { at, text: this.piece(at).toString() };
+    return this.#last.text.split('\n');
   }
 
-  /** The first piece that rows change which are new or take the place of others; the last one has room for more. */
-  #firstChanged(added: readonly Row[], replaced: ReadonlySet<string>): number {
-    const { pieces } = this.table;
-    const oldestMs = added[0]?.createdAtMs ?? Number.POSITIVE_INFINITY;
-    const behind = pieces.findIndex(([, , , newestMs]) => newestMs >= oldestMs);
-    const changed = [...replaced].flatMap((key) => this.#piecesOf(key));
-    return Math.max(0, Math.min(behind === -1 ? pieces.length - 1 : behind, ...changed));
-  }
-
-  /** The rows from a piece on with others added, oldest first. */
-  *#rowsWith(added: readonly Row[], replaced: ReadonlySet<string>, from: number): Generator<Row> {
-    let next = 0;
-    for (let at = from; at < this.table.pieces.length; at += 1) {
-      for (const text of this.#piece(at).split('\n')) {
-        const row = rowOf(text);
-        for (let other = added[next]; other && byAge(other, row) < 0; other = added[next]) {
-          yield other;
-          next += 1;
-        }
-        if (!replaced.has(row.key)) yield row;
-      }
-    }
-    yield* added.slice(next);
-  }
-
-  /** Writes all with the rows that are added; gives back what the table says of them. Throws the system's error. */
-  #writeRows(
-    fd: number,
-    added: readonly Row[],
-    replaced: ReadonlySet<string>,
-  ): Pick<Table, 'count' | 'pieces' | 'pages'> {
-    const kept = this.#firstChanged(added, replaced);
-    const pieces = this.table.pieces.slice(0, kept);
-    const names: number[] = [];
-    for (const [at, [bytes, sum]] of pieces.entries())
-      fs.writeFileSync(fd, this.#readAt(this.#starts[at] ?? 0, bytes, sum));
-    let count = kept * ROWS_A_PIECE;
-    for (const rows of cut(this.#rowsWith(added, replaced, kept), ROWS_A_PIECE)) {
-      for (const row of rows) {
-        for (const name of namesOf(row)) names.push(hashOf(name) * MOST_PIECES + pieces.length);
-      }
-      const bytes = Buffer.from(rows.map(textOf).join('\n'));
-      fs.writeFileSync(fd, bytes);
-      const open = rows.filter((row) => !row.isSettled).length;
-      pieces.push([bytes.length, crc32(bytes), open, rows.at(-1)?.createdAtMs ?? 0]);
-      count += rows.length;
-    }
-    const pages: [number, number, number][] = [];
-    for (const page of cut(this.#namesWith(names, kept), NAMES_A_PAGE)) {
-      const bytes = Buffer.from(Float64Array.from(page).buffer);
-      fs.writeFileSync(fd, bytes);
-      pages.push([crc32(bytes), page.length, page[0] ?? 0]);
-    }
-    return { count, pieces, pages };
-  }
-
-  /** The names of the first pieces, and others. */
-  *#namesWith(added: readonly number[], kept: number): Generator<number> {
-    const rest = Float64Array.from(added).sort();
-    let next = 0;
-    for (let at = 0; at < this.table.pages.length; at += 1) {
-      for (const entry of this.#page(at)) {
-        if (entry % MOST_PIECES >= kept) continue;
-        for (let other = rest[next]; other !== undefined && other < entry; other = rest[next]) {
-          yield other;
-          next += 1;
-        }
-        yield entry;
-      }
-    }
-    yield* rest.subarray(next);
-  }
-
-  #piece(at: number): string {
-    if (this.#last?.at === at) return this.#last.text;
+  piece(at: number): Buffer {
     const [bytes = 0, sum = 0] = this.table.pieces[at] ?? [];
-    const text = this.#readAt(this.#starts[at] ?? 0, bytes, sum).toString();
-    this.#last = { at, text };
-    return text;
+    return this.#readAt(this.#starts[at] ?? 0, bytes, sum);
   }
 
-  #page(at: number): Float64Array {
+  /** The hashes of a page with the numbers of their pieces. */
+  page(at: number): Float64Array {
     const [sum = 0, count = 0] = this.table.pages[at] ?? [];
     const start = at * NAMES_A_PAGE * 8;
     const bytes = Buffer.from(this.#room, start, count * 8);
@@ -320,7 +211,7 @@ export class Contents {
   }
 
   /** The pieces that may hold the row of a job of this name. */
-  #piecesOf(name: string): number[] {
+  piecesOf(name: string): number[] {
     const { pages } = this.table;
     const firstOf = (at: number) => pages[at]?.[2] ?? Number.POSITIVE_INFINITY;
     const low = hashOf(name) * MOST_PIECES;
@@ -330,7 +221,7 @@ export class Contents {
     while (firstOf(at + 1) < low) at += 1;
     const found: number[] = [];
     for (; firstOf(at) < low + MOST_PIECES; at += 1) {
-      for (const entry of this.#page(at))
+      for (const entry of this.page(at))
         if (entry >= low && entry < low + MOST_PIECES) found.push(entry - low);
     }
     return found;
@@ -340,17 +231,6 @@ export class Contents {
     if (this.fd === undefined) throw new StaleContents();
     return checked(readAt(this.fd, at, bytes, into), sum);
   }
-}
-
-function* cut<T>(values: Iterable<T>, most: number): Generator<T[]> {
-  let some: T[] = [];
-  for (const value of values) {
-    some.push(value);
-    if (some.length < most) continue;
-    yield some;
-    some = [];
-  }
-  if (some.length > 0) yield some;
 }
 
 function readAt(fd: number, at: number, count: number, bytes: Buffer = Buffer.allocUnsafe(count)): Buffer {
@@ -369,12 +249,3 @@ function checked(bytes: Buffer, sum: number): Buffer {
 
 /** After jobs were removed: their names are not kept either. */
 export const removeContents = (dir: string): void => fs.rmSync(path.join(dir, NAME), { force: true });
-
-/** `nowMs` is the time of the file system, which dates the files. */
-function removeAbandoned(dir: string, nowMs: number): void {
-  for (const name of fs.readdirSync(dir).filter((each) => FRESH.test(each))) {
-    const file = path.join(dir, name);
-    const { mtimeMs = nowMs } = fs.statSync(file, { throwIfNoEntry: false }) ?? {};
-    if (nowMs - mtimeMs > ABANDONED_MS) fs.rmSync(file, { force: true });
-  }
-}

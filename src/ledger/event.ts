@@ -75,6 +75,13 @@ export interface IntentEvent {
   readonly via?: 'mcp' | undefined;
 }
 
+interface PartFacts {
+  readonly etag?: string | undefined;
+  readonly totalBytes?: number | undefined;
+  readonly to?: string | undefined;
+  readonly sha256?: string | undefined;
+}
+
 export type LedgerEvent =
   | IntentEvent
   /** Written before the first byte of the request may leave. */
@@ -122,25 +129,8 @@ export type LedgerEvent =
   /** A download is about to be asked for (family A counts them). */
   | { readonly event: 'get'; readonly role: string }
   /** The one part file of an output; absent path: it is gone. Whole, it is about to be renamed to `to`. */
-  | {
-      readonly event: 'part';
-      readonly role: string;
-      readonly path?: string | undefined;
-      readonly etag?: string | undefined;
-      readonly totalBytes?: number | undefined;
-      readonly to?: string | undefined;
-      readonly sha256?: string | undefined;
-    }
-  | {
-      readonly event: 'saved';
-      readonly role: string;
-      readonly path: string;
-      readonly bytes: number;
-      readonly sha256: string;
-      readonly type: string;
-      readonly rescued?: true | undefined;
-      readonly cut?: true | undefined;
-    };
+  | ({ readonly event: 'part'; readonly role: string; readonly path?: string | undefined } & PartFacts)
+  | ({ readonly event: 'saved' } & SavedFile);
 
 /** A line as it stands in the file: `{"v":1,"t":…,"job":"gw-…","event":…,"sum":"…"}`. */
 export type LedgerLine = {
@@ -214,17 +204,7 @@ export interface Job extends Omit<IntentEvent, 'event'> {
   readonly serverDateMs: number | undefined;
   readonly downloads: number;
   readonly parts: Readonly<
-    Record<
-      string,
-      {
-        path: string;
-        etag?: string | undefined;
-        totalBytes?: number | undefined;
-        to?: string | undefined;
-        sha256?: string | undefined;
-        startedAtMs: number;
-      }
-    >
+    Record<string, PartFacts & { readonly path: string; readonly startedAtMs: number }>
   >;
   readonly files: readonly SavedFile[];
 }

@@ -8,7 +8,7 @@ import type { JobNames, UnreadableLine, Wanted } from './ledger.ts';
 import { OpenJournals, tailOf } from './open-journals.ts';
 import { jobOfLine, keyIn, parseLine } from './parse-line.ts';
 import { sentMarkMs, sentMarks } from './sent-marks.ts';
-import type { IsSettled } from './settled.ts';
+import type { ContentsWriter } from './write-contents.ts';
 
 /** How much is read line by line at each start before it goes into the contents: this, and a share of what is there. */
 const READ_BYTES = 1 << 18;
@@ -59,12 +59,11 @@ export class JobFinder {
   #torn: Unreadable = [];
   #paths: readonly string[] = [];
   #cannotWrite = false;
-  #isSettled: IsSettled | undefined;
+  #writer: ContentsWriter | undefined;
 
   constructor(
     private readonly dir: string,
-    /** Loads what tells a settled job; only where the contents are written. */
-    private readonly loadSettled: () => Promise<IsSettled>,
+    private readonly loadWriter: () => Promise<ContentsWriter>,
   ) {}
 
   /**
@@ -212,7 +211,7 @@ export class JobFinder {
         // Nothing is awaited in between: this process may look for several jobs at once.
         const seen = this.#look();
         if (seen) return seen;
-        this.#isSettled ??= await this.loadSettled();
+        this.#writer ??= await this.loadWriter();
       } catch (error) {
         this.#forgetAfter(error, this.#contents, tries);
         tries += 1;
@@ -228,13 +227,13 @@ export class JobFinder {
       const contents = this.#contents ?? this.#take(Contents.open(this.dir));
       if (!journals?.goOnFrom(this.#read)) throw new StaleContents();
       this.#paths = journals.paths;
-      const inContents = bytesOf(contents.read.journals);
+      const inContents = bytesOf(contents.table.journals);
       const isDue = !this.#cannotWrite && journals.bytes - inContents > READ_BYTES + inContents * READ_SHARE;
-      if (isDue && !this.#isSettled) return undefined;
-      if (isDue && this.#isSettled) {
+      if (isDue && !this.#writer) return undefined;
+      if (isDue && this.#writer) {
         this.#readOn(journals, contents, 'heads');
         if (bytesOf(this.#read) > inContents) {
-          this.#write(contents, journals, this.#isSettled);
+          this.#write(contents, journals, this.#writer);
           return this.#look();
         }
       }
@@ -250,13 +249,13 @@ export class JobFinder {
     this.#contents?.close();
     this.#contents = contents;
     this.#recent = new Map();
-    this.#read = [...contents.read.journals];
-    this.#unreadable = [...contents.read.unreadable];
+    this.#read = [...contents.table.journals];
+    this.#unreadable = [...contents.table.unreadable];
     return contents;
   }
 
   /** Puts the recent jobs into the contents. Where those cannot be kept, each process reads all that is new. */
-  #write(contents: Contents, journals: OpenJournals, isSettled: IsSettled): void {
+  #write(contents: Contents, journals: OpenJournals, writer: ContentsWriter): void {
     const rows: Row[] = [];
     // The last first, as they are read best.
     for (const recent of [...this.#recent.values()].reverse()) {
@@ -264,11 +263,13 @@ export class JobFinder {
       if (!job) continue;
       const { createdAtMs, id, externalId, bodySha256 } = job;
       const body = bodyOf(bodySha256);
-      rows.push(Object.assign(recent, { createdAtMs, id, externalId, body, isSettled: isSettled(job) }));
+      const isSettled = writer.isSettled(job);
+      rows.push(Object.assign(recent, { createdAtMs, id, externalId, body, isSettled }));
     }
     const read = { journals: this.#read, unreadable: this.#unreadable };
     const replaced = new Set([...this.#recent.values()].filter((each) => each.hasRow).map(({ key }) => key));
-    this.#cannotWrite = !contents.write(this.dir, rows.sort(byAge), replaced, read);
+    const change = { added: rows.sort(byAge), replaced };
+    this.#cannotWrite = !writer.write(contents, this.dir, change, read);
     this.#take(Contents.open(this.dir, contents));
   }
 

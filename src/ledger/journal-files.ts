@@ -19,13 +19,12 @@ export interface Journal {
   readonly files: readonly string[];
 }
 
-/** The journals that may hold events from a Unix millisecond on, oldest first; none where the directory is missing. */
-export function journals(dir: string, sinceMs?: number): Journal[] {
-  const first = sinceMs === undefined ? undefined : journalNameAt(sinceMs);
+/** The journals, oldest first; none where the directory is missing. */
+export function journals(dir: string): Journal[] {
   const months = new Map<string, string[]>();
   for (const name of namesIn(dir).sort()) {
     const month = formerName.exec(name)?.[1] ?? name;
-    if (!journalName.test(month) || (first !== undefined && byAge(month, first) < 0)) continue;
+    if (!journalName.test(month)) continue;
     const files = months.get(month) ?? [];
     if (name === month) files.push(name);
     else files.unshift(name);

@@ -108,7 +108,7 @@ export function tailOf(fd: number, endByte: number): number {
   return crc32(tail.subarray(0, count));
 }
 
-function openIfThere(file: string): number | undefined {
+export function openIfThere(file: string): number | undefined {
   try {
     return fs.openSync(file, 'r');
   } catch (error) {

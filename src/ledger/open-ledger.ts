@@ -43,7 +43,7 @@ export function openLedger(options: LedgerOptions): Ledger {
   const { step = () => {} } = options;
   const dir = path.join(options.dir, 'ledger');
   const locks = path.join(options.dir, 'locks');
-  const finder = new JobFinder(dir, async () => (await import('./settled.ts')).loadSettled());
+  const finder = new JobFinder(dir, async () => (await import('./write-contents.ts')).loadWriter());
 
   const append = (key: string, event: LedgerEvent): void => {
     if (!isHoldersOnly(event)) {
@@ -279,14 +279,9 @@ const fileIn = (dir: string): string => path.join(dir, 'reserve');
 /** Makes the reserve. Where there is no room for it nothing is said: the next write tells. */
 function keepReserve(dir: string): void {
   try {
-    const fd = fs.openSync(fileIn(dir), 'wx', 0o600);
-    try {
-      // Nothing that a file system could store in less.
-      fs.writeFileSync(fd, crypto.randomBytes(RESERVE_BYTES));
-      fs.fsyncSync(fd);
-    } finally {
-      fs.closeSync(fd);
-    }
+    // Nothing that a file system could store in less.
+    const bytes = crypto.randomBytes(RESERVE_BYTES);
+    fs.writeFileSync(fileIn(dir), bytes, { flag: 'wx', mode: 0o600, flush: true });
   } catch {
     giveUpReserve(dir);
   }

@@ -7,6 +7,7 @@ import { endOfLastLine, readLines } from '../disk/read-lines.ts';
 import { errorCode, usage } from '../errors.ts';
 import { removeContents } from './contents.ts';
 import { formerPath, type Journal, journals } from './journal-files.ts';
+import { openIfThere } from './open-journals.ts';
 import { jobOfLine } from './parse-line.ts';
 
 // A journal is rewritten while other processes append to it, and no lock is asked of them. What it was stays readable
@@ -108,10 +109,6 @@ function keepAs(file: string, former: string): void {
   }
 }
 
-function openIfThere(file: string): number | undefined {
-  return fs.existsSync(file) ? fs.openSync(file, 'r') : undefined;
-}
-
 const chunkBytes = 1 << 16;
 const newline = 0x0a;
 
@@ -151,11 +148,6 @@ function appendRest(former: number, fromByte: number, file: string): void {
   const rest = Buffer.alloc(Math.max(0, fs.fstatSync(former).size - fromByte));
   fs.readSync(former, rest, 0, rest.length, fromByte);
   if (rest.every((byte) => byte === newline)) return;
-  const fd = fs.openSync(file, 'a', 0o600);
-  try {
-    fs.writeFileSync(fd, Buffer.concat([Buffer.from('\n'), rest, Buffer.from('\n')]));
-    fs.fsyncSync(fd);
-  } finally {
-    fs.closeSync(fd);
-  }
+  const lines = Buffer.concat([Buffer.from('\n'), rest, Buffer.from('\n')]);
+  fs.writeFileSync(file, lines, { flag: 'a', mode: 0o600, flush: true });
 }

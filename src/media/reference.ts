@@ -27,9 +27,6 @@ const partAtEnd = new RegExp(`^([\\s\\S]*)#(${partNames.join('|')})(?:\\.(\\d{1,
 /** `last_frame`, `image.2` */
 export const partText = ({ name, at }: OutputPart): string => (at === 1 ? name : `${name}.${at}`);
 
-/** Whether a reference, behind the ID that it may be given (`fox=job:last`), names an output of a job or of a row. */
-export const namesOutput = (raw: string): boolean => /^(?:[\p{L}\p{N}_-]{1,64}=)?(?:job|row):/iu.test(raw);
-
 /** References to what the gateway already holds; `file_id` is for images of `image edit`. */
 export type ReferenceScheme = 'asset' | 'gammafile' | 'file_id';
 

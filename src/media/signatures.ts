@@ -12,10 +12,6 @@ export interface FileType {
 /** As many first bytes as {@link sniff} can make use of. */
 export const SNIFF_BYTES = 4096;
 
-interface Signature extends FileType {
-  readonly matches: (bytes: Uint8Array) => boolean;
-}
-
 function at(bytes: Uint8Array, offset: number, text: string): boolean {
   for (let index = 0; index < text.length; index += 1) {
     if (bytes[offset + index] !== text.charCodeAt(index)) return false;
@@ -23,8 +19,7 @@ function at(bytes: Uint8Array, offset: number, text: string): boolean {
   return true;
 }
 
-const starts = (text: string) => (bytes: Uint8Array) => at(bytes, 0, text);
-const riff = (kind: string) => (bytes: Uint8Array) =>
+const isRiff = (bytes: Uint8Array, kind: string) =>
   (at(bytes, 0, 'RIFF') || at(bytes, 0, 'RF64')) && at(bytes, 8, kind);
 
 /** "BM" begins many a text too, so the size of the second header must be one that exists. */
@@ -54,18 +49,17 @@ function brandsOf(bytes: Uint8Array): string[] {
   return brands;
 }
 
-const majorBrand =
-  (...names: string[]) =>
-  (bytes: Uint8Array) =>
-    names.includes(brandsOf(bytes)[0] ?? '');
+const hasBrand = (bytes: Uint8Array, brands: RegExp) => brands.test(brandsOf(bytes)[0] ?? '');
 
+const isHeif = /^m(?:if|sf)1$/;
 const isAvif = (bytes: Uint8Array) =>
-  majorBrand('avif', 'avis')(bytes) ||
-  (majorBrand('mif1', 'msf1')(bytes) && brandsOf(bytes).includes('avif'));
+  hasBrand(bytes, /^avi[fs]$/) || (hasBrand(bytes, isHeif) && brandsOf(bytes).includes('avif'));
 
 /** QuickTime from before there were brands begins with one of its own boxes. */
 const isOldQuickTime = (bytes: Uint8Array) =>
   ['moov', 'mdat', 'wide', 'pnot', 'skip', 'free'].some((box) => at(bytes, 4, box)) && (bytes[0] ?? 1) < 0x20;
+
+const isIcon = (bytes: Uint8Array) => at(bytes, 0, '\0\0\x01\0') && (bytes[4] ?? 0) > 0 && bytes[5] === 0;
 
 const isMatroska = (bytes: Uint8Array) => at(bytes, 0, '\x1aE\xdf\xa3');
 const isWebm = (bytes: Uint8Array) =>
@@ -75,71 +69,61 @@ const isWebm = (bytes: Uint8Array) =>
 const isTransportStream = (bytes: Uint8Array) =>
   bytes[0] === 0x47 && bytes[188] === 0x47 && bytes[376] === 0x47;
 
-function type(
+/** `mark` is what the bytes begin with, or what is true of them; `extension` stands where it is not the format. */
+type Signature = readonly [
   modality: FileType['modality'],
   format: string,
   mime: string,
-  matches: Signature['matches'],
-  extension = format,
-): Signature {
-  return { format, modality, mime, extension, matches };
-}
+  mark: string | ((bytes: Uint8Array) => boolean),
+  extension?: string,
+];
 
 // The first that matches counts: narrow ones stand before wide ones.
 const signatures: readonly Signature[] = [
-  type('image', 'png', 'image/png', starts('\x89PNG\r\n\x1a\n')),
-  type('image', 'jpeg', 'image/jpeg', starts('\xff\xd8\xff'), 'jpg'),
-  type('image', 'gif', 'image/gif', (bytes) => at(bytes, 0, 'GIF87a') || at(bytes, 0, 'GIF89a')),
-  type('image', 'webp', 'image/webp', riff('WEBP')),
-  type('image', 'bmp', 'image/bmp', isBmp),
-  type('other', 'cr2', 'image/x-canon-cr2', (bytes) => isTiff(bytes) && at(bytes, 8, 'CR')),
-  type('image', 'tiff', 'image/tiff', isTiff),
-  type('image', 'avif', 'image/avif', isAvif),
-  type(
-    'image',
-    'heic',
-    'image/heic',
-    majorBrand('heic', 'heix', 'heim', 'heis', 'hevc', 'hevx', 'hevm', 'hevs'),
-  ),
-  type('image', 'heif', 'image/heif', majorBrand('mif1', 'msf1')),
-  type('image', 'jxl', 'image/jxl', (bytes) => at(bytes, 0, '\xff\x0a') || at(bytes, 4, 'JXL \r\n\x87\n')),
-  type('image', 'psd', 'image/vnd.adobe.photoshop', starts('8BPS')),
-  type(
-    'image',
-    'ico',
-    'image/x-icon',
-    (bytes) => at(bytes, 0, '\0\0\x01\0') && (bytes[4] ?? 0) > 0 && bytes[5] === 0,
-  ),
-  type('video', 'mov', 'video/quicktime', majorBrand('qt  ')),
-  type('audio', 'm4a', 'audio/mp4', majorBrand('M4A ', 'M4B ', 'M4P ')),
-  type('other', 'cr3', 'image/x-canon-cr3', majorBrand('crx ')),
-  type('video', '3gp', 'video/3gpp', (bytes) => /^3g/.test(brandsOf(bytes)[0] ?? '')),
-  type('video', 'mp4', 'video/mp4', (bytes) => brandsOf(bytes).length > 0),
-  type('video', 'mov', 'video/quicktime', isOldQuickTime),
-  type('video', 'webm', 'video/webm', isWebm),
-  type('video', 'mkv', 'video/x-matroska', isMatroska),
-  type('video', 'avi', 'video/x-msvideo', riff('AVI ')),
-  type('video', 'flv', 'video/x-flv', starts('FLV\x01')),
-  type('video', 'mpeg', 'video/mpeg', starts('\0\0\x01\xba'), 'mpg'),
-  type('video', 'ts', 'video/mp2t', isTransportStream),
-  type('audio', 'wav', 'audio/wav', riff('WAVE')),
-  type('audio', 'mp3', 'audio/mpeg', isMp3),
-  type('audio', 'aac', 'audio/aac', (bytes) => bytes[0] === 0xff && ((bytes[1] ?? 0) & 0xf6) === 0xf0),
-  type('audio', 'flac', 'audio/flac', starts('fLaC')),
-  type('audio', 'ogg', 'audio/ogg', starts('OggS')),
-  type('audio', 'aiff', 'audio/aiff', (bytes) => at(bytes, 0, 'FORM') && at(bytes, 8, 'AIF')),
-  type('audio', 'amr', 'audio/amr', starts('#!AMR')),
-  type('other', 'pdf', 'application/pdf', starts('%PDF-')),
-  type('other', 'zip', 'application/zip', starts('PK\x03\x04')),
-  type('other', 'gzip', 'application/gzip', starts('\x1f\x8b\x08'), 'gz'),
+  ['image', 'png', 'image/png', '\x89PNG\r\n\x1a\n'],
+  ['image', 'jpeg', 'image/jpeg', '\xff\xd8\xff', 'jpg'],
+  ['image', 'gif', 'image/gif', (bytes) => at(bytes, 0, 'GIF87a') || at(bytes, 0, 'GIF89a')],
+  ['image', 'webp', 'image/webp', (bytes) => isRiff(bytes, 'WEBP')],
+  ['image', 'bmp', 'image/bmp', isBmp],
+  ['other', 'cr2', 'image/x-canon-cr2', (bytes) => isTiff(bytes) && at(bytes, 8, 'CR')],
+  ['image', 'tiff', 'image/tiff', isTiff],
+  ['image', 'avif', 'image/avif', isAvif],
+  ['image', 'heic', 'image/heic', (bytes) => hasBrand(bytes, /^(hei[cxms]|hev[cxms])$/)],
+  ['image', 'heif', 'image/heif', (bytes) => hasBrand(bytes, isHeif)],
+  ['image', 'jxl', 'image/jxl', (bytes) => at(bytes, 0, '\xff\x0a') || at(bytes, 4, 'JXL \r\n\x87\n')],
+  ['image', 'psd', 'image/vnd.adobe.photoshop', '8BPS'],
+  ['image', 'ico', 'image/x-icon', isIcon],
+  ['video', 'mov', 'video/quicktime', (bytes) => hasBrand(bytes, /^qt {2}$/)],
+  ['audio', 'm4a', 'audio/mp4', (bytes) => hasBrand(bytes, /^M4[ABP] $/)],
+  ['other', 'cr3', 'image/x-canon-cr3', (bytes) => hasBrand(bytes, /^crx $/)],
+  ['video', '3gp', 'video/3gpp', (bytes) => hasBrand(bytes, /^3g/)],
+  ['video', 'mp4', 'video/mp4', (bytes) => brandsOf(bytes).length > 0],
+  ['video', 'mov', 'video/quicktime', isOldQuickTime],
+  ['video', 'webm', 'video/webm', isWebm],
+  ['video', 'mkv', 'video/x-matroska', isMatroska],
+  ['video', 'avi', 'video/x-msvideo', (bytes) => isRiff(bytes, 'AVI ')],
+  ['video', 'flv', 'video/x-flv', 'FLV\x01'],
+  ['video', 'mpeg', 'video/mpeg', '\0\0\x01\xba', 'mpg'],
+  ['video', 'ts', 'video/mp2t', isTransportStream],
+  ['audio', 'wav', 'audio/wav', (bytes) => isRiff(bytes, 'WAVE')],
+  ['audio', 'mp3', 'audio/mpeg', isMp3],
+  ['audio', 'aac', 'audio/aac', (bytes) => bytes[0] === 0xff && ((bytes[1] ?? 0) & 0xf6) === 0xf0],
+  ['audio', 'flac', 'audio/flac', 'fLaC'],
+  ['audio', 'ogg', 'audio/ogg', 'OggS'],
+  ['audio', 'aiff', 'audio/aiff', (bytes) => at(bytes, 0, 'FORM') && at(bytes, 8, 'AIF')],
+  ['audio', 'amr', 'audio/amr', '#!AMR'],
+  ['other', 'pdf', 'application/pdf', '%PDF-'],
+  ['other', 'zip', 'application/zip', 'PK\x03\x04'],
+  ['other', 'gzip', 'application/gzip', '\x1f\x8b\x08', 'gz'],
 ];
 
 /** What a file is, from its first bytes (best {@link SNIFF_BYTES} of them); none where they say nothing known. */
 export function sniff(firstBytes: Uint8Array): FileType | undefined {
-  const found = signatures.find((signature) => signature.matches(firstBytes));
-  if (!found) return sniffText(firstBytes.subarray(0, SNIFF_BYTES));
-  const { format, modality, mime, extension } = found;
-  return { format, modality, mime, extension };
+  for (const [modality, format, mime, mark, extension = format] of signatures) {
+    const matches = typeof mark === 'string' ? at(firstBytes, 0, mark) : mark(firstBytes);
+    if (matches) return { format, modality, mime, extension };
+  }
+  return sniffText(firstBytes.subarray(0, SNIFF_BYTES));
 }
 
 /** A modality with its article, as sentences need it. */

@@ -24,18 +24,11 @@ export async function checkModel(id: string, known: readonly string[], ctx: Mode
   throw unknownModel(id, [...known, ...listed]);
 }
 
-/** What the gateway in force lists of a model that is in none of gw's tables. */
-export interface Listing {
-  readonly isListed: boolean;
-  /** Every ID of the list, for suggestions; empty where none could be had. */
-  readonly ids: readonly string[];
-}
-
 /**
- * Looks up a model that gw's tables lack, so that a gateway may have models that gw does not know: in the list kept from
- * before, then, unless requests are only shown, in a fresh one. Throws only the signal's reason.
+ * What the gateway lists where a model is looked up that gw's tables lack: the list kept from before, and where it is not in
+ * that, unless requests are only shown, a fresh one; empty where none could be had. Throws only the signal's reason.
  */
-export async function lookUpModel(id: string, ctx: ModelContext): Promise<Listing> {
+export async function lookUpModel(id: string, ctx: ModelContext): Promise<readonly string[]> {
   const { dryRun, curl } = ctx.globals;
   let kept: readonly string[] = [];
   try {
@@ -43,11 +36,9 @@ export async function lookUpModel(id: string, ctx: ModelContext): Promise<Listin
   } catch (error) {
     // That no gateway is configured is said where it is needed.
     if (!(error instanceof GwError)) throw error;
-    return { isListed: false, ids: [] };
+    return [];
   }
-  if (kept.includes(id) || dryRun || curl) return { isListed: kept.includes(id), ids: kept };
-  const ids = (await listNow(ctx)) ?? kept;
-  return { isListed: ids.includes(id), ids };
+  return kept.includes(id) || dryRun || curl ? kept : ((await listNow(ctx)) ?? kept);
 }
 
 function nearestModels(id: string, known: readonly string[]): string {

@@ -3,9 +3,9 @@ import { refuseOrWarn } from '../flags/breaches.ts';
 import { type AssetType, assetLimits } from '../gateway/asset/fields.ts';
 import { checkMedia, checkModality } from '../media/check.ts';
 import { probeFile } from '../media/probe.ts';
-import { namesOutput, parseReference } from '../media/reference.ts';
+import { parseReference } from '../media/reference.ts';
 import { shownAs, standInFor } from '../media/resolve.ts';
-import { findOutputs, noteOutputsInCurl } from './outputs.ts';
+import { findOutputs, namesOutput, noteOutputsInCurl } from './outputs.ts';
 import { kindOf } from './resolve.ts';
 
 /** An output of a job that becomes an asset: the library takes its link. */

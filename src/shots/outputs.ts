@@ -4,11 +4,13 @@ import type { ConfinedPath } from '../disk/confined-path.ts';
 import { flagName } from '../flags/flag.ts';
 import type { HowAsked } from '../jobs/create/job-request.ts';
 import type { Job } from '../ledger/event.ts';
-import { namesOutput } from '../media/reference.ts';
 import { type MediaInput, shownAs } from '../media/resolve.ts';
 
 // References to outputs (`job:last#last_frame`, `row:fox`), as every command that takes media reads them: found before the media
 // are checked, and told in three ways: what is sent, what a key compares, and what is shown.
+
+/** Whether a reference, behind the ID that it may be given (`fox=job:last`), names an output of a job or of a row. */
+export const namesOutput = (raw: string): boolean => /^(?:[\p{L}\p{N}_-]{1,64}=)?(?:job|row):/iu.test(raw);
 
 /** Whose word names outputs of jobs, where that is a stranger's: of a manifest, a sidecar, a tool call. */
 export interface OutputDoor {
@@ -67,12 +69,8 @@ export const pinned = (
     const found = inputs.find(({ raw, output }) => output && (word === raw || word.endsWith(`=${raw}`)));
     return found?.output ? word.slice(0, word.length - found.raw.length) + found.output.label : word;
   };
-  return Object.fromEntries(
-    Object.entries(flags).map(([key, value]) => [
-      key,
-      Array.isArray(value) ? value.map(label) : label(value),
-    ]),
-  );
+  const labelled = (value: unknown) => (Array.isArray(value) ? value.map(label) : label(value));
+  return Object.fromEntries(Object.entries(flags).map(([key, value]) => [key, labelled(value)]));
 };
 
 /** The outputs that a request was made from, by the words that name them. */

@@ -4,7 +4,8 @@ import type { Related } from '../gallery/page.ts';
 import type { Family } from '../gateway/task.ts';
 import type { Job, SavedFile } from '../ledger/event.ts';
 import { EMBEDDED } from '../ledger/job-key.ts';
-import { namesOutput, type OutputPart, parseReference, partText } from '../media/reference.ts';
+import { type OutputPart, parseReference, partText } from '../media/reference.ts';
+import { namesOutput } from './outputs.ts';
 import { partsOf } from './parts.ts';
 
 // What outputs have to do with each other, for the page of outputs: both ways, and onwards.

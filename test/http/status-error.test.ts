@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { cutText, describeBody, statusError } from '../../src/http/read-reply.ts';
+import { cutText, describeBody, statusError } from '../../src/http/refused-reply.ts';
 import { meaningOfStatus } from '../../src/http/reply-statuses.ts';
 
 const nowMs = Date.parse('2026-11-20T12:00:00Z');

@@ -14,6 +14,7 @@ import { currentJournal } from '../../src/ledger/journal-files.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
 import { loadSettled } from '../../src/ledger/settled.ts';
+import { ContentsWriter, loadWriter } from '../../src/ledger/write-contents.ts';
 import { foldJobs, handClock, intent, tempDir } from './fixtures.ts';
 
 // What is found with the index is what the journals say, whatever has become of the index.
@@ -268,7 +269,8 @@ describe('an index that', () => {
     const rows = [...contents.newestFirst({})]
       .reverse()
       .map((row) => ({ ...row, spans: [[0, 1, 2]] as const }));
-    expect(contents.write(journals, rows, new Set(rows.map(({ key }) => key)), contents.read)).toBe(true);
+    const change = { added: rows, replaced: new Set(rows.map(({ key }) => key)) };
+    expect((await loadWriter()).write(contents, journals, change, contents.table)).toBe(true);
     expect(await open().find({ ids: ['t-7'] })).toMatchObject([{ id: 't-7', state: 'succeeded' }]);
     expect(await open().find()).toEqual(folded(journals));
     expect(fs.existsSync(file)).toBe(true);
@@ -468,11 +470,11 @@ describe('of very many jobs that are not settled', () => {
   }
 
   test('no more than a bounded number wait in memory for the rest of their lines', async () => {
-    const into = vi.spyOn(Contents.prototype, 'write');
+    const into = vi.spyOn(ContentsWriter.prototype, 'write');
     onTestFinished(() => into.mockRestore());
     const { open, journals } = crowd(4_000, { prompt: 'x'.repeat(5_000) });
     const found = await open().find();
-    expect(Math.max(...into.mock.calls.map(([, rows]) => rows.length))).toBeLessThan(2_000);
+    expect(Math.max(...into.mock.calls.map(([, , { added }]) => added.length))).toBeLessThan(2_000);
     expect(found).toEqual(folded(journals));
   });
 

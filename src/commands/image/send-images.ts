@@ -18,7 +18,7 @@ import { checkTarget, refuseOneName } from '../../jobs/save/check-target.ts';
 import { isFixedName, planTarget } from '../../jobs/save/output-path.ts';
 import type { SavePlan } from '../../ledger/event.ts';
 import { withoutSecrets } from '../../ledger/serialize.ts';
-import { namesOutput } from '../../media/reference.ts';
+import { namesOutput } from '../../shots/outputs.ts';
 import { warnOfAlike, withinBudget } from '../before-create.ts';
 import { followDeps, type JobResult, noteUsage } from '../video/follow-job.ts';
 import { calmOf } from '../video/followers.ts';

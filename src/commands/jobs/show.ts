@@ -6,7 +6,7 @@ import { type JobView, jobView, printableRecord } from '../../jobs/job-view.ts';
 import { spendText } from '../../jobs/stats.ts';
 import type { KeptReference } from '../../ledger/event.ts';
 import { EMBEDDED } from '../../ledger/job-key.ts';
-import { namesOutput } from '../../media/reference.ts';
+import { namesOutput } from '../../shots/outputs.ts';
 import { jobIdSummary, knownJob } from './find-jobs.ts';
 
 /** Prompts and records come from outside: whatever they hold, they stay on their line, and are not cut. */

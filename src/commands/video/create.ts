@@ -1,5 +1,4 @@
 import { type AnyCommand, defineCommand, type Outcome, ShownRequest } from '../../command.ts';
-import { trustedStateDir } from '../../config/dirs.ts';
 import type { Settings } from '../../config/settings.ts';
 import { type Access, type Context, commandFor, gatewayName, tellIfInterrupted } from '../../context.ts';
 import { GwError, usage } from '../../errors.ts';
@@ -39,16 +38,15 @@ import { planTarget, withIndex } from '../../jobs/save/output-path.ts';
 import { onceJobKey, originOfGateway } from '../../ledger/job-key.ts';
 import { firstOfTask } from '../../ledger/ledger.ts';
 import { withoutSecrets } from '../../ledger/serialize.ts';
-import { isLoopback } from '../../loopback.ts';
-import type { MediaInput, resolveMedia } from '../../media/resolve.ts';
+import type { MediaInput } from '../../media/resolve.ts';
 import { askedOf, findOutputs, noteOutputsInCurl, shownOf } from '../../shots/outputs.ts';
 import { keptRequest, refuseOverBudget, warnOfAlike, withinBudget } from '../before-create.ts';
 import { showInstead } from '../show-instead.ts';
 import { calmOf, createFollowers } from './followers.ts';
 import { type JobResult, jobLines, waitDeadlineMs } from './job-result.ts';
+import type { Media } from './read-media.ts';
 import type { SendPlace } from './send-many.ts';
 import { noteOfName, refuseSharedName } from './task-ids.ts';
-import type { Upload } from './upload.ts';
 
 // `gw video FAMILY create`, told once and from top to bottom: read, check, send, follow. What the families differ in arrives
 // as data and pure functions.
@@ -157,27 +155,6 @@ export function videoCreate<F extends FlagSet>(spec: VideoCreate<F>): AnyCommand
   });
 }
 
-/** `--callback-url auto` is the URL of this user's running `gw listen`. Throws `usage` where none runs. */
-async function withListener(typed: FlagValues<FlagSet>, ctx: Context): Promise<FlagValues<FlagSet>> {
-  const { host } = ctx;
-  if (typed.callbackUrl !== 'auto') return typed;
-  const { runningUrl } = await import('../../listen/running.ts');
-  const callbackUrl = runningUrl(trustedStateDir(host));
-  if (callbackUrl !== undefined) {
-    const gateway = (await ctx.settings()).baseUrl.value;
-    const isHere = (url: string) => isLoopback(new URL(url).hostname);
-    if (gateway !== undefined && !isHere(gateway) && isHere(callbackUrl))
-      ctx.io.warn(
-        `--callback-url auto: gw listen is reached from this machine only, and the gateway is ${gateway}: gw listen --public-url URL says how it is reached`,
-      );
-    return { ...typed, callbackUrl };
-  }
-  throw usage(
-    '--callback-url auto: no gw listen of this user is running',
-    'start one in another terminal: gw listen',
-  );
-}
-
 /** A request that has passed all checks, and what is still done before it is sent. */
 interface Checked {
   readonly request: JobRequest<TaskFamily>;
@@ -195,7 +172,10 @@ async function makeReady<F extends FlagSet>(
 ): Promise<Checked | ShownRequest> {
   const settings = await ctx.settings();
   const words = withoutYielding(given, (flags) => asOfFlags(spec, flags, settings), ctx.io.note);
-  const flags = await withListener(words, ctx);
+  const flags =
+    words.callbackUrl === 'auto'
+      ? { ...words, callbackUrl: await (await import('./listener-url.ts')).listenerUrl(ctx) }
+      : words;
   const {
     request,
     media,
@@ -257,15 +237,13 @@ function firstBody({ family, body, how, intent }: JobRequest<TaskFamily>): Body 
 
 // Read: flags, --body and --set, prompt and media -> the request.
 
-type Media = Awaited<ReturnType<typeof resolveMedia>>;
-
 /** What stands in the body for a medium; `sent` is what is sent of it. */
 type AddressOf = (input: MediaInput, sent: string) => string;
 
 interface WhatWasRead {
   readonly request: JobRequest<TaskFamily>;
-  readonly media: Media;
-  readonly uploads: readonly Upload[];
+  readonly media: Media['media'];
+  readonly uploads: Media['uploads'];
   /** The body with what is sent of its media, and with what is shown of them. */
   readonly sent: Body;
   readonly shown: Body;
@@ -298,7 +276,9 @@ async function read<F extends FlagSet>(
     modality ? [{ raw, flag, modality, ...spec.media(modality, model) }] : [],
   );
   const inputs = await findOutputs(typedInputs, ctx, how);
-  const { media, uploads } = await readMedia(spec, endpoint, inputs, model, ctx);
+  const totalS = spec.totalReferenceS?.(model);
+  const readMedia = inputs.length > 0 && (await import('./read-media.ts')).readMedia;
+  const { media, uploads } = readMedia ? await readMedia(inputs, endpoint, totalS, ctx) : noMedia;
   const bodyWith = bodyMaker(
     spec,
     { base, typed, model, prompt, references, inputs, media },
@@ -353,18 +333,16 @@ async function read<F extends FlagSet>(
   };
 }
 
+const noMedia: Media = { media: { items: [], breaches: [] }, uploads: [] };
+
 /** What flags alone ask for, with a stand-in for each medium. */
 function asOfFlags<F extends FlagSet>(spec: VideoCreate<F>, typed: FlagValues<FlagSet>, settings: Settings) {
   const references = referencesOf(spec.fields.items, typed).map((each) =>
     each.modality ? { ...each, raw: ANY_MEDIUM } : each,
   );
   const model = modelOf(spec, typed, {}, settings);
-  const media = { items: [], breaches: [] };
-  const body = bodyMaker(
-    spec,
-    { base: {}, typed, model, prompt: 'any', references, inputs: [], media },
-    undefined,
-  );
+  const read = { base: {}, typed, model, prompt: 'any', references, inputs: [], media: noMedia.media };
+  const body = bodyMaker(spec, read, undefined);
   const { body: schema } = spec.endpointOf(typed as unknown as FlagValues<F>);
   return { schema, fields: spec.fields, body: body((_, url) => url) };
 }
@@ -379,7 +357,7 @@ function bodyMaker<F extends FlagSet>(
     readonly prompt: string | undefined;
     readonly references: ReturnType<typeof referencesOf>;
     readonly inputs: readonly MediaInput[];
-    readonly media: Media;
+    readonly media: Media['media'];
   },
   json: typeof import('../../flags/json-body.ts') | undefined,
   sets: readonly string[] = [],
@@ -453,34 +431,6 @@ function modelOf<F extends FlagSet>(
   return spec.modelOf(words, typed as unknown as FlagValues<F>, settings);
 }
 
-/** Reads media; files that `upload_command` gives an address are checked, and stand-ins take their place. */
-async function readMedia<F extends FlagSet>(
-  spec: VideoCreate<F>,
-  { maxBodyBytes }: Endpoint,
-  inputs: readonly MediaInput[],
-  model: string,
-  { host, globals, signal, settings }: Context,
-): Promise<{ readonly media: Media; readonly uploads: readonly Upload[] }> {
-  if (inputs.length === 0) return { media: { items: [], breaches: [] }, uploads: [] };
-  const totalS = spec.totalReferenceS?.(model);
-  const deps = { cwd: host.cwd, assetsDir: host.assetsDir, signal };
-  const isLinked = inputs.some(({ output }) => output?.link);
-  const hasCommand = (await settings()).uploadCommand.value !== undefined;
-  const plan =
-    !hasCommand && !isLinked
-      ? undefined
-      : await (await import('./upload.ts')).planUploads(inputs, { totalS, hasCommand }, deps);
-  const { resolveMedia } = await import('../../media/resolve.ts');
-  const validate = globals.validate === undefined;
-  const resolved = await resolveMedia(plan?.inputs ?? inputs, { maxBodyBytes, totalS, validate }, deps);
-  const items = resolved.items.map((item, at) => {
-    const upload = plan?.uploads.get(at);
-    return upload ? { ...item, describe: upload.label, sha256: upload.sha256 } : item;
-  });
-  const breaches = [...resolved.breaches, ...(plan?.breaches ?? [])];
-  return { media: { items, breaches }, uploads: [...(plan?.uploads.values() ?? [])] };
-}
-
 /**
  * `content` of families A and C with the prompt and the media laid over that of --body: a prompt replaces the text items,
  * media of a role replace the items of that role. A content that is no list is left as it is: the schema says what is wrong
@@ -521,37 +471,16 @@ async function check<F extends FlagSet>(
   if (!schema) throw new Error(`${name} has no body`);
   const validate = ctx.globals.validate === undefined;
   refuseOrWarn(breaches, validate, ctx.io);
-  const lookWith = (verdict?: FieldVerdict) => lookAtBody(schema, body, flagOf, verdict);
-  const look = await lookUnlessListed(lookWith, body.model, knownModels, ctx);
-  refuseLook(look, validate, ctx.io);
-  if (ctx.globals.set ?? ctx.globals.body) warnOfUnlisted(schema, body, ctx);
-}
-
-type Look = ReturnType<typeof lookAtBody>;
-
-/**
- * What a body breaks, where gw's table of its family may be older than the gateway ("Management": clients validate model
- * IDs against this list): a model that the table lacks and the gateway lists passes with a warning. The list is looked at
- * only where nothing else is wrong, not for a model of another table, and not with --no-validate.
- */
-async function lookUnlessListed(
-  lookWith: (verdict?: FieldVerdict) => Look,
-  model: unknown,
-  known: readonly string[] | undefined,
-  ctx: Context,
-): Promise<Look> {
+  const look = (verdict?: FieldVerdict) => lookAtBody(schema, body, flagOf, verdict);
+  const { model } = body;
   // Nothing, or dots alone, is no name.
-  const isUnknown = known !== undefined && isText(model) && !known.includes(model) && !/^\.*$/.test(model);
-  if (!isUnknown || ctx.globals.validate !== undefined) return lookWith();
-  if (lookWith({ exempt: ['model'] }).breaches.length > 0) return lookWith();
-  const { modelSheets } = await import('../../gateway/model-facts/sheets.ts');
-  const sheets = await modelSheets();
-  if (sheets.some(({ id, aliases }) => id === model || aliases.includes(model))) return lookWith();
-  const { lookUpModel } = await import('../../models/check-model.ts');
-  const { isListed, ids } = await lookUpModel(model, ctx);
-  if (!isListed) return lookWith({ suggestions: ids });
-  ctx.io.warn(`gw's tables do not know ${model}, which the gateway lists: its limits are not checked`);
-  return { breaches: [], oddities: [] };
+  const isUnknown = isText(model) && knownModels?.includes(model) === false && !/^\.*$/.test(model);
+  const found =
+    isUnknown && validate
+      ? await (await import('./unlisted-model.ts')).lookUnlessListed(look, model, ctx)
+      : look();
+  refuseLook(found, validate, ctx.io);
+  if (ctx.globals.set ?? ctx.globals.body) warnOfUnlisted(schema, body, ctx);
 }
 
 // Send and follow: job on disk -> reply, and with --wait the outputs on disk.

@@ -3,7 +3,8 @@ import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { GatewayErrorFacts } from '../../gateway/gateway-error.ts';
 import { findLink, readImages, readMissing, saysNoImage } from '../../gateway/image/reply.ts';
 import type { ReceivedHead, RequestInput } from '../../http/client.ts';
-import { cutText, describeBody, receivedHead } from '../../http/read-reply.ts';
+import { receivedHead } from '../../http/read-reply.ts';
+import { cutText, describeBody } from '../../http/refused-reply.ts';
 import type { IntentEvent, LedgerEvent, SavedFile } from '../../ledger/event.ts';
 import type { Within } from '../create/budget.ts';
 import { interruptedEvent, NEVER_SENT, ofJob, refusedEvent, unknownHint } from '../create/lost.ts';
@@ -25,7 +26,7 @@ import { linksOf, planToSave, saveImages } from './save-images.ts';
  * come as a URL are downloaded like any output. Nothing is sent a second time once a byte may have left.
  * Throws only before the job is begun, and what `onBegun` throws. The ledger holds the rest.
  */
-export async function createImages(request: ImageRequest, deps: ImageDeps): Promise<Made> {
+export async function createImages(request: ImageRequest, deps: JobDeps): Promise<Made> {
   const { ledger, client, clock, progress, signal, silenceMs } = deps;
   const { endpoint, input, intent, streams, outputsExpected, partialsExpected, keepPartials } = request;
   const begin = (estimate?: Spend) => ledger.begin({ ...intent, ...(estimate && { estimate }) }, request.key);
@@ -120,7 +121,7 @@ export interface Answer {
  * A whole reply: its record reaches the ledger, then its images reach their names. One that cannot be read, or tells of
  * an error in place of images, leaves the outcome unknown. `head` is absent where a stream broke off after its end.
  */
-async function answered(answer: Answer, head: ReceivedHead | undefined, deps: ImageDeps): Promise<Made> {
+async function answered(answer: Answer, head: ReceivedHead | undefined, deps: JobDeps): Promise<Made> {
   const { key, reader, request } = answer;
   const { record, unreadable, error, images, refusal } = reader.reading;
   // An image that is named and holds nothing is one that could not be saved, not one that was refused.
@@ -164,7 +165,7 @@ async function answered(answer: Answer, head: ReceivedHead | undefined, deps: Im
 }
 
 /** Until stdout has what is behind a link, a kill must leave it to a sync. */
-function leaveToSync(answer: Answer, record: unknown, deps: ImageDeps): void {
+function leaveToSync(answer: Answer, record: unknown, deps: JobDeps): void {
   if (answer.request.toStdout && linksOf(answer, record).length > 0) planToSave(answer, true, deps);
 }
 
@@ -226,7 +227,7 @@ function withoutImage(refusal: string | undefined, record: unknown, head: Receiv
 }
 
 /** Fewer images than were asked for are no failure, and not to be overlooked. */
-function tellOfMissing(record: unknown, { reader, request }: Answer, { warn }: ImageDeps): void {
+function tellOfMissing(record: unknown, { reader, request }: Answer, { warn }: JobDeps): void {
   const places = new Set(reader.reading.images.map(({ index }) => index));
   for (const { index } of readImages(record)) places.add(index);
   const asked = request.outputsExpected;
@@ -245,7 +246,7 @@ async function brokenOff(
   wasSent: boolean,
   answer: Answer,
   head: ReceivedHead | undefined,
-  deps: ImageDeps,
+  deps: JobDeps,
 ): Promise<Made> {
   const { key, reader } = answer;
   const event = eventOf(error, wasSent);
@@ -329,6 +330,3 @@ export interface ImageRequest {
   /** With `-o -`: takes the bytes of the one image (`io.outBytes`), in pieces. */
   readonly toStdout?: ((bytes: Uint8Array) => Promise<void>) | undefined;
 }
-
-/** What making and saving images needs; `silenceMs` limits the wait for the reply too. */
-export type ImageDeps = JobDeps;

@@ -8,7 +8,8 @@ import { SNIFF_BYTES, sniff } from '../../media/signatures.ts';
 import { refugeOf, rescuedError } from '../save/rescue.ts';
 import { type SaveFailure, type SaveInput, saveOutputs, transferOf } from '../save/save-outputs.ts';
 import { sidecarOf } from '../save/sidecar.ts';
-import type { Answer, ImageDeps } from './create-images.ts';
+import type { JobDeps } from '../watch/follow.ts';
+import type { Answer } from './create-images.ts';
 import type { IncomingImage } from './incoming-image.ts';
 import { imagePath, publishImage, publishPart, unrecordedImage } from './publish-image.ts';
 import type { PlacedImage } from './read-images.ts';
@@ -24,7 +25,7 @@ export interface SavedImages {
  * Brings home what a reply brought: images that came with it get their names, those that came as a URL are downloaded.
  * One that fails does not stop the others. Without a record nothing is downloaded: the reply broke off before any link.
  */
-export async function saveImages(answer: Answer, record: unknown, deps: ImageDeps): Promise<SavedImages> {
+export async function saveImages(answer: Answer, record: unknown, deps: JobDeps): Promise<SavedImages> {
   const { names, journal, reader, request } = answer;
   if (request.toStdout) {
     const { writeImage } = await import('./write-image.ts');
@@ -61,7 +62,7 @@ export async function saveImages(answer: Answer, record: unknown, deps: ImageDep
 export async function saveOne(
   { index, image }: PlacedImage,
   { key, names, journal, request }: Answer,
-  { warn, ledger, claims }: Pick<ImageDeps, 'warn' | 'ledger' | 'claims'>,
+  { warn, ledger, claims }: Pick<JobDeps, 'warn' | 'ledger' | 'claims'>,
   record?: unknown,
 ): Promise<{ readonly file?: SavedFile; readonly error?: unknown }> {
   const { part } = image;
@@ -89,7 +90,7 @@ export function linksOf({ key, reader }: Answer, record: unknown): readonly Task
 export function planToSave(
   { key, request }: Answer,
   download: boolean,
-  { ledger, warn }: Pick<ImageDeps, 'ledger' | 'warn'>,
+  { ledger, warn }: Pick<JobDeps, 'ledger' | 'warn'>,
 ): void {
   try {
     ledger.append(key, { event: 'plan', save: { ...request.intent.save, download } });
@@ -108,7 +109,7 @@ const inOrder = (files: readonly SavedFile[]): SavedFile[] =>
 export async function downloadImages(
   outputs: readonly TaskOutput[],
   where: Pick<SaveInput, 'names' | 'journal' | 'plan' | 'sidecar'>,
-  deps: Omit<ImageDeps, 'client'>,
+  deps: Omit<JobDeps, 'client'>,
 ): ReturnType<typeof saveOutputs> {
   const unrecorded: SaveFailure[] = [];
   const saved = (file: SavedFile) => {
@@ -137,7 +138,7 @@ export async function downloadImages(
 async function savePartials(
   files: readonly SavedFile[],
   { names, journal, reader, request }: Answer,
-  { warn, ledger }: Pick<ImageDeps, 'warn' | 'ledger'>,
+  { warn, ledger }: Pick<JobDeps, 'warn' | 'ledger'>,
 ): Promise<string[]> {
   const paths: string[] = [];
   const counts = new Map<number, number>();

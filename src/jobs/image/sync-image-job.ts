@@ -10,8 +10,7 @@ import { refugeOf } from '../save/rescue.ts';
 import { savedOutputs } from '../save/saved.ts';
 import { sidecarOf } from '../save/sidecar.ts';
 import { takeUpPart } from '../save/take-up-part.ts';
-import type { Followed } from '../watch/follow.ts';
-import type { ImageDeps } from './create-images.ts';
+import type { Followed, JobDeps } from '../watch/follow.ts';
 import { imageJournal, imagePath, type Published, publishImage } from './publish-image.ts';
 import { downloadImages } from './save-images.ts';
 
@@ -35,7 +34,7 @@ export function isOpenImageJob(job: Job, nowMs: number): boolean {
  */
 export async function syncImageJob(
   { key }: Pick<Job, 'key'>,
-  deps: Omit<ImageDeps, 'client'>,
+  deps: Omit<JobDeps, 'client'>,
 ): Promise<Followed | undefined> {
   const { ledger, signal, warn } = deps;
   const hold = await ledger.hold(key);
@@ -95,7 +94,7 @@ function bringImages(
   job: Job,
   roles: readonly string[],
   plan: SavePlan,
-  deps: Omit<ImageDeps, 'client'>,
+  deps: Omit<JobDeps, 'client'>,
 ): ReturnType<typeof downloadImages> {
   const journal = imageJournal(job.key, deps.ledger, deps.warn, job);
   const links = namesOutputs(job) ? imageFamily.readTask(job.record, job.key).outputs : [];
@@ -112,7 +111,7 @@ function bringImages(
 export async function copyImages(
   { key }: Pick<Job, 'key'>,
   plan: SavePlan,
-  deps: Omit<ImageDeps, 'client'>,
+  deps: Omit<JobDeps, 'client'>,
 ): Promise<Followed | undefined> {
   const hold = await deps.ledger.hold(key);
   if (!hold) return undefined;
@@ -129,7 +128,7 @@ export async function copyImages(
   }
 }
 
-interface Settling extends Pick<ImageDeps, 'signal' | 'warn' | 'claims'> {
+interface Settling extends Pick<JobDeps, 'signal' | 'warn' | 'claims'> {
   readonly journal: DownloadJournal;
   readonly refuge: string;
 }

@@ -6,7 +6,8 @@ import type { TaskOutput } from '../../gateway/task.ts';
 import type { SavedFile } from '../../ledger/event.ts';
 import { escapePattern } from '../save/output-path.ts';
 import { refugeOf } from '../save/rescue.ts';
-import type { Answer, ImageDeps } from './create-images.ts';
+import type { JobDeps } from '../watch/follow.ts';
+import type { Answer } from './create-images.ts';
 import type { IncomingImage } from './incoming-image.ts';
 import type { PlacedImage } from './read-images.ts';
 import {
@@ -38,7 +39,7 @@ export async function writeImage(
   answer: Answer,
   record: unknown,
   write: Write,
-  deps: ImageDeps,
+  deps: JobDeps,
 ): Promise<SavedImages> {
   const { key, reader } = answer;
   for (const { image } of reader.reading.partials) image.discard();
@@ -79,7 +80,7 @@ async function writeOne(
   placed: PlacedImage,
   answer: Answer,
   write: Write,
-  deps: ImageDeps,
+  deps: JobDeps,
 ): Promise<Delivered> {
   const { image } = placed;
   try {
@@ -104,18 +105,13 @@ async function writePart({ part }: IncomingImage, write: Write): Promise<void> {
   for (let done = 0; done < part.bytes; done += PIECE_BYTES) await write(part.read(done, PIECE_BYTES));
 }
 
-async function saveCome(placed: PlacedImage, answer: Answer, deps: ImageDeps): Promise<Delivered> {
+async function saveCome(placed: PlacedImage, answer: Answer, deps: JobDeps): Promise<Delivered> {
   const { file, error } = await saveOne(placed, answer, deps);
   return { files: file ? [file] : [], error };
 }
 
 /** An image that came as a URL: downloaded to a place of its own, then written. */
-async function writeLink(
-  link: TaskOutput,
-  answer: Answer,
-  write: Write,
-  deps: ImageDeps,
-): Promise<Delivered> {
+async function writeLink(link: TaskOutput, answer: Answer, write: Write, deps: JobDeps): Promise<Delivered> {
   let aside: SavedFile;
   try {
     aside = await fetchAside(link, answer, deps);
@@ -134,7 +130,7 @@ async function writeLink(
   }
 }
 
-async function saveLink(link: TaskOutput, answer: Answer, deps: ImageDeps): Promise<Delivered> {
+async function saveLink(link: TaskOutput, answer: Answer, deps: JobDeps): Promise<Delivered> {
   const { names, journal, request } = answer;
   try {
     const where = { names, journal, plan: { ...request.intent.save, download: true } };
@@ -147,7 +143,7 @@ async function saveLink(link: TaskOutput, answer: Answer, deps: ImageDeps): Prom
 }
 
 /** Downloads an image to the refuge, unrecorded. Throws GwError `download`, or the signal's reason; then nothing stays. */
-async function fetchAside(link: TaskOutput, { names, journal }: Answer, deps: ImageDeps): Promise<SavedFile> {
+async function fetchAside(link: TaskOutput, { names, journal }: Answer, deps: JobDeps): Promise<SavedFile> {
   const target = `${escapePattern(refugeOf(deps.ledger))}${path.sep}`;
   try {
     const plan = { target, force: false, download: true };
@@ -167,7 +163,7 @@ async function keepFile(
   file: SavedFile,
   link: TaskOutput,
   { names, journal, request }: Answer,
-  deps: ImageDeps,
+  deps: JobDeps,
 ): Promise<{ readonly file: SavedFile; readonly error?: unknown }> {
   const rescued = { ...file, rescued: true } as const;
   try {

@@ -4,7 +4,8 @@ import { onTestFinished } from 'vitest';
 import * as z from 'zod/mini';
 import type { Endpoint } from '../../../src/gateway/endpoint.ts';
 import type { Came } from '../../../src/jobs/create/make.ts';
-import { createImages, type ImageDeps, type ImageRequest } from '../../../src/jobs/image/create-images.ts';
+import { createImages, type ImageRequest } from '../../../src/jobs/image/create-images.ts';
+import type { JobDeps } from '../../../src/jobs/watch/follow.ts';
 import type { Job } from '../../../src/ledger/event.ts';
 import { openLedger } from '../../../src/ledger/open-ledger.ts';
 import { type FaultServerOptions, type Step, startFaultServer } from '../../helpers/fault-server.ts';
@@ -37,7 +38,7 @@ export async function serve(steps: readonly Step[], more: Partial<FaultServerOpt
 
 export interface World {
   readonly dir: string;
-  readonly deps: ImageDeps;
+  readonly deps: JobDeps;
   readonly shown: string[];
   readonly warnings: string[];
   readonly abort: AbortController;
@@ -62,7 +63,7 @@ export function world(baseUrl: string, settings: { silenceMs?: number } = {}): W
   const shown: string[] = [];
   const warnings: string[] = [];
   const abort = new AbortController();
-  const deps: ImageDeps = {
+  const deps: JobDeps = {
     client,
     transport,
     ledger,

@@ -15,8 +15,9 @@ import type { Progress } from '../../../src/io/io.ts';
 import { identifyBody } from '../../../src/jobs/create/job-request.ts';
 import { settleUnanswered } from '../../../src/jobs/create/lost.ts';
 import { type Made, makeJob } from '../../../src/jobs/create/make.ts';
-import { createImages, type ImageDeps } from '../../../src/jobs/image/create-images.ts';
+import { createImages } from '../../../src/jobs/image/create-images.ts';
 import { syncImageJob } from '../../../src/jobs/image/sync-image-job.ts';
+import type { JobDeps } from '../../../src/jobs/watch/follow.ts';
 import { openLedger } from '../../../src/ledger/open-ledger.ts';
 import { AT_A_STEP, DONE, isLeft, tell } from '../turns.ts';
 
@@ -119,7 +120,7 @@ const scenes = {
   },
 };
 
-const imageDeps = (dir: string): ImageDeps => ({
+const imageDeps = (dir: string): JobDeps => ({
   ...{
     ledger: opened(dir),
     client: deaf,

@@ -55,8 +55,8 @@ export const ledger: readonly Breakage[] = [
   },
   {
     costs: 'a line appended beside a prune is not on the disk when its former journal goes',
-    find: "rest, Buffer.from('\\n')])); fs.fsyncSync(fd);",
-    replace: "rest, Buffer.from('\\n')]));",
+    find: "{ flag: 'a', mode: 0o600, flush: true }",
+    replace: "{ flag: 'a', mode: 0o600 }",
     tests: rewritten,
   },
   {

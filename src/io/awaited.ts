@@ -1,0 +1,74 @@
+import type { Host } from '../host.ts';
+import { oneLine } from './escape.ts';
+import { sizeOf } from './live-region.ts';
+import { durationText } from './quantity-text.ts';
+import { canShowUnicode } from './style.ts';
+
+/** What comes at once needs no word; what is awaited is said within half a second. */
+const AFTER_MS = 300;
+const FRAME_MS = 100;
+/** Room for the spinner and the time. */
+const BESIDE_COLUMNS = 16;
+
+interface AwaitedWorld {
+  readonly host: Pick<Host, 'stderr' | 'clock' | 'platform' | 'env'>;
+  /** Whether the foot of the terminal is nobody else's. */
+  readonly isFree: () => boolean;
+  /** Puts lines at the foot of the terminal; none takes them away. */
+  readonly draw: (lines: readonly string[]) => void;
+}
+
+interface Wait {
+  readonly what: string;
+  readonly beganMs: number;
+}
+
+/** Says on a terminal what is awaited, and for how long already: of several waits the one that began last. */
+export class Awaited {
+  readonly #waits = new Set<Wait>();
+  #start: NodeJS.Timeout | undefined;
+  #frames: NodeJS.Timeout | undefined;
+  #isDrawn = false;
+
+  constructor(private readonly world: AwaitedWorld) {}
+
+  /** Until the returned function is called: then it is gone. */
+  begin(what: string): () => void {
+    const wait: Wait = { what, beganMs: this.world.host.clock.steady() };
+    this.#waits.add(wait);
+    this.#start ??= setTimeout(() => void this.#begin(), AFTER_MS);
+    return () => {
+      this.#waits.delete(wait);
+      if (this.#waits.size === 0) this.#end();
+    };
+  }
+
+  async #begin(): Promise<void> {
+    const { host, isFree, draw } = this.world;
+    const { default: ora } = await import('ora');
+    if (this.#waits.size === 0 || this.#frames !== undefined) return;
+    const quiet = { isEnabled: false, discardStdin: false, color: false, hideCursor: false } as const;
+    const spinner = ora({ stream: host.stderr, ...quiet });
+    const show = () => {
+      const wait = [...this.#waits].at(-1);
+      if (!isFree() || wait === undefined) {
+        this.#isDrawn = false;
+        return;
+      }
+      const mark = canShowUnicode(host) ? `${spinner.frame().trim()} ` : '';
+      const room = Math.max(10, sizeOf(host.stderr).columns - BESIDE_COLUMNS);
+      draw([`${mark}${oneLine(wait.what, room)} (${durationText(host.clock.steady() - wait.beganMs)})`]);
+      this.#isDrawn = true;
+    };
+    show();
+    this.#frames = setInterval(show, FRAME_MS);
+  }
+
+  #end(): void {
+    clearTimeout(this.#start);
+    clearInterval(this.#frames);
+    this.#start = this.#frames = undefined;
+    if (this.#isDrawn && this.world.isFree()) this.world.draw([]);
+    this.#isDrawn = false;
+  }
+}
