@@ -133,16 +133,15 @@ type Parts = Pick<Context, 'host' | 'io' | 'globals' | 'argv' | 'signal' | 'even
 
 /** The gateways that a run reaches, and how it reaches them. */
 class Gateways {
-  readonly #parts: Parts;
   readonly #showsOnly: boolean;
   readonly #closers: (() => Promise<void>)[] = [];
   readonly #transports = new Map<string | undefined, Promise<Transport>>();
   readonly #budget = once(async () =>
-    (await import('./http/retry.ts')).createRetryBudget(this.#parts.host.clock),
+    (await import('./http/retry.ts')).createRetryBudget(this.parts.host.clock),
   );
-  readonly settings = once(() => this.settingsWith(this.#parts.globals));
+  readonly settings = once(() => this.settingsWith(this.parts.globals));
   readonly sandbox = once(async () => {
-    const { host, io } = this.#parts;
+    const { host, io } = this.parts;
     const { startEmbedded } = await import('./embedded-sandbox.ts');
     const how = { showsOnly: this.#showsOnly, tell: (what: string) => io.note(what) };
     const running = await startEmbedded(host, (await this.settings()).account.value, how);
@@ -150,14 +149,13 @@ class Gateways {
     return running;
   });
 
-  constructor(parts: Parts) {
-    this.#parts = parts;
+  constructor(private readonly parts: Parts) {
     this.#showsOnly = parts.globals.dryRun === true || parts.globals.curl === true;
   }
 
   async settingsWith(flags: SettingsFlags): Promise<Settings> {
     const { resolveSettings } = await import('./config/settings.ts');
-    return resolveSettings({ flags, host: this.#parts.host });
+    return resolveSettings({ flags, host: this.parts.host });
   }
 
   async close(): Promise<void> {
@@ -175,13 +173,13 @@ class Gateways {
   }
 
   #hasCertificates({ cacert }: Settings): boolean {
-    const { clientCert, clientKey } = this.#parts.globals;
+    const { clientCert, clientKey } = this.parts.globals;
     return (cacert.value ?? clientCert ?? clientKey) !== undefined;
   }
 
   async #makeTransport(inForce: Settings): Promise<Transport> {
     const { HttpTransport, proxiesFromEnv } = await import('./http/transport.ts');
-    const { host } = this.#parts;
+    const { host } = this.parts;
     const proxies = proxiesFromEnv(host.env);
     const shared = async () => new HttpTransport({ proxies, tuneFirstReply: false });
     if (host.program && !this.#hasCertificates(inForce))
@@ -198,7 +196,7 @@ class Gateways {
   async #tlsOf(cacert: string | undefined) {
     const { readCertificates } = await import('./config/certificates.ts');
     const { originOf } = await import('./config/base-url.ts');
-    const { host, globals } = this.#parts;
+    const { host, globals } = this.parts;
     const { clientCert, clientKey } = globals;
     const { ca, identity } = await readCertificates({ cacert, clientCert, clientKey }, host);
     const { sandbox, baseUrl } = await this.settings();
@@ -207,7 +205,7 @@ class Gateways {
   }
 
   async accessTo(inForce: Settings): Promise<Access> {
-    const { io } = this.#parts;
+    const { io } = this.parts;
     if (inForce.note !== undefined) io.note(inForce.note);
     const baseUrl = inForce.sandbox ? (await this.sandbox()).baseUrl : inForce.gatewayUrl();
     const key = this.#showsOnly ? undefined : await inForce.key();
@@ -227,7 +225,7 @@ class Gateways {
   }
 
   async accessWith(gateway: Gateway, inForce: Settings, name = gatewayName(inForce)): Promise<Access> {
-    const { host, io } = this.#parts;
+    const { host, io } = this.parts;
     // A request that is only shown is not sent; certificates that cannot be read are told of all the same.
     const made =
       this.#showsOnly && !this.#hasCertificates(inForce)

@@ -91,15 +91,15 @@ type Arguments = Readonly<Record<string, unknown>> & {
 };
 
 export class Desk {
-  readonly #ctx: Context;
-  readonly #files: RowFiles;
   readonly #works = new Map<string, Work>();
   /** Ends the waits; what is being paid for is waited for all the same. */
   readonly #stop: AbortController;
 
-  private constructor(ctx: Context, files: RowFiles, stop: AbortController) {
-    this.#ctx = ctx;
-    this.#files = files;
+  private constructor(
+    private readonly ctx: Context,
+    private readonly files: RowFiles,
+    stop: AbortController,
+  ) {
     this.#stop = stop;
   }
 
@@ -154,7 +154,7 @@ export class Desk {
 
   /** Undefined where the call may not last any longer. */
   async #within<T>(what: Promise<T>, { signal, beganMs }: Caller): Promise<T | undefined> {
-    const { clock } = this.#ctx;
+    const { clock } = this.ctx;
     const timer = new AbortController();
     const leftMs = Math.max(0, beganMs + CALL_MS - clock.steady());
     const over = clock.sleep(leftMs, timer.signal).catch(() => {});
@@ -194,7 +194,7 @@ export class Desk {
 
   /** A free command, run as it is. */
   async #run(command: AnyCommand, args: readonly string[] = [], flags = {}): Promise<unknown> {
-    const ran = command.run({ args, flags, globals: this.#ctx.globals }, this.#ctx);
+    const ran = command.run({ args, flags, globals: this.ctx.globals }, this.ctx);
     const { value, error } = await outcomeOf(ran);
     if (error !== undefined) throw error;
     return value;
@@ -202,26 +202,26 @@ export class Desk {
 
   async #make(name: ToolName, command: string, args: Arguments, caller: Caller): Promise<Answer> {
     const row = await this.#rowOf(command, args);
-    const ctx = this.#ctx;
+    const ctx = this.ctx;
     const question = async () => {
-      const { estimate } = await checkRow(row, this.#files, undefined, ctx, () => {});
+      const { estimate } = await checkRow(row, this.files, undefined, ctx, () => {});
       const cost =
         estimate === undefined || 'unknown' in estimate
           ? 'its cost is not known'
           : `about ${estimate.amount} ${estimate.unit}`;
       return `Pay for this? ${name} (${command}), ${cost}: ${args.prompt ?? ''}`;
     };
-    const make: Make = (own, wait = true) => createRow(row, this.#files, { rows: 1, wait }, own);
+    const make: Make = (own, wait = true) => createRow(row, this.files, { rows: 1, wait }, own);
     return this.#pay(row.key, JSON.stringify([name, args]), question, make, caller);
   }
 
   async #makeAgain(args: Arguments, caller: Caller): Promise<Answer> {
-    const { job } = await knownJob([args.id ?? ''], this.#ctx);
+    const { job } = await knownJob([args.id ?? ''], this.ctx);
     const { request } = job;
     const create = request && createCommands[request.command];
     if (!create) throw usage(`id: what is kept of job ${args.id} is not enough to make it again`);
     const row = await this.#rowOf(request.command, args, job.key);
-    const { dir, confined } = this.#files;
+    const { dir, confined } = this.files;
     for (const file of Object.keys(request.files))
       confined(file, `id: ${file}, which job ${args.id} was made of`);
     const make: Make = async (ctx, wait = true) => {
@@ -229,7 +229,7 @@ export class Desk {
       const said = { ...typed, once: row.key, ...('wait' in create.flags && { wait, queue: wait }) };
       const own = {
         ...ctx,
-        outputs: doorOf(this.#files),
+        outputs: doorOf(this.files),
         host: { ...ctx.host, cwd: dir, stdin: Readable.from(['-']) },
       };
       return outcomeOf(again.run({ args: [job.key], flags: said, globals: ctx.globals }, own));
@@ -246,7 +246,7 @@ export class Desk {
     make: Make,
     caller: Caller,
   ): Promise<Answer> {
-    const { current } = await lastOfRow(key, this.#ctx);
+    const { current } = await lastOfRow(key, this.ctx);
     if (caller.confirm && !this.#works.has(key) && !current) caller.confirm(await question());
     const known = this.#works.get(key) ?? this.#begin(key, make, asked);
     if (known.asked !== asked) {
@@ -256,7 +256,7 @@ export class Desk {
           'give another key for a new job',
         );
       // The job of this key is only waited for: its create tells whether it was made from this request.
-      const { error } = await make(this.#ctx, false);
+      const { error } = await make(this.ctx, false);
       if (error !== undefined) throw error;
     }
     return this.#follow(known, caller);
@@ -268,7 +268,7 @@ export class Desk {
     // What the profile says of limits holds for rows too.
     const own = { ...Object.fromEntries(settingsOf(flags)), prompt: promptFlag, maxCost, unpriced };
     const takes = Object.fromEntries(Object.entries(own).filter(([, flag]) => flag !== undefined));
-    const stored = (await this.#ctx.settings()).defaults;
+    const stored = (await this.ctx.settings()).defaults;
     const { out } = settings;
     if (typeof out === 'string' && /^[a-z][a-z0-9+.-]+:/i.test(out))
       throw usage(`out: ${out}: is an address`, 'name a file or a folder below --out');
@@ -301,16 +301,16 @@ export class Desk {
   #begin(key: string, make: Make, asked?: string): Work {
     const notes: string[] = [];
     const events = new JobEvents({
-      clock: this.#ctx.clock,
+      clock: this.ctx.clock,
       write: async (event) => hear(work, event as { event: string; id?: string; status?: string }),
     });
     const ctx: Context = {
-      ...this.#ctx,
+      ...this.ctx,
       events,
-      io: { ...this.#ctx.io, warn: (text) => void notes.push(text) },
-      ledger: once(async () => events.watching(await this.#ctx.ledger())),
+      io: { ...this.ctx.io, warn: (text) => void notes.push(text) },
+      ledger: once(async () => events.watching(await this.ctx.ledger())),
     };
-    const log = (text: string) => this.#ctx.io.note(`${key}: ${text}`);
+    const log = (text: string) => this.ctx.io.note(`${key}: ${text}`);
     const run = async (): Promise<Answer> => {
       const outcome = await make(ctx).catch((error: unknown): Outcome<JobResult> => ({ error }));
       const { error } = outcome;
@@ -357,7 +357,7 @@ export class Desk {
   async #wait(name: string, caller: Caller): Promise<Answer> {
     const known = this.#workOf(name);
     if (known) return this.#follow(known, caller);
-    const { job, family } = await knownJob([name], this.#ctx);
+    const { job, family } = await knownJob([name], this.ctx);
     const key = job.once?.key ?? job.key;
     const same = this.#works.get(key);
     if (same) return this.#follow(same, caller);
@@ -371,7 +371,7 @@ export class Desk {
 
   /** A job of the user's own is saved where the user said, which is not for an agent to touch. */
   #refuseElsewhere({ id, key, save: { target } }: Job): void {
-    const out = this.#ctx.host.cwd;
+    const out = this.ctx.host.cwd;
     const { dir } = splitTarget(target);
     if (path.resolve(dir) === out || isInside(path.resolve(dir), out)) return;
     const name = id ?? key;
@@ -395,7 +395,7 @@ export class Desk {
       return JSON.parse(json) as Record<string, unknown>;
     }
     const words = family === undefined ? `image ${command}` : `video ${family}`;
-    const { assetsDir } = this.#ctx.host;
+    const { assetsDir } = this.ctx.host;
     const { settings } = JSON.parse(readFileSync(path.join(assetsDir, 'mcp.json'), 'utf8')) as ToolFile;
     const isOf = ({ id, kind }: { readonly id: string; readonly kind: string }) =>
       family === undefined

@@ -130,7 +130,6 @@ const YOUNG_PAUSES_MS = [1_000, 5_000];
 
 /** The tasks that callbacks named, each looked at once at a time. */
 class ToldTasks {
-  readonly #ctx: Context;
   readonly #followers;
   readonly #turns = createTurns(SAVES_AT_ONCE);
   /** IDs with how often the ledger did not know them. */
@@ -143,8 +142,7 @@ class ToldTasks {
   readonly #running = new Set<Promise<void>>();
   #wake = () => {};
 
-  constructor(ctx: Context) {
-    this.#ctx = ctx;
+  constructor(private readonly ctx: Context) {
     this.#followers = createFollowers(ctx);
     ctx.signal.addEventListener('abort', () => this.#wake(), { once: true });
   }
@@ -156,7 +154,7 @@ class ToldTasks {
 
   /** What came of each job that is worth a word, until the run is interrupted. */
   async *outcomes(): AsyncGenerator<Outcome<JobResult>> {
-    const { signal } = this.#ctx;
+    const { signal } = this.ctx;
     while (!signal.aborted) {
       for (const outcome of this.#outcomes.splice(0)) yield outcome;
       if (this.#waiting.size > 0) {
@@ -175,7 +173,7 @@ class ToldTasks {
   }
 
   async #takeUp(): Promise<void> {
-    const ctx = this.#ctx;
+    const ctx = this.ctx;
     const ids = new Map<string, number>();
     for (const [id, tries] of this.#waiting) {
       if (ids.size === MOST_AT_ONCE) break;
@@ -203,7 +201,7 @@ class ToldTasks {
 
   /** What looking at a job needs; none for one that needs no look, or is looked at already. */
   async #inputOf({ job, family }: KnownJob): Promise<SyncInput[]> {
-    const ctx = this.#ctx;
+    const ctx = this.ctx;
     if (family === undefined || !needsSync({ job, family }, ctx.clock.now())) return [];
     if (this.#underWay.has(job.key)) {
       this.#underWay.set(job.key, true);
@@ -222,11 +220,11 @@ class ToldTasks {
 
   /** A key that is missing or a ledger that cannot be read ends no listener. */
   #failed(error: unknown): void {
-    if (!this.#ctx.signal.aborted) this.#outcomes.push({ error: withWay(error, this.#ctx) });
+    if (!this.ctx.signal.aborted) this.#outcomes.push({ error: withWay(error, this.ctx) });
   }
 
   async #sync(inputs: readonly SyncInput[]): Promise<void> {
-    const ctx = this.#ctx;
+    const ctx = this.ctx;
     try {
       for await (const { job, synced } of syncJobs(inputs, ctx.signal, this.#turns)) {
         const outcome = outcomeOfSync(job, synced, ctx);
@@ -247,7 +245,7 @@ class ToldTasks {
   /** Together: a timer each, and what ends it, would cost more with each one that waits. */
   #addLater(ids: readonly string[], tries: number, pauseMs: number): void {
     if (ids.length === 0 || this.#later + ids.length > MOST_WAITING) return;
-    const { clock, signal } = this.#ctx;
+    const { clock, signal } = this.ctx;
     this.#later += ids.length;
     clock.sleep(pauseMs, signal).then(
       () => {

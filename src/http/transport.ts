@@ -42,7 +42,6 @@ const PARTIAL_LIMIT_BYTES = 1024 * 1024;
  * through a tunnel.
  */
 export class HttpTransport implements Transport {
-  readonly #options: TransportOptions;
   readonly #idle = new Map<string, Connection[]>();
   readonly #all = new Set<Connection>();
   /** The replies that must be seen through, by their connections: each names what was paid for. */
@@ -52,13 +51,12 @@ export class HttpTransport implements Transport {
   #cameBytes = 0;
   #letYoungSpaceGrow = () => {};
 
-  constructor(options: TransportOptions) {
-    this.#options = options;
+  constructor(private readonly options: TransportOptions) {
     this.#untuned = options.tuneFirstReply ?? true;
   }
 
   async #connect(request: WireRequest, route: Route): Promise<Connection> {
-    const { ca, identity } = this.#options;
+    const { ca, identity } = this.options;
     const { connectMs, signal, url, checkAddresses } = request;
     const socket = await openSocket(route, {
       connectMs,
@@ -99,7 +97,7 @@ export class HttpTransport implements Transport {
   }
 
   async #send(request: WireRequest, handler: WireHandler): Promise<WireHead> {
-    const route = routeTo(request.url, this.#options.proxies);
+    const route = routeTo(request.url, this.options.proxies);
     const connection = await this.#connectionFor(request, route);
     const untune = this.#untuned ? tuneFirstReply() : undefined;
     this.#untuned = false;

@@ -52,13 +52,11 @@ export interface Above {
 }
 
 export class TerminalPage implements Page {
-  readonly #options: PageOptions;
   readonly #region: LiveRegion;
   #typed: TypedLine | undefined;
   #isOpen = true;
 
-  constructor(options: PageOptions) {
-    this.#options = options;
+  constructor(private readonly options: PageOptions) {
     this.#region = new LiveRegion(
       (text) => this.#write(text),
       () => this.size(),
@@ -74,31 +72,31 @@ export class TerminalPage implements Page {
   }
 
   get hasColor(): boolean {
-    return this.#options.hasColor;
+    return this.options.hasColor;
   }
 
   get hasUnicode(): boolean {
-    return this.#options.hasUnicode;
+    return this.options.hasUnicode;
   }
 
   get canRedraw(): boolean {
-    return this.#options.canRedraw;
+    return this.options.canRedraw;
   }
 
   size(): TerminalSize {
-    const { columns, rows } = this.#options.stream;
+    const { columns, rows } = this.options.stream;
     return { columns: columns || 80, rows: rows || 24 };
   }
 
   print(text: string): void {
-    const { cursor, secrets } = this.#options;
+    const { cursor, secrets } = this.options;
     const start = cursor.atLineStart || this.#typed !== undefined ? '' : '\n';
     cursor.atLineStart = text.endsWith('\n');
     this.#above(start + secrets.hide(text));
   }
 
   above(text: string): void {
-    this.#options.cursor.atLineStart = text.endsWith('\n');
+    this.options.cursor.atLineStart = text.endsWith('\n');
     this.#above(text);
   }
 
@@ -110,14 +108,14 @@ export class TerminalPage implements Page {
     }
     typed.lift();
     this.#write(text.endsWith('\n') ? text : `${text}\n`);
-    this.#options.cursor.atLineStart = true;
+    this.options.cursor.atLineStart = true;
     typed.restore();
   }
 
   draw(lines: readonly string[]): void {
     if (!this.canRedraw) return;
     const { rows } = this.size();
-    this.#region.draw(lines.slice(-Math.max(1, rows - 1)).map((line) => this.#options.secrets.hide(line)));
+    this.#region.draw(lines.slice(-Math.max(1, rows - 1)).map((line) => this.options.secrets.hide(line)));
   }
 
   setTyped(line: TypedLine | undefined): void {
@@ -125,12 +123,12 @@ export class TerminalPage implements Page {
     if (line !== undefined) this.#region.end();
     this.#typed = line;
     // Whoever ends the typing ends its line too.
-    this.#options.cursor.atLineStart = true;
+    this.options.cursor.atLineStart = true;
   }
 
   safeText(): { push(piece: string): string; end(): string } {
     const visible = new VisibleStream();
-    const secrets = new SecretStream(this.#options.secrets);
+    const secrets = new SecretStream(this.options.secrets);
     return {
       push: (piece) => secrets.push(visible.push(piece)),
       end: () => secrets.push(visible.end()) + secrets.end(),
@@ -138,7 +136,7 @@ export class TerminalPage implements Page {
   }
 
   copy(text: string): void {
-    const base64 = Buffer.from(this.#options.secrets.hide(text)).toString('base64');
+    const base64 = Buffer.from(this.options.secrets.hide(text)).toString('base64');
     this.#write(`\x1b]52;c;${base64}\x07`);
   }
 
@@ -149,7 +147,7 @@ export class TerminalPage implements Page {
   }
 
   #write(text: string): void {
-    const { stream } = this.#options;
+    const { stream } = this.options;
     if (!stream.destroyed) stream.write(text);
   }
 }

@@ -13,7 +13,6 @@ export interface ProgressWorld {
 
 /** All progress of a run: what several callers report stands on one board. */
 export class ProgressHub {
-  readonly #world: ProgressWorld;
   #board: ProgressBoard | undefined;
   /** What is reported while the bars are being loaded; `undefined` when nothing is being loaded. */
   #waiting: ((board: ProgressBoard) => void)[] | undefined;
@@ -21,18 +20,16 @@ export class ProgressHub {
   /** The rows that were reported and not taken away. */
   readonly #rows = new Set<string>();
 
-  constructor(world: ProgressWorld) {
-    this.#world = world;
-  }
+  constructor(private readonly world: ProgressWorld) {}
 
   /** Whether bars stand on the screen, or soon will. */
   get isShown(): boolean {
-    return this.#world.mode.bars && this.#rows.size > 0;
+    return this.world.mode.bars && this.#rows.size > 0;
   }
 
   /** A new reporter; draws nothing when quiet. Its `stop` takes away only what it reported itself. */
   open(): RunProgress {
-    const { mode, hide, note } = this.#world;
+    const { mode, hide, note } = this.world;
     if (mode.quiet) return silentProgress;
     const prefix = `${this.#opened++}:`;
     const keys = new Set<string>();
@@ -78,7 +75,7 @@ export class ProgressHub {
   }
 
   #open(): void {
-    const { mode, openLines, openBars } = this.#world;
+    const { mode, openLines, openBars } = this.world;
     if (!mode.bars) {
       this.#board = openLines();
       return;

@@ -18,7 +18,6 @@ export interface ResultStreamOptions {
 }
 
 export class ResultStream {
-  readonly #options: ResultStreamOptions;
   readonly #isTerminal: boolean;
   readonly #guard: PairJoiner | VisibleStream;
   readonly #secrets: SecretStream;
@@ -26,8 +25,7 @@ export class ResultStream {
   #last: Promise<void> = Promise.resolve();
   #failure: Error | undefined;
 
-  constructor(options: ResultStreamOptions) {
-    this.#options = options;
+  constructor(private readonly options: ResultStreamOptions) {
     this.#isTerminal = options.stream.isTTY === true;
     this.#guard = this.#isTerminal ? new VisibleStream() : new PairJoiner();
     this.#secrets = new SecretStream(options.secrets);
@@ -44,7 +42,7 @@ export class ResultStream {
 
   /** Text of gw's own making that may hold colour; every part from outside must have been made safe. */
   ownText(text: string): Promise<void> {
-    return this.#inOrder(() => this.#write(this.#release() + this.#options.secrets.hide(text)));
+    return this.#inOrder(() => this.#write(this.#release() + this.options.secrets.hide(text)));
   }
 
   bytes(bytes: Uint8Array): Promise<void> {
@@ -85,13 +83,13 @@ export class ResultStream {
 
   async #write(text: string): Promise<void> {
     if (text === '') return;
-    if (this.#isTerminal) await this.#options.before();
+    if (this.#isTerminal) await this.options.before();
     await this.#send(text);
-    this.#options.after(text);
+    this.options.after(text);
   }
 
   async #send(data: string | Uint8Array): Promise<void> {
-    const { stream } = this.#options;
+    const { stream } = this.options;
     this.#descriptor ??= { fd: plainFileDescriptor(stream) };
     const { fd } = this.#descriptor;
     try {

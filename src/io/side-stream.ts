@@ -22,7 +22,6 @@ export interface SideStreamOptions {
 export type Line = (style: Style) => string;
 
 export class SideStream {
-  readonly #options: SideStreamOptions;
   readonly #cursor: TerminalCursor;
   readonly #guard: PairJoiner | VisibleStream;
   readonly #secrets: SecretStream;
@@ -31,8 +30,7 @@ export class SideStream {
   #waiting: Line[] = [];
   #styleLoaded: Promise<void> | undefined;
 
-  constructor(options: SideStreamOptions) {
-    this.#options = options;
+  constructor(private readonly options: SideStreamOptions) {
     const isTerminal = options.stream.isTTY === true;
     this.#cursor = isTerminal ? options.cursor : { atLineStart: true };
     this.#guard = isTerminal ? new VisibleStream() : new PairJoiner();
@@ -47,7 +45,7 @@ export class SideStream {
     const whole: Line = (style) => {
       const held = this.#release();
       const isOpen = held === '' ? !this.#cursor.atLineStart : !held.endsWith('\n');
-      return `${held}${isOpen ? '\n' : ''}${this.#options.secrets.hide(line(style))}\n`;
+      return `${held}${isOpen ? '\n' : ''}${this.options.secrets.hide(line(style))}\n`;
     };
     if (this.#style === undefined && (colored || this.#waiting.length > 0)) this.#defer(whole);
     else this.#put(whole(this.#style ?? plainStyle));
@@ -69,7 +67,7 @@ export class SideStream {
   async drain(): Promise<void> {
     await this.settled();
     this.#put(this.#release());
-    const { stream } = this.#options;
+    const { stream } = this.options;
     await new Promise<void>((resolve) => {
       if (stream.destroyed || stream.writableLength === 0) resolve();
       else stream.write('', () => resolve());
@@ -78,7 +76,7 @@ export class SideStream {
 
   #defer(line: Line): void {
     this.#waiting.push(line);
-    this.#styleLoaded ??= this.#options
+    this.#styleLoaded ??= this.options
       .loadStyle()
       .catch(() => plainStyle)
       .then((style) => {
@@ -93,9 +91,9 @@ export class SideStream {
 
   #put(text: string): void {
     if (text === '') return;
-    const { region, stream } = this.#options;
+    const { region, stream } = this.options;
     this.#cursor.atLineStart = text.endsWith('\n');
-    const above = this.#options.page?.() ?? region;
+    const above = this.options.page?.() ?? region;
     if (above !== undefined) above.above(text);
     else if (!stream.destroyed) stream.write(text);
   }

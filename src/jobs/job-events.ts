@@ -56,7 +56,6 @@ const DOWNLOAD_EVERY_MS = 1_000;
  * it is told from there; bytes of a download and the result come beside it.
  */
 export class JobEvents {
-  readonly #world: EventsWorld;
   readonly #rows = new Map<string, RowOf>();
   readonly #byKey = new Map<string, Subject>();
   readonly #byId = new Map<string, Subject>();
@@ -64,9 +63,7 @@ export class JobEvents {
   readonly #due = new Set<Subject>();
   readonly #toldAtMs = new Map<string, number>();
 
-  constructor(world: EventsWorld) {
-    this.#world = world;
-  }
+  constructor(private readonly world: EventsWorld) {}
 
   /** A ledger whose writes are told here, each once it is durable. */
   watching(ledger: Ledger): Ledger {
@@ -139,7 +136,7 @@ export class JobEvents {
     update: { readonly role: string; readonly bytes: number; readonly totalBytes: number | undefined },
   ): void {
     const subject = this.#byKey.get(key);
-    const nowMs = this.#world.clock.steady();
+    const nowMs = this.world.clock.steady();
     if (!subject || nowMs - (this.#toldAtMs.get(key) ?? Number.NEGATIVE_INFINITY) < DOWNLOAD_EVERY_MS) return;
     this.#toldAtMs.set(key, nowMs);
     const { role, bytes, totalBytes: total } = update;
@@ -234,8 +231,8 @@ export class JobEvents {
   }
 
   #write(event: string, { key, family, id, of }: Subject, more: object): Promise<void> {
-    const t = new Date(this.#world.clock.now()).toISOString();
-    return this.#world.write({ event, t, ...of, family, key, id, ...more });
+    const t = new Date(this.world.clock.now()).toISOString();
+    return this.world.write({ event, t, ...of, family, key, id, ...more });
   }
 }
 

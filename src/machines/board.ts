@@ -35,17 +35,15 @@ return 1
 
 /** The words of an account's workers on one Redis. */
 export class Board {
-  readonly #store: RowStore;
   readonly #key: string;
 
-  constructor(store: RowStore) {
-    this.#store = store;
+  constructor(private readonly store: RowStore) {
     this.#key = `${store.prefix}:workers`;
     store.door.redis.defineCommand('gwBeat', { numberOfKeys: 1, lua: beatScript });
   }
 
   async say(host: string, word: Omit<Said, 'format'>): Promise<void> {
-    const { door } = this.#store;
+    const { door } = this.store;
     const scripted = door.redis as unknown as { gwBeat(...args: string[]): Promise<number> };
     const text = JSON.stringify({ format: formatOf('rows'), ...word });
     await door.tell(() => scripted.gwBeat(this.#key, host, text));
@@ -53,8 +51,8 @@ export class Board {
 
   /** The last words of the workers that live, and of those that ended lately for an error. */
   async heard(): Promise<readonly WorkerWord[]> {
-    const { redis } = this.#store.door;
-    const [[seconds], words] = await this.#store.door.ask(() =>
+    const { redis } = this.store.door;
+    const [[seconds], words] = await this.store.door.ask(() =>
       Promise.all([redis.time(), redis.hgetall(this.#key)]),
     );
     return Object.entries(words)
@@ -68,7 +66,7 @@ export class Board {
   }
 
   async leave(host: string): Promise<void> {
-    const { door } = this.#store;
+    const { door } = this.store;
     await door.tell(() => door.redis.hdel(this.#key, host));
   }
 }

@@ -65,19 +65,16 @@ export interface PoolCount extends Pool {
 }
 
 export class Engine {
-  readonly #store: RowStore;
   readonly #queues = new Map<string, Queue<Ticket>>();
   readonly #workers: Worker<unknown>[] = [];
   #room: Room | undefined;
 
-  constructor(store: RowStore) {
-    this.#store = store;
-  }
+  constructor(private readonly store: RowStore) {}
 
   #queue(name: string): Queue<Ticket> {
     const known = this.#queues.get(name);
     if (known) return known;
-    const { door, prefix } = this.#store;
+    const { door, prefix } = this.store;
     const made = new Queue<Ticket>(name, {
       connection: door.line,
       prefix,
@@ -98,16 +95,16 @@ export class Engine {
 
   /** A question to a queue, with the end that every question has. */
   #ask<T>(name: string, question: (queue: Queue<Ticket>) => Promise<T>): Promise<T> {
-    return this.#store.door.ask(() => question(this.#queue(name)));
+    return this.store.door.ask(() => question(this.#queue(name)));
   }
 
   #change<T>(name: string, question: (queue: Queue<Ticket>) => Promise<T>): Promise<T> {
-    return this.#store.door.tell(() => question(this.#queue(name)));
+    return this.store.door.tell(() => question(this.#queue(name)));
   }
 
   /** The account whose limits hold; undefined where nobody has said so yet. Throws NewerFormat for the queue of a newer gw. */
   async account(): Promise<AccountType | undefined> {
-    const { door, prefix } = this.#store;
+    const { door, prefix } = this.store;
     const [format, said] = await door.ask(() => door.redis.hmget(`${prefix}:meta`, 'v', 'account'));
     refuseNewer('queue', Number(format ?? 1), `${prefix}:meta`);
     return accountTypes.find((each) => each === said);
@@ -115,7 +112,7 @@ export class Engine {
 
   /** The same, once this one has said its own: whoever hands rows over, and a worker where nobody has said so before. */
   async agree(mine: AccountType, as: 'follower' | 'worker' | 'reader'): Promise<AccountType> {
-    const { door, prefix } = this.#store;
+    const { door, prefix } = this.store;
     const known = await this.account();
     if (as === 'reader') return known ?? mine;
     const say = as === 'follower' ? 'hset' : 'hsetnx';
@@ -188,7 +185,7 @@ export class Engine {
     work: (given: Given) => Promise<Put>,
     onLost: (key: string) => void,
   ): void {
-    const { door, prefix } = this.#store;
+    const { door, prefix } = this.store;
     const keys = new Map<string, string>();
     const give = async (job: Job<unknown>, token?: string): Promise<void> => {
       const read = ticket.safeParse(job.data);
@@ -227,7 +224,7 @@ export class Engine {
 
   /** Takes tickets that are no JSON off a queue, where each would keep a slot: who follows their rows puts them back. */
   async #dropDamaged(name: string): Promise<void> {
-    const { redis } = this.#store.door;
+    const { redis } = this.store.door;
     const queue = this.#queue(name);
     const active = queue.toKey('active');
     for (const id of await redis.lrange(active, 0, -1)) {
@@ -263,7 +260,7 @@ export class Engine {
 
   /** How long the row that has waited longest has been on the queue of each pool, in seconds by Redis's clock; 0 for none. */
   oldestWaitingS(pools: readonly Pool[]): Promise<{ readonly name: string; readonly seconds: number }[]> {
-    const { door } = this.#store;
+    const { door } = this.store;
     return Promise.all(
       pools.map(async ({ name }) => {
         const [first] = await this.#ask(name, (queue) => queue.getJobs(['wait'], 0, 0, true));
@@ -298,21 +295,19 @@ export class Engine {
 
 /** At most so many rows at once over all pools of this worker: once it is full, no pool takes another. */
 class Room {
-  readonly #most: number;
-  readonly #workers: readonly Worker[];
   readonly #waiting: (() => void)[] = [];
   #taken = 0;
   #isClosed = false;
 
-  constructor(most: number, workers: readonly Worker[]) {
-    this.#most = most;
-    this.#workers = workers;
-  }
+  constructor(
+    private readonly most: number,
+    private readonly workers: readonly Worker[],
+  ) {}
 
   async hold<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#taken >= this.#most) await new Promise<void>((enter) => this.#waiting.push(enter));
+    if (this.#taken >= this.most) await new Promise<void>((enter) => this.#waiting.push(enter));
     else this.#taken += 1;
-    if (this.#taken >= this.#most) this.#pause(true);
+    if (this.#taken >= this.most) this.#pause(true);
     try {
       return await work();
     } finally {
@@ -333,7 +328,7 @@ class Room {
 
   #pause(isFull: boolean): void {
     const isPaused = isFull || this.#isClosed;
-    for (const worker of this.#workers) {
+    for (const worker of this.workers) {
       if (worker.name === SAVE || worker.isPaused() === isPaused) continue;
       if (isPaused) void worker.pause(true);
       else void worker.resume();

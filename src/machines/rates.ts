@@ -19,7 +19,6 @@ const ASK_MS = 5;
 
 /** Turns of one pool's requests, those of creates and of looks together. */
 export class PoolRate implements SharedRate {
-  readonly #door: Door;
   readonly #limiter: RateLimiterRedis;
   /** This worker's own pace. */
   readonly #own: RateLimiterMemory;
@@ -29,9 +28,12 @@ export class PoolRate implements SharedRate {
   /** A turn is being asked for, is there to be taken, or may be asked for again at this steady moment. */
   #asked: 'asked' | 'given' | number = 0;
 
-  constructor(door: Door, prefix: string, { name, requestsPerMinute }: RatePool) {
+  constructor(
+    private readonly door: Door,
+    prefix: string,
+    { name, requestsPerMinute }: RatePool,
+  ) {
     const points = Math.max(1, Math.floor(requestsPerMinute / WINDOWS));
-    this.#door = door;
     this.#key = name;
     this.#holdKey = `${prefix}:rate:${name}:creates`;
     this.#own = new RateLimiterMemory({ points, duration: WINDOW_S });
@@ -52,7 +54,7 @@ export class PoolRate implements SharedRate {
       timer = setTimeout(resolve, ANSWER_MS, undefined);
     });
     try {
-      const isAway = this.#door.awayMs() > 0;
+      const isAway = this.door.awayMs() > 0;
       const came = isAway ? undefined : await Promise.race([this.#limiter.consume(this.#key), late]);
       if (!came) await this.#own.consume(this.#key);
       return 0;
@@ -98,15 +100,15 @@ export class PoolRate implements SharedRate {
   holdCreates(delayMs: number): void {
     const heldMs = Math.min(MAX_HOLD_S * 1000, Math.ceil(delayMs));
     this.#heldUntilMs = performance.now() + heldMs;
-    this.#door.redis.set(this.#holdKey, '1', 'PX', heldMs).catch(() => {
+    this.door.redis.set(this.#holdKey, '1', 'PX', heldMs).catch(() => {
       // Redis is away: this worker holds itself back.
     });
   }
 
   async #heldMs(): Promise<number> {
     const ownMs = this.#heldUntilMs - performance.now();
-    if (this.#door.awayMs() > 0) return ownMs;
-    return Math.max(ownMs, await this.#door.redis.pttl(this.#holdKey).catch(() => 0));
+    if (this.door.awayMs() > 0) return ownMs;
+    return Math.max(ownMs, await this.door.redis.pttl(this.#holdKey).catch(() => 0));
   }
 
   /** No request of any worker may leave for so long. */

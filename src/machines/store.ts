@@ -93,16 +93,16 @@ export interface Actor {
 
 /** The rows of one account on one Redis. */
 export class RowStore {
-  readonly door: Door;
   /** What every key begins with. */
   readonly prefix: string;
-  readonly #reader: RowReader;
   #steps = 0;
 
   /** `of` is a digest of the gateway's origin. */
-  constructor(door: Door, of: string, reader: RowReader) {
-    this.door = door;
-    this.#reader = reader;
+  constructor(
+    readonly door: Door,
+    of: string,
+    private readonly reader: RowReader,
+  ) {
     this.prefix = `gw:${of}`;
     door.redis.defineCommand('gwStep', { numberOfKeys: 4, lua: stepScript });
     door.redis.defineCommand('gwHandOver', { numberOfKeys: 4, lua: handOverScript });
@@ -175,7 +175,7 @@ export class RowStore {
     actor: Actor,
   ): Promise<{ readonly result: StepResult; readonly record?: RowRecord }> {
     const { result, fields } = await this.#step(key, 'taken', actor, { host: actor.host });
-    const record = fields && decode(key, fields, this.#reader);
+    const record = fields && decode(key, fields, this.reader);
     return { result, ...(record && { record }) };
   }
 
@@ -233,7 +233,7 @@ export class RowStore {
       });
       for (const [place, [error, fields]] of answers.entries()) {
         const hash = error ? { state: 'no hash' } : (fields as Record<string, string>);
-        records.push(decode(keys[at + place] ?? '', hash, this.#reader));
+        records.push(decode(keys[at + place] ?? '', hash, this.reader));
       }
     }
     return records;

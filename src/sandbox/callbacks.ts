@@ -33,8 +33,6 @@ export function loopbackPort(address: string): number | undefined {
  * missed it polls, as without callbacks.
  */
 export class Callbacks {
-  readonly #now: () => number;
-  readonly #ports: CallbackPorts;
   readonly #tell: (what: string) => void;
   readonly #challengeMs: number;
   readonly #closing = new AbortController();
@@ -48,13 +46,11 @@ export class Callbacks {
    * @param challengeMs how long the echo of a challenge may take
    */
   constructor(
-    now: () => number,
-    ports: CallbackPorts,
+    private readonly now: () => number,
+    private readonly ports: CallbackPorts,
     tell: (what: string) => void = () => {},
     challengeMs = CHALLENGE_MS,
   ) {
-    this.#now = now;
-    this.#ports = ports;
     this.#tell = tell;
     this.#challengeMs = challengeMs;
     setMaxListeners(0, this.#closing.signal);
@@ -77,7 +73,7 @@ export class Callbacks {
   #isAllowed(address: string): boolean {
     const port = loopbackPort(address);
     if (port === undefined) this.#tell('a callback to another machine, or not to http://, is never sent');
-    else if (this.#ports === 'any' || this.#ports.includes(port)) return true;
+    else if (this.ports === 'any' || this.ports.includes(port)) return true;
     else this.#tell(`a callback to port ${port} is not sent: --callbacks ${port} allows it`);
     return false;
   }
@@ -113,13 +109,13 @@ export class Callbacks {
   async #waitUntil(atMs: number): Promise<void> {
     const { signal } = this.#closing;
     // A timer may ring a millisecond early; the task must have changed when the callback says so.
-    let leftMs = atMs - this.#now() + 2;
+    let leftMs = atMs - this.now() + 2;
     while (leftMs > 0) {
-      const beganMs = this.#now();
+      const beganMs = this.now();
       const napMs = Math.min(leftMs, MAX_SLEEP_MS);
       const woken = AbortSignal.any([signal, this.#moved.signal]);
       const sleptMs = await sleep(napMs, napMs, { ref: false, signal: woken }).catch(
-        () => this.#now() - beganMs,
+        () => this.now() - beganMs,
       );
       signal.throwIfAborted();
       leftMs -= sleptMs;

@@ -38,12 +38,9 @@ export interface Controls {
 
 /** Keeps the log that control shows, and answers its requests. */
 export class Control {
-  readonly #controls: Controls;
   readonly #requests: SandboxRequest[] = [];
 
-  constructor(controls: Controls) {
-    this.#controls = controls;
-  }
+  constructor(private readonly controls: Controls) {}
 
   /** Keeps a request; its headers hold keys and are never shown. */
   note(entry: SandboxRequest): void {
@@ -72,7 +69,7 @@ export class Control {
       const { faults } = await bodyAs(bodies[asked]);
       world.faults.replace(faults === '' ? [] : faultsOf(faults, 'faults'));
     } else if (asked === 'POST time') {
-      this.#controls.forward((await bodyAs(bodies[asked])).forward * 1000);
+      this.controls.forward((await bodyAs(bodies[asked])).forward * 1000);
     } else if (asked === 'POST reset') {
       world.store.clear();
       world.faults.reset();

@@ -52,21 +52,18 @@ type Like = Pick<Job, 'family' | 'model' | 'settings'>;
 
 /** The rows of a manifest and what they wait for, gathered while it is read. */
 export class Chains {
-  readonly #creates: CreateFlags;
   readonly #rows = new Map<string, Node>();
   readonly #followers = new Map<string, string[]>();
   readonly #leftOut = new Set<string>();
   /** Rows with `count`, under the key that all of them begin with. */
   readonly #counted = new Set<string>();
 
-  constructor(creates: CreateFlags) {
-    this.#creates = creates;
-  }
+  constructor(private readonly creates: CreateFlags) {}
 
   /** A row that is looked at. */
   add(row: Row, like: Like = { family: '', model: undefined, settings: {} }): void {
     const { key, line, command, flags } = row;
-    const needs = needsOf(row, this.#creates);
+    const needs = needsOf(row, this.creates);
     this.#rows.set(key, { line, command, images: Number(flags.n ?? 1), needs, like });
     for (const need of needs) {
       const known = this.#followers.get(need.key);

@@ -26,23 +26,20 @@ interface Batch {
 }
 
 export class RowOutputs {
-  readonly #batch: Batch;
   /** Rows that are over in this run, each with why it is not saved. */
   readonly #ended = new Map<string, string | undefined>();
 
-  constructor(batch: Batch) {
-    this.#batch = batch;
-  }
+  constructor(private readonly batch: Batch) {}
 
   /** Whether an earlier run has saved a row, and it is not made anew. */
   #isHome(key: string): boolean {
-    const { known, isRedone } = this.#batch;
+    const { known, isRedone } = this.batch;
     return known.get(key)?.state === 'saved' && !isRedone(key);
   }
 
   /** The rows that one needs; none where its job is made already, and only brought home. */
   #needs(row: Row): string[] {
-    const { known, isRedone, creates } = this.#batch;
+    const { known, isRedone, creates } = this.batch;
     const state = known.get(row.key)?.state;
     if (!isRedone(row.key) && (state === 'running' || state === 'unsaved')) return [];
     return needsOf(row, creates).map(({ key }) => key);
@@ -55,7 +52,7 @@ export class RowOutputs {
 
   /** Why a row cannot be sent; undefined where all that it needs is saved. */
   hindrance(row: Row): NotReached | undefined {
-    const { known } = this.#batch;
+    const { known } = this.batch;
     for (const key of this.#needs(row)) {
       if (this.#ended.has(key)) {
         const why = this.#ended.get(key);
@@ -78,7 +75,7 @@ export class RowOutputs {
 
   /** What the references of rows reach: outputs of their own batch. */
   door(ctx: Context, isEarly: boolean) {
-    const { name } = this.#batch;
+    const { name } = this.batch;
     return {
       isEarly,
       isOwn: ({ once }: Job) => once?.key.startsWith(`${name}/`) === true,

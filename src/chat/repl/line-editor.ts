@@ -44,7 +44,6 @@ const HISTORY_SIZE = 1_000;
  * come when no line is being read wait for the next one.
  */
 export class LineEditor {
-  readonly #options: LineEditorOptions;
   readonly #keys: PassThrough;
   readonly #lines: Interface;
   readonly #pastes: Pastes = new Map();
@@ -58,8 +57,7 @@ export class LineEditor {
   #row = 0;
   readonly #stop: () => void;
 
-  constructor(options: LineEditorOptions) {
-    this.#options = options;
+  constructor(private readonly options: LineEditorOptions) {
     const { stdin, stdout } = options.host;
     // Keys reach readline one by one through here, and only while a line is being read.
     this.#keys = Object.assign(new PassThrough(), {
@@ -104,7 +102,7 @@ export class LineEditor {
       this.#lines.setPrompt(prompt);
       this.#lines.prompt();
       this.#row = 0;
-      this.#options.page.setTyped({ lift: () => this.#lift(), restore: () => this.#restore() });
+      this.options.page.setTyped({ lift: () => this.#lift(), restore: () => this.#restore() });
       const ahead = this.#ahead;
       this.#ahead = [];
       for (const stroke of ahead) this.#take(stroke);
@@ -113,7 +111,7 @@ export class LineEditor {
 
   /** Ends a prompt that is open, and gives the terminal back. */
   close(): void {
-    if (this.#answer !== undefined) this.#options.host.stdout.write('\n');
+    if (this.#answer !== undefined) this.options.host.stdout.write('\n');
     this.#hasLeft = true;
     this.#lines.close();
     this.#answered({ kind: 'left' });
@@ -147,7 +145,7 @@ export class LineEditor {
   #wait(stroke: Stroke): void {
     if ('key' in stroke && stroke.key.ctrl === true && stroke.key.name === 'c') {
       this.#ahead = [];
-      this.#options.onInterrupt();
+      this.options.onInterrupt();
     } else if (this.#ahead.length < MAX_AHEAD) this.#ahead.push(stroke);
   }
 
@@ -188,7 +186,7 @@ export class LineEditor {
 
   #interrupted(): void {
     if (this.#lines.line === '') {
-      this.#options.host.stdout.write('\n');
+      this.options.host.stdout.write('\n');
       this.#answered({ kind: 'interrupted' });
       return;
     }
@@ -200,23 +198,23 @@ export class LineEditor {
   #leave(): void {
     if (this.#hasLeft) return;
     this.#hasLeft = true;
-    if (this.#answer !== undefined && !this.#options.host.stdout.destroyed) {
-      this.#options.host.stdout.write('\n');
+    if (this.#answer !== undefined && !this.options.host.stdout.destroyed) {
+      this.options.host.stdout.write('\n');
     }
     // An answer on its way is for nobody once the terminal is gone.
-    else this.#options.onInterrupt();
+    else this.options.onInterrupt();
     this.#answered({ kind: 'left' });
   }
 
   #answered(entered: Entered): void {
     const answer = this.#answer;
     this.#answer = undefined;
-    this.#options.page.setTyped(undefined);
+    this.options.page.setTyped(undefined);
     answer?.(entered);
   }
 
   #lift(): void {
-    const { stdout } = this.#options.host;
+    const { stdout } = this.options.host;
     const { rows } = this.#lines.getCursorPos();
     if (rows > 0) moveCursor(stdout, 0, -rows);
     cursorTo(stdout, 0);
@@ -225,14 +223,14 @@ export class LineEditor {
 
   #restore(): void {
     // readline goes up as many rows as the cursor stood below the prompt, to draw over what it drew before.
-    this.#options.host.stdout.write('\n'.repeat(this.#lines.getCursorPos().rows));
+    this.options.host.stdout.write('\n'.repeat(this.#lines.getCursorPos().rows));
     this.#lines.prompt(true);
   }
 
   /** Terminals wrap anew what they show; readline, which draws after this, goes up as many rows as it went before. */
   #resized(): void {
     if (this.#answer === undefined) return;
-    const { stdout } = this.#options.host;
+    const { stdout } = this.options.host;
     const { rows } = this.#lines.getCursorPos();
     if (rows > this.#row) moveCursor(stdout, 0, this.#row - rows);
     // At the foot of the screen the cursor can go down only where newlines make room.

@@ -73,7 +73,6 @@ class PlainView implements AnswerView {
 }
 
 class MarkdownView implements AnswerView {
-  readonly #options: AnswerViewOptions;
   readonly #safe: ReturnType<Page['safeText']>;
   readonly #markdown: MarkdownStream;
   readonly #ended = new AbortController();
@@ -82,8 +81,7 @@ class MarkdownView implements AnswerView {
   #frameMs = FRAME_MS;
   #isWaiting = false;
 
-  constructor(options: AnswerViewOptions) {
-    this.#options = options;
+  constructor(private readonly options: AnswerViewOptions) {
     this.#safe = options.page.safeText();
     this.#markdown = new MarkdownStream(options.lex);
   }
@@ -100,23 +98,23 @@ class MarkdownView implements AnswerView {
   end(): void {
     this.#ended.abort();
     this.#push(this.#safe.push(this.#carriageReturn) + this.#safe.end());
-    this.#options.page.draw([]);
+    this.options.page.draw([]);
     this.#print(this.#markdown.end(this.#drawing(false)));
   }
 
   #push(text: string): void {
     const lines = this.#markdown.push(text, this.#drawing(false));
     if (lines.length === 0) return;
-    this.#options.page.draw([]);
+    this.options.page.draw([]);
     this.#print(lines);
   }
 
   #print(lines: readonly string[]): void {
-    if (lines.length > 0) this.#options.page.print(`${lines.join('\n')}\n`);
+    if (lines.length > 0) this.options.page.print(`${lines.join('\n')}\n`);
   }
 
   #drawSoon(): void {
-    const { clock } = this.#options;
+    const { clock } = this.options;
     const waitMs = this.#drawnAtMs + this.#frameMs - clock.steady();
     if (waitMs <= 0) this.#draw();
     else if (!this.#isWaiting) {
@@ -133,7 +131,7 @@ class MarkdownView implements AnswerView {
 
   #draw(): void {
     if (this.#ended.signal.aborted) return;
-    const { clock, page } = this.#options;
+    const { clock, page } = this.options;
     const startMs = clock.steady();
     page.draw(this.#markdown.live(this.#drawing(true)));
     this.#drawnAtMs = clock.steady();
@@ -141,7 +139,7 @@ class MarkdownView implements AnswerView {
   }
 
   #drawing(cutCode: boolean): Drawing {
-    const { page, ink } = this.#options;
+    const { page, ink } = this.options;
     const columns = Math.max(20, Math.min(page.size().columns - 1, MAX_COLUMNS));
     return { ink, columns, hasUnicode: page.hasUnicode, cutCode };
   }

@@ -73,20 +73,18 @@ type Terminal = Pick<AnswerViewOptions, 'page' | 'ink' | 'lex'>;
 
 /** A conversation while it is held on a terminal. */
 class Talk {
-  readonly #options: ConversationOptions;
-  readonly #terminal: Terminal;
-  readonly #ctx: Context;
   readonly #conversation: Conversation;
   readonly #history: History;
   readonly editor: LineEditor;
   readonly #commands: CommandContext;
   #answering: AbortController | undefined;
 
-  constructor(options: ConversationOptions, terminal: Terminal, ctx: Context) {
+  constructor(
+    private readonly options: ConversationOptions,
+    private readonly terminal: Terminal,
+    private readonly ctx: Context,
+  ) {
     const { page } = terminal;
-    this.#options = options;
-    this.#terminal = terminal;
-    this.#ctx = ctx;
     this.#conversation = new Conversation(options.api, options, options.session);
     this.#conversation.images = options.images ?? [];
     this.#conversation.raw = options.raw ?? false;
@@ -113,21 +111,21 @@ class Talk {
         if (await this.#take(entered.text)) break;
       } catch (error) {
         // What the user can mend does not end the conversation.
-        if (!(error instanceof GwError) || this.#ctx.signal.aborted) throw error;
-        this.#ctx.io.error(error);
+        if (!(error instanceof GwError) || this.ctx.signal.aborted) throw error;
+        this.ctx.io.error(error);
       }
     }
   }
 
   #show(text: string): void {
-    const { page, ink } = this.#terminal;
+    const { page, ink } = this.terminal;
     page.print(`${ink.faint(visible(text))}\n`);
   }
 
   /** Undefined where the user left. */
   async #read() {
     for (;;) {
-      const entered = await this.editor.read(this.#terminal.ink.strong('> '));
+      const entered = await this.editor.read(this.terminal.ink.strong('> '));
       if (entered.kind === 'interrupted') this.#show('Ctrl-D or /exit leaves');
       else return entered.kind === 'left' ? undefined : entered;
     }
@@ -147,13 +145,13 @@ class Talk {
     const { model, system, turns: earlier, raw } = this.#conversation;
     if (model === undefined) throw usage('no model is set', 'name one with /model NAME');
     this.#answering = new AbortController();
-    const signal = AbortSignal.any([this.#answering.signal, this.#ctx.signal]);
-    const view = showAnswer({ ...this.#terminal, clock: this.#ctx.clock, raw });
+    const signal = AbortSignal.any([this.#answering.signal, this.ctx.signal]);
+    const view = showAnswer({ ...this.terminal, clock: this.ctx.clock, raw });
     const { turn, answer } = await this.#ask({ turns: [...earlier, ...asked], model, system, signal }, view);
     this.#answering = undefined;
-    if (turn && turn.text !== '') this.#terminal.page.print('\n');
-    const fault = answer && this.#options.judge?.(answer);
-    if (fault) this.#ctx.io.error(fault);
+    if (turn && turn.text !== '') this.terminal.page.print('\n');
+    const fault = answer && this.options.judge?.(answer);
+    if (fault) this.ctx.io.error(fault);
     // What is no answer is not gone on from.
     if (turn === undefined || fault) return;
     const calls = answer?.toolCalls ?? [];
@@ -164,7 +162,7 @@ class Talk {
     const results: ChatTurn[] = [];
     for (const { id, name, arguments: given } of calls) {
       this.#show(`the model calls ${oneLine(name, 100)} with ${oneLine(given, 2_000)}`);
-      const entered = await this.editor.read(this.#terminal.ink.strong(`result of ${oneLine(name, 40)}> `));
+      const entered = await this.editor.read(this.terminal.ink.strong(`result of ${oneLine(name, 40)}> `));
       if (entered.kind !== 'line' || entered.text === '') {
         this.#show('no result was given: the question is taken back');
         return;
@@ -180,8 +178,8 @@ class Talk {
    * and the answer, where it came to its end.
    */
   async #ask(question: Question, view: AnswerView) {
-    const { ask, showThoughts = false } = this.#options;
-    const { io } = this.#ctx;
+    const { ask, showThoughts = false } = this.options;
+    const { io } = this.ctx;
     let came = '';
     const stopWaiting = io.awaiting(`waiting for ${question.model}`);
     const stop = () => {

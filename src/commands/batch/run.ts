@@ -229,7 +229,6 @@ const settles: ReadonlySet<string> = new Set<ErrorKind>([
 ]);
 
 class BatchRun {
-  readonly #batch: Batch;
   readonly #between: RowOutputs;
   readonly #files: RowFiles;
   readonly #counts = { saved: 0, failed: 0, unknown: 0, open: 0 };
@@ -241,15 +240,14 @@ class BatchRun {
   /** Lets go of the creates that wait for what is urgent: it is not begun any more. */
   #release = () => {};
 
-  constructor(batch: Batch) {
+  constructor(private readonly batch: Batch) {
     const { input, tally, isRedone, ctx } = batch;
-    this.#batch = batch;
     this.#between = new RowOutputs({ ...input, known: tally.known, isRedone });
     this.#files = { ...input.files, outputs: this.#between.door(ctx, false) };
   }
 
   async *outcomes(): AsyncGenerator<Outcome<RowResult>> {
-    const { flags, tally, ctx, report } = this.#batch;
+    const { flags, tally, ctx, report } = this.batch;
     const account = (await ctx.settings()).account.value;
     const whole = ctx.io.progress();
     const turns = createTurns(SAVES_AT_ONCE);
@@ -305,13 +303,13 @@ class BatchRun {
     await this.#reportLeft();
     await this.#warnOfStale();
     const left = ctx.signal.aborted || this.#isSent ? 'done' : 'sent';
-    noteSum(this.#batch.input, tally.rows, this.#counts, { left, redone: this.#redone }, ctx);
+    noteSum(this.batch.input, tally.rows, this.#counts, { left, redone: this.#redone }, ctx);
     if (ctx.signal.aborted) throw this.#interrupted();
   }
 
   /** Rows that were made from what was made anew since, in this run or in an earlier one. */
   async #warnOfStale(): Promise<void> {
-    const { input, tally, ctx, flags } = this.#batch;
+    const { input, tally, ctx, flags } = this.batch;
     if (![...tally.known.values()].some(({ from }) => from)) return;
     const known = flags.redo ? await knownRows(input.name, ctx) : tally.known;
     const { named } = input.manifest;
@@ -322,7 +320,7 @@ class BatchRun {
 
   /** The report has all rows, also those that were not begun. */
   async #reportLeft(): Promise<void> {
-    const { input, tally, report, flags } = this.#batch;
+    const { input, tally, report, flags } = this.batch;
     if (flags.report === undefined) return;
     for await (const row of soundRows(input)) {
       if (!report.lacks(row.key)) continue;
@@ -337,7 +335,7 @@ class BatchRun {
 
   /** Jobs that run or wait to be saved come first: what is paid for is brought home before new money is spent. */
   async *#rows(): AsyncGenerator<Row> {
-    const { input, tally, flags, report, isRedone } = this.#batch;
+    const { input, tally, flags, report, isRedone } = this.batch;
     const isOpen = (state?: string) => state === 'running' || state === 'unsaved';
     let left = flags.limit ?? Number.POSITIVE_INFINITY;
     for (const pass of ['open', 'rest'] as const) {
@@ -353,7 +351,7 @@ class BatchRun {
   }
 
   async #work(row: Row, ctx: Context): Promise<Ended> {
-    const { input, flags, tally, isRedone } = this.#batch;
+    const { input, flags, tally, isRedone } = this.batch;
     const startedMs = ctx.clock.steady();
     // An image takes no --wait-timeout of its own, and its 429 waits no longer than the others.
     const waitTimeout = flags.waitTimeout && parseDuration(flags.waitTimeout, '--wait-timeout');
@@ -376,7 +374,7 @@ class BatchRun {
     const hindrance = this.#between.hindrance(row);
     if (hindrance) return ended({ error: hindrance });
     if (isRedone(row.key)) this.#redone.push(row.key);
-    if (this.#batch.elsewhere.has(row.key)) return ended({ error: madeElsewhere(input, ctx) });
+    if (this.batch.elsewhere.has(row.key)) return ended({ error: madeElsewhere(input, ctx) });
     try {
       for (;;) {
         const outcome = await createRow(row, this.#files, options, ctx);
@@ -398,7 +396,7 @@ class BatchRun {
 
   #count(row: Row, outcome: Outcome<JobResult>, ms: number): void {
     const { error, value } = outcome;
-    const { ctx, flags, tally } = this.#batch;
+    const { ctx, flags, tally } = this.batch;
     const kind = error instanceof GwError ? error.kind : undefined;
     if (error === undefined) {
       this.#counts.saved += 1;
@@ -423,13 +421,13 @@ class BatchRun {
   /** A failure is told with file and line, which no other message has. */
   #printed(row: Row, result: RowResult, { error }: Outcome<JobResult>): Outcome<RowResult> {
     if (error === undefined) return { value: result };
-    const where = `${this.#batch.input.manifest.named}:${row.line}`;
+    const where = `${this.batch.input.manifest.named}:${row.line}`;
     const told = error instanceof GwError ? error.told({}, `${where}: ${error.message}`) : error;
     return { value: result, error: told };
   }
 
   #interrupted(): unknown {
-    const { ctx } = this.#batch;
+    const { ctx } = this.batch;
     const { reason } = ctx.signal;
     return reason instanceof Interrupted
       ? new Interrupted(reason.signal, 'run the command again to go on', 'what was created is in the ledger')

@@ -89,9 +89,6 @@ export async function refuseUnportable(input: Batch['input'], ctx: Context): Pro
 type RowEvent = Awaited<ReturnType<OpenQueue['store']['events']>>[number];
 
 class BatchOnQueue {
-  readonly #batch: Batch;
-  readonly #queue: OpenQueue;
-  readonly #memory: Memory;
   /** Rows that are not over, by their keys. */
   readonly #open = new Map<string, Row>();
   /** Those of them that were over at the last look at all rows. */
@@ -112,11 +109,12 @@ class BatchOnQueue {
   /** Rows that are over, whose followers are still to be looked at. */
   #justOver: string[] = [];
 
-  constructor(batch: Batch, queue: OpenQueue, memory: Memory) {
+  constructor(
+    private readonly batch: Batch,
+    private readonly queue: OpenQueue,
+    private readonly memory: Memory,
+  ) {
     const { input, tally, isRedone, ctx } = batch;
-    this.#batch = batch;
-    this.#queue = queue;
-    this.#memory = memory;
     this.#showing = showingOnly(ctx);
     this.#between = new RowOutputs({ ...input, known: new Map(), isRedone });
     const here = new RowOutputs({ ...input, known: tally.known, isRedone });
@@ -124,8 +122,8 @@ class BatchOnQueue {
   }
 
   async *outcomes(): AsyncGenerator<Outcome<RowResult>> {
-    const { input, ctx, flags } = this.#batch;
-    const since = await this.#queue.store.lastEvent(input.name);
+    const { input, ctx, flags } = this.batch;
+    const since = await this.queue.store.lastEvent(input.name);
     let chunk: Row[] = [];
     const settings = await ctx.settings();
     if (settings.budget.jobs.value ?? settings.budget.amount.value)
@@ -142,7 +140,7 @@ class BatchOnQueue {
     if (flags.only === undefined) await this.#takeOutUnwanted();
     await this.#beginChains();
     // From here on it only follows, whoever makes rows beside it.
-    this.#batch.announced.release();
+    this.batch.announced.release();
     // Rows that an earlier run has saved are not printed, and count for the exit code.
     if (this.#counts.before > 0) yield {};
     yield* this.#settled.splice(0);
@@ -156,7 +154,7 @@ class BatchOnQueue {
       return;
     }
     yield* this.#follow(since);
-    const { rows } = this.#batch.tally;
+    const { rows } = this.batch.tally;
     const left = rowsLeft(rows, this.#counts) - this.#counts.open;
     noteSum(input, rows, this.#counts, { left: 'done', redis: ' --redis' }, ctx);
     // Every row that is not passed over on purpose is told of above; this is for a way that nobody thought of.
@@ -165,8 +163,8 @@ class BatchOnQueue {
 
   /** Puts those of some rows on the queue that are not there; what is over is settled. */
   async #handOver(rows: readonly Row[]): Promise<void> {
-    const { tally, flags } = this.#batch;
-    const { store, engine } = this.#queue;
+    const { tally, flags } = this.batch;
+    const { store, engine } = this.queue;
     const records = await store.read(rows.map(({ key }) => key));
     const fresh: Row[] = [];
     const tickets: { key: string; round: number; queue: string }[] = [];
@@ -181,7 +179,7 @@ class BatchOnQueue {
         record = undefined;
       }
       const local = tally.known.get(row.key);
-      const told = this.#memory.of(row.key);
+      const told = this.memory.of(row.key);
       const isHere = local !== undefined && local.state !== 'not_sent' && local.state !== 'failed';
       // What was taken out may have been made here since.
       if (record && !(record.state === 'cancelled' && isHere)) {
@@ -224,13 +222,13 @@ class BatchOnQueue {
       for (const row of fresh) {
         const record = await this.#recordOf(row, tally.known.get(row.key));
         await store.follows(row.key, neededBy(row));
-        await store.handOver(record, this.#queue.host);
+        await store.handOver(record, this.queue.host);
         if (!this.#mayWait(record)) tickets.push({ key: row.key, round: record.round, queue: record.pool });
         this.#open.set(row.key, row);
         arrived.push(row);
       }
     } finally {
-      this.#memory.handed(arrived, 'keys');
+      this.memory.handed(arrived, 'keys');
       // What stands on the queue is given out, whatever hindered the rest.
       await engine.add(tickets);
     }
@@ -244,22 +242,22 @@ class BatchOnQueue {
 
   /** A row that this machine has saved alone stands on the queue too, where others are to be made from its output. */
   async #tellSavedHere(row: Row, local: KnownRow | undefined): Promise<void> {
-    const home = local && (await this.#homeHere((await lastOfRow(row.key, this.#batch.ctx)).current));
+    const home = local && (await this.#homeHere((await lastOfRow(row.key, this.batch.ctx)).current));
     if (!home) return;
     const record = await this.#recordOf(row, local);
-    await this.#queue.store.handOver({ ...record, state: 'saved', ...home }, this.#queue.host);
+    await this.queue.store.handOver({ ...record, state: 'saved', ...home }, this.queue.host);
   }
 
   /** Gives out the rows whose chain can go on, and settles those whose chain cannot. */
   async #beginChains(): Promise<void> {
-    const { chains } = this.#batch.tally;
+    const { chains } = this.batch.tally;
     if (!chains.hasAny) return;
     const waiting = [...this.#open.keys()].filter((key) => chains.needs(key).length > 0);
-    await giveOut(waiting, this.#queue);
+    await giveOut(waiting, this.queue);
     const beside = waiting.flatMap((key) =>
       chains.needs(key).flatMap((need) => (this.#open.has(need.key) ? [] : need.key)),
     );
-    for (const [at, record] of (await this.#queue.store.read(beside)).entries()) {
+    for (const [at, record] of (await this.queue.store.read(beside)).entries()) {
       const key = beside[at] ?? '';
       if (record?.state === 'saved') this.#between.end(key, undefined);
       this.#justOver.push(key);
@@ -269,14 +267,14 @@ class BatchOnQueue {
 
   /** Settles the rows that wait for one that is over and not saved, and those behind them; the next run goes on with them. */
   async #endChains(): Promise<void> {
-    const { tally, ctx } = this.#batch;
+    const { tally, ctx } = this.batch;
     for (let key = this.#justOver.pop(); key !== undefined; key = this.#justOver.pop()) {
       const next = tally.chains.followers(key).flatMap((each) => this.#open.get(each) ?? []);
       const whole = next.filter((row) =>
         tally.chains.needs(row.key).every((need) => !this.#open.has(need.key)),
       );
       const hindered = whole.filter((row) => this.#between.hindrance(row));
-      const records = await this.#queue.store.read(hindered.map((row) => row.key));
+      const records = await this.queue.store.read(hindered.map((row) => row.key));
       for (const [at, row] of hindered.entries()) {
         const hindrance = this.#between.hindrance(row);
         if (records[at]?.state !== 'waiting' || !hindrance) continue;
@@ -289,7 +287,7 @@ class BatchOnQueue {
   #countBefore(result: Parameters<Batch['report']['add']>[0]): void {
     this.#counts.before += 1;
     this.#counts.saved += 1;
-    this.#batch.report.add(result);
+    this.batch.report.add(result);
   }
 
   /**
@@ -298,24 +296,24 @@ class BatchOnQueue {
    */
   #remember(rows: readonly Row[]): void {
     if (rows.length === 0) return;
-    const { announced, input } = this.#batch;
+    const { announced, input } = this.batch;
     if (announced.isRefused) throw madeHere(input.manifest.named, this.#commandLine());
-    this.#memory.handed(rows, 'handing');
+    this.memory.handed(rows, 'handing');
   }
 
   /** Takes out what this manifest has handed over and does not hold any more, where it was not sent yet. */
   async #takeOutUnwanted(): Promise<void> {
-    const { input, ctx } = this.#batch;
-    const { store, engine, host } = this.#queue;
+    const { input, ctx } = this.batch;
+    const { store, engine, host } = this.queue;
     const strange = (await store.rowsOf(input.name)).filter((key) => !this.#wanted.has(key));
     let [out, others] = [0, 0];
     for (const record of await store.read(strange)) {
       if (record?.state !== 'waiting' || record.fault) continue;
       const { row, named, round, pool } = record;
-      if (named !== input.manifest.named || this.#memory.of(row.key) === undefined) others += 1;
+      if (named !== input.manifest.named || this.memory.of(row.key) === undefined) others += 1;
       else if ((await store.step(row.key, 'cancelled', { host })) === 'ok') {
         await engine.remove([{ key: row.key, round, pool }]);
-        this.#memory.takenBack([row.key]);
+        this.memory.takenBack([row.key]);
         out += 1;
       }
     }
@@ -328,15 +326,15 @@ class BatchOnQueue {
 
   /** Says, as long as it lasts once, what stands still on workers, and why. */
   async #tellStanding(): Promise<void> {
-    const { ctx } = this.#batch;
+    const { ctx } = this.batch;
     const said: string[] = [];
-    for (const { host, stands, account } of await this.#queue.board.heard()) {
+    for (const { host, stands, account } of await this.queue.board.heard()) {
       const differs =
-        account !== this.#queue.account &&
-        `it is set to a ${account} account; the limits of ${this.#queue.account} hold`;
+        account !== this.queue.account &&
+        `it is set to a ${account} account; the limits of ${this.queue.account} hold`;
       for (const what of [...stands, ...(differs ? [differs] : [])]) said.push(`${host}: ${what}`);
     }
-    if ((await this.#queue.engine.workers())?.length === 0)
+    if ((await this.queue.engine.workers())?.length === 0)
       said.push('no worker is connected: start one on each machine with gw worker --redis');
     for (const each of said) if (!this.#saidOfWorkers.has(each)) ctx.io.note(each);
     this.#saidOfWorkers = new Set(said);
@@ -344,13 +342,13 @@ class BatchOnQueue {
 
   /** A row that the queue has: what is over and wanted again is put back; undefined where nothing is left to do. */
   async #takeUp(row: Row, record: RowRecord): Promise<RowRecord | undefined> {
-    const { flags } = this.#batch;
-    const { store, host } = this.#queue;
+    const { flags } = this.batch;
+    const { store, host } = this.queue;
     if (record.fault) return this.#found(row, record);
     const put = async (step: Step, changes: Changes) => {
-      if (this.#memory.of(row.key) === undefined) {
+      if (this.memory.of(row.key) === undefined) {
         this.#remember([row]);
-        this.#memory.handed([row], 'keys');
+        this.memory.handed([row], 'keys');
       }
       // Where another run was faster, the row is wherever that one has put it.
       await store.step(row.key, step, { host }, { declined: [], ...changes, round: record.round + 1 });
@@ -378,7 +376,7 @@ class BatchOnQueue {
 
   /** What a row asks for now that it has changed since it was handed over, where it is still to be made; else it is told. */
   async #changedTo(row: Row, record: RowRecord, isToBeMade: boolean): Promise<Changes | undefined> {
-    const { tally, input } = this.#batch;
+    const { tally, input } = this.batch;
     const asked = tally.asked.get(row.key);
     const isOtherThan = (own: Row) => askedDigest(record.row) !== askedDigest(own);
     // A default that yielded to the row's own words is not on the queue.
@@ -387,7 +385,7 @@ class BatchOnQueue {
     const before = record.job && digestOfFields(record.job.fields);
     if (!isOther && (asked === undefined || before === undefined || asked === before)) return undefined;
     // Two users may have given their batches one name.
-    if (isOther && this.#memory.of(row.key) === undefined) throw changedSince(row, input.manifest.named);
+    if (isOther && this.memory.of(row.key) === undefined) throw changedSince(row, input.manifest.named);
     if (isToBeMade) {
       const { row: own, job, pool } = await this.#recordOf(row, undefined);
       return { row: own, job, pool };
@@ -398,7 +396,7 @@ class BatchOnQueue {
   }
 
   #tellChanged({ key, line }: Row, state: KnownRow['state'], field: string): void {
-    const { tally, input, flags, ctx } = this.#batch;
+    const { tally, input, flags, ctx } = this.batch;
     if (tally.changed.some((each) => each.key === key)) return;
     const changed = [{ key, line, field, state }];
     warnOfChanged({ changed }, input.manifest.named, flags.retryFailed === true, ctx);
@@ -410,7 +408,7 @@ class BatchOnQueue {
       this.#open.set(row.key, row);
       return record;
     }
-    if (record?.state === 'saved' && this.#memory.of(row.key)?.saved) {
+    if (record?.state === 'saved' && this.memory.of(row.key)?.saved) {
       this.#countBefore(this.#resultOf(row, record));
     } else this.#settle(row, record, record ? undefined : forgotten);
     return undefined;
@@ -418,30 +416,30 @@ class BatchOnQueue {
 
   /** The task that this machine's ledger knows of a row. */
   async #idInReach(record: RowRecord): Promise<string | undefined> {
-    const { current } = await lastOfRow(record.row.key, this.#batch.ctx);
+    const { current } = await lastOfRow(record.row.key, this.batch.ctx);
     return isWanted(current, record) && current.family !== 'image' ? current.id : undefined;
   }
 
   /** The images of a row that this machine has made and, by its ledger, has saved meanwhile. */
   async #imagesInReach(record: RowRecord): Promise<Changes | undefined> {
     if (record.state !== 'unknown' && !lacksImages(record)) return undefined;
-    const { current } = await lastOfRow(record.row.key, this.#batch.ctx);
+    const { current } = await lastOfRow(record.row.key, this.batch.ctx);
     return isWanted(current, record) && current.family === 'image' ? this.#homeHere(current) : undefined;
   }
 
   /** The outputs of a job that this machine has saved. */
   async #homeHere(job: Job | undefined) {
     const [entry] = await withFamilies(job ? [job] : []);
-    const ended = entry && (await endedOutcome(entry, this.#batch.ctx.signal));
+    const ended = entry && (await endedOutcome(entry, this.batch.ctx.signal));
     const value = ended && resultIn(ended);
     if (!value || ended.error !== undefined) return undefined;
     const { files, status, id } = value;
-    return { files, status, id, host: this.#queue.host };
+    return { files, status, id, host: this.queue.host };
   }
 
   /** A new row; one that this machine has created before goes on with its task. */
   async #recordOf(row: Row, local: KnownRow | undefined): Promise<RowRecord> {
-    const { flags, tally, input, ctx } = this.#batch;
+    const { flags, tally, input, ctx } = this.batch;
     const files = this.#files;
     const family = familyOf(row.command);
     // What other ledgers know of it is left to them.
@@ -450,7 +448,7 @@ class BatchOnQueue {
     const checked = await checkRow(row, files, undefined, this.#showing, () => {});
     const job = carriedCheck(row, checked, files, ctx);
     // By the body that is sent: 4k may stand in `set`, in `body`, or be what a model makes by itself.
-    const { pool } = placesOf({ family, settings: job?.settings ?? {} }, this.#queue.account);
+    const { pool } = placesOf({ family, settings: job?.settings ?? {} }, this.queue.account);
     const isMade = (local?.state === 'running' || local?.state === 'unsaved') && family !== 'image';
     return {
       state: isMade ? 'running' : 'waiting',
@@ -469,8 +467,8 @@ class BatchOnQueue {
   }
 
   async *#follow(from: string): AsyncGenerator<Outcome<RowResult>> {
-    const { ctx, input } = this.#batch;
-    const { store } = this.#queue;
+    const { ctx, input } = this.batch;
+    const { store } = this.queue;
     const { timeoutMs } = await ctx.settings();
     const connection = store.door.line.duplicate();
     const end = () => connection.disconnect();
@@ -517,14 +515,14 @@ class BatchOnQueue {
 
   /** Rows that wait and have no ticket any more are put on the queue again; one that is there stays as it is. */
   async #putBack(): Promise<void> {
-    const { engine, pools } = this.#queue;
+    const { engine, pools } = this.queue;
     const counts = await engine.counts(pools);
     const there = [...counts.pools, counts.save].reduce(
       (sum, { taken, waiting }) => sum + taken + waiting,
       0,
     );
     if (there >= this.#open.size) return;
-    await giveOut([...this.#open.keys()], this.#queue);
+    await giveOut([...this.#open.keys()], this.queue);
   }
 
   #draw(bars: ReturnType<Context['io']['progress']>): void {
@@ -532,14 +530,14 @@ class BatchOnQueue {
     bars.whole({
       done: saved + failed + unknown + open + cancelled,
       failed: failed + unknown,
-      total: this.#batch.tally.rows,
+      total: this.batch.tally.rows,
     });
   }
 
   /** Tells what happened to rows; settles one that is over with its last event, or at the second look without events. */
   async #look(keys: readonly string[], events?: readonly RowEvent[]): Promise<void> {
     const wanted = [...new Set(keys)];
-    const records = await this.#queue.store.read(wanted);
+    const records = await this.queue.store.read(wanted);
     for (const event of events ?? []) this.#tell(event, records[wanted.indexOf(event.key)]);
     const ended = events?.flatMap(({ key, entry }) => (entry && isEnd(entry.step) ? key : [])) ?? this.#over;
     if (!events) this.#over = wanted.filter((_, at) => isOver(records[at]?.state ?? 'waiting'));
@@ -565,8 +563,8 @@ class BatchOnQueue {
   }
 
   /** One event of a row, as a run on one machine prints it. */
-  #say(event: string, row: Row, record: RowRecord, more: object, atMs = this.#batch.ctx.clock.now()): void {
-    const { ctx } = this.#batch;
+  #say(event: string, row: Row, record: RowRecord, more: object, atMs = this.batch.ctx.clock.now()): void {
+    const { ctx } = this.batch;
     if (!ctx.events) return;
     const t = new Date(atMs).toISOString();
     void ctx.io.outJson({ event, t, ...namedBy(row), key: keyOf(record) ?? null, ...more });
@@ -588,7 +586,7 @@ class BatchOnQueue {
 
   /** What came of a row is printed and counted; `error` where the queue does not know it. */
   #settle(row: Row, record: RowRecord | undefined, error?: ToldError): void {
-    const { input, report } = this.#batch;
+    const { input, report } = this.batch;
     const isTakenOut = record?.state === 'cancelled';
     // That of an earlier round stays on the row.
     const last = record?.state === 'saved' ? undefined : record?.error;
@@ -602,7 +600,7 @@ class BatchOnQueue {
     if (record) this.#sayEnd(row, record, result);
     if (record?.state === 'saved') {
       this.#counts.saved += 1;
-      this.#memory.saved(row, result);
+      this.memory.saved(row, result);
       this.#settled.push({ value: result });
       return;
     }
@@ -619,7 +617,7 @@ class BatchOnQueue {
     const word = tellsUnknown(error) ? 'unknown' : isRefused ? 'refused' : undefined;
     const jobKey = keyOf(record) ?? null;
     const isMade = record?.state === 'saved' || record?.id !== undefined;
-    const here = record?.host === undefined || record.host === this.#queue.host;
+    const here = record?.host === undefined || record.host === this.queue.host;
     return {
       ...namedBy(row),
       key: jobKey,
@@ -638,16 +636,16 @@ class BatchOnQueue {
   }
 
   #commandLine(): string {
-    return runCommand(this.#batch.input, ' --redis', this.#batch.ctx);
+    return runCommand(this.batch.input, ' --redis', this.batch.ctx);
   }
 
   #gone(): GwError {
     const hint = `the workers finish what they run; follow the batch again with: ${this.#commandLine()}`;
-    return this.#queue.store.door.gone({ hint });
+    return this.queue.store.door.gone({ hint });
   }
 
   #interrupted(): unknown {
-    const { reason } = this.#batch.ctx.signal;
+    const { reason } = this.batch.ctx.signal;
     return reason instanceof Interrupted
       ? new Interrupted(reason.signal, `follow them with: ${this.#commandLine()}`, 'the workers go on')
       : reason;

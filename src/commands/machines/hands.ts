@@ -72,14 +72,12 @@ type BeforeSend = (job: CarriedJob | undefined) => Promise<() => boolean>;
 /** The hands of one row. */
 export class RowHands implements Omit<Hands, 'create'> {
   readonly onTakenAway: Hands['onTakenAway'];
-  readonly #input: HandsInput;
   readonly #ctx: Context;
   /** For a place that a row names: it lies below that of this worker. */
   readonly #placing: Context;
 
-  constructor(input: HandsInput) {
+  constructor(private readonly input: HandsInput) {
     this.onTakenAway = input.onTakenAway;
-    this.#input = input;
     this.#ctx = { ...input.ctx, signal: input.signal };
     const { host } = input.ctx;
     this.#placing = { ...this.#ctx, host: { ...host, cwd: folderOf(input.out, host.cwd) } };
@@ -104,13 +102,13 @@ export class RowHands implements Omit<Hands, 'create'> {
     )
       return accepted(before, record);
     const guarded = guardedGateway(this.#ctx, async () => {
-      await this.#input.turn();
+      await this.input.turn();
       const { last } = await this.#known(record);
       return beforeSend(last && carriedJob(last, record));
     });
     const { rows, again: isAgain, wanted: again = isAgain, named, job: { fields: expects } = {} } = record;
     const options = { rows, again, named, expects, wait: false };
-    const { root: dir } = this.#input;
+    const { root: dir } = this.input;
     const confined = confinedPaths({ dir, what: '--root', hint: 'a worker reads no other files' });
     const own = { ...this.#placeOf(record), gateway: guarded };
     const files = { dir, confined, outputs: this.#outputsOf(record) };
@@ -121,7 +119,7 @@ export class RowHands implements Omit<Hands, 'create'> {
       case 'accepted': {
         const { id, status, job, unrecorded } = made;
         // A ledger that takes nothing knows no further task either.
-        if (unrecorded instanceof GwError) this.#input.onStop(unrecorded, 'all');
+        if (unrecorded instanceof GwError) this.input.onStop(unrecorded, 'all');
         return { kind: 'accepted', id, status, job: carriedJob(job, record) };
       }
       case 'images': {
@@ -161,7 +159,7 @@ export class RowHands implements Omit<Hands, 'create'> {
       : this.#follow(record, id, true);
     const outcome = await saving.catch(orStopped);
     if (outcome.error !== undefined) return this.#endedBadly(record, outcome);
-    this.#input.show(outcome);
+    this.input.show(outcome);
     const { files = [], status = '' } = resultIn(outcome) ?? {};
     return { kind: 'saved', files, status };
   };
@@ -176,7 +174,7 @@ export class RowHands implements Omit<Hands, 'create'> {
       meant: job?.outputs,
       rowJob: async (id, named) => {
         const key = `${batchOf(row.key)}/${id}`;
-        const of = await this.#input.other(key);
+        const of = await this.input.other(key);
         if (of?.state !== 'saved') throw usage(`${named}: ${key} is not saved, and nothing was sent`);
         if (of.family === 'image') {
           const { current } = await this.#known(of);
@@ -199,7 +197,7 @@ export class RowHands implements Omit<Hands, 'create'> {
   }
 
   #rowOf({ row }: RowRecord) {
-    const { out } = this.#input;
+    const { out } = this.input;
     return { ...row, flags: { ...(out && { out }), ...row.flags } };
   }
 
@@ -241,7 +239,7 @@ export class RowHands implements Omit<Hands, 'create'> {
       family: record.family,
       ...asked,
       model,
-      request: record.job && requestOf(record.row, record.job, this.#input.root),
+      request: record.job && requestOf(record.row, record.job, this.input.root),
       // Empty: it was made elsewhere, and is no news here.
       bodySha256: '',
       once: { key: row.key, attempt: Math.max(made, attempt, record.wanted ?? 1), fields },
@@ -296,7 +294,7 @@ export class RowHands implements Omit<Hands, 'create'> {
   }
 
   #savedAs(outcome: Outcome<JobResult>, { files, status, id }: JobResult) {
-    this.#input.show(outcome);
+    this.input.show(outcome);
     return { kind: 'saved', files, status, id } as const;
   }
 
@@ -331,7 +329,7 @@ export class RowHands implements Omit<Hands, 'create'> {
 
   /** A create whose job may exist, here and nowhere else. */
   #lostAs(record: RowRecord, error: unknown, { key }: Pick<Job, 'key'>): Made {
-    this.#input.show({ error: underKey(record.row.key, error) });
+    this.input.show({ error: underKey(record.row.key, error) });
     return {
       kind: 'unknown',
       error: {
@@ -359,7 +357,7 @@ export class RowHands implements Omit<Hands, 'create'> {
       const { retryAtMs } = error.facts;
       const toldMs = retryAtMs === undefined ? undefined : Math.max(1_000, retryAtMs - this.#ctx.clock.now());
       const waitMs = toldMs ?? NOTHING_MADE_MS;
-      if (error.kind === 'rate_limited') this.#input.hold(waitMs);
+      if (error.kind === 'rate_limited') this.input.hold(waitMs);
       return { kind: 'nothing_made', waitMs, error: this.#tell(error) };
     }
     if (this.#isStopped(error, 'creates'))
@@ -374,12 +372,12 @@ export class RowHands implements Omit<Hands, 'create'> {
   /** Whether every further row would meet an error too. */
   #isStopped(error: unknown, what: 'creates' | 'all'): boolean {
     const isOver = isOfAccount(error);
-    if (isOver) this.#input.onStop(error, what);
+    if (isOver) this.input.onStop(error, what);
     return isOver;
   }
 
   #failed(record: RowRecord, error: unknown, isOfJob = true) {
-    this.#input.show({ error: underKey(record.row.key, error) });
+    this.input.show({ error: underKey(record.row.key, error) });
     return { kind: 'failed', error: this.#tell(ofRow(error)), isOfJob } as const;
   }
 

@@ -38,15 +38,17 @@ interface Said extends Pick<Remembered, 'saved'> {
 /** The rows of one batch that were handed over to be made at the gateway in force. */
 export class Memory {
   readonly #file: string;
-  readonly #origin: string;
   readonly rows = new Map<string, Remembered>();
 
   static async open(name: string, ctx: Context): Promise<Memory> {
     return new Memory(name, originOfGateway(gatewayName(await ctx.settings())), ctx);
   }
 
-  private constructor(name: string, origin: string, ctx: Context) {
-    this.#origin = origin;
+  private constructor(
+    name: string,
+    private readonly origin: string,
+    ctx: Context,
+  ) {
     this.#file = path.join(trustedStateDir(ctx.host), 'queues', `${digestOf(name)}.jsonl`);
     const text = fs.existsSync(this.#file) ? fs.readFileSync(this.#file, 'utf8') : '';
     for (const line of text.split('\n')) {
@@ -91,6 +93,6 @@ export class Memory {
 
   #append(said: Said): void {
     ensureDirectory(path.dirname(this.#file));
-    appendLine(this.#file, JSON.stringify({ origin: this.#origin, ...said }));
+    appendLine(this.#file, JSON.stringify({ origin: this.origin, ...said }));
   }
 }

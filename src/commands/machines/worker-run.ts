@@ -63,9 +63,6 @@ interface WorkerFlags {
 
 /** A worker at work. */
 export class WorkerRun {
-  readonly #queue: OpenQueue;
-  readonly #flags: WorkerFlags;
-  readonly #ctx: Context;
   /** For the rows. */
   readonly #rowCtx: Context;
   readonly #rates = new Map<string, PoolRate>();
@@ -87,10 +84,11 @@ export class WorkerRun {
   readonly #declined = new Map<string, number>();
   #wake = () => {};
 
-  constructor(queue: OpenQueue, flags: WorkerFlags, ctx: Context) {
-    this.#queue = queue;
-    this.#flags = flags;
-    this.#ctx = ctx;
+  constructor(
+    private readonly queue: OpenQueue,
+    private readonly flags: WorkerFlags,
+    private readonly ctx: Context,
+  ) {
     const { io } = ctx;
     // Without bars a row is told in a line for its task and one for its end.
     const quiet = { ...io, note: () => {}, progress: () => (io.mode.bars ? io.progress() : silent) };
@@ -109,15 +107,15 @@ export class WorkerRun {
 
   /** Why it ended. */
   reason(): unknown {
-    return this.#stop ?? this.#ctx.signal.reason;
+    return this.#stop ?? this.ctx.signal.reason;
   }
 
   #isOver(): boolean {
-    return this.#ctx.signal.aborted || this.#stop !== undefined;
+    return this.ctx.signal.aborted || this.#stop !== undefined;
   }
 
   #rate(pool: string): PoolRate {
-    const { store, account } = this.#queue;
+    const { store, account } = this.queue;
     const known = this.#rates.get(pool);
     if (known) return known;
     const made = new PoolRate(store.door, store.prefix, ratePoolOf(pool, account));
@@ -127,22 +125,22 @@ export class WorkerRun {
 
   /** What came of each row, until it is told to end; then what runs is handed back. */
   async *outcomes(): AsyncGenerator<Outcome<JobResult>> {
-    const { engine, pools, host } = this.#queue;
-    const { clock } = this.#ctx;
+    const { engine, pools, host } = this.queue;
+    const { clock } = this.ctx;
     engine.start({
       pools,
       host,
-      atOnce: this.#flags.concurrency,
+      atOnce: this.flags.concurrency,
       savesAtOnce: SAVES_AT_ONCE,
       work: (given) => this.#work(given),
       onLost: (key) => this.#underWay.get(key)?.own.abort(new LostRow()),
     });
-    const { timeoutMs } = await this.#ctx.settings();
+    const { timeoutMs } = await this.ctx.settings();
     void this.#beat();
-    await hearOfRows(this.#queue, this.#ctx).catch(() => {});
+    await hearOfRows(this.queue, this.ctx).catch(() => {});
     while (!this.#isOver()) {
       yield* this.#outcomes.splice(0);
-      const { door } = this.#queue.store;
+      const { door } = this.queue.store;
       const awayMs = door.awayMs();
       this.#idleSinceMs = this.#underWay.size > 0 ? undefined : (this.#idleSinceMs ?? clock.steady());
       const isIdle = this.#idleSinceMs !== undefined && clock.steady() - this.#idleSinceMs > LAST_SAVES_MS;
@@ -157,22 +155,22 @@ export class WorkerRun {
 
   /** Until Redis is given up, or this worker is over. */
   async #beat(): Promise<void> {
-    const { board, host, account, engine } = this.#queue;
+    const { board, host, account, engine } = this.queue;
     while (!this.#isOver()) {
       const stands = this.#standing();
-      for (const what of stands) if (!this.#saidOfStands.has(what)) this.#ctx.io.note(what);
+      for (const what of stands) if (!this.#saidOfStands.has(what)) this.ctx.io.note(what);
       this.#saidOfStands = new Set(stands);
       await board.say(host, { account, stands }).catch(() => {});
       const now = await engine.account().catch(() => undefined);
       // Whoever hands rows over may have another kind of account.
       const what = `rows were handed over since, and the limits of ${now} hold: start this worker again to use them`;
-      if (now !== undefined && now !== account) this.#stands.set(what, this.#ctx.clock.now() + 2 * BEAT_MS);
-      await this.#ctx.clock.sleep(BEAT_MS);
+      if (now !== undefined && now !== account) this.#stands.set(what, this.ctx.clock.now() + 2 * BEAT_MS);
+      await this.ctx.clock.sleep(BEAT_MS);
     }
   }
 
   #standing(): string[] {
-    const nowMs = this.#ctx.clock.now();
+    const nowMs = this.ctx.clock.now();
     for (const [what, untilMs] of this.#stands) if (untilMs < nowMs) this.#stands.delete(what);
     const { gatewayAwaySinceMs } = this.counters;
     return [
@@ -186,7 +184,7 @@ export class WorkerRun {
   /** The gateway wants no create of this pool for so long. */
   #holdCreates(pool: string, ms: number): void {
     this.#rate(pool).holdCreates(ms);
-    const untilMs = this.#ctx.clock.now() + ms;
+    const untilMs = this.ctx.clock.now() + ms;
     const until = new Date(untilMs).toISOString();
     this.#stands.set(`no ${pool} task is made until ${until}: the gateway answered HTTP 429`, untilMs);
   }
@@ -195,7 +193,7 @@ export class WorkerRun {
     if (what === 'all' || !(error instanceof GwError)) this.#stop ??= error;
     else if (!this.#noCreates) {
       this.#noCreates = error;
-      this.#queue.engine.closeRoom();
+      this.queue.engine.closeRoom();
       const says = `no more rows are begun here, and what runs is brought home: ${error.message}`;
       this.#stands.set(says, Number.POSITIVE_INFINITY);
     }
@@ -203,15 +201,15 @@ export class WorkerRun {
   }
 
   async #handBack(): Promise<void> {
-    const { engine, store, board, account } = this.#queue;
-    const { clock, host } = this.#ctx;
-    const stop = this.#stop instanceof GwError ? toldError(this.#stop, this.#ctx) : undefined;
+    const { engine, store, board, account } = this.queue;
+    const { clock, host } = this.ctx;
+    const stop = this.#stop instanceof GwError ? toldError(this.#stop, this.ctx) : undefined;
     const stands = stop && [
       [`it has ended: ${stop.message}`, stop.hint].filter(Boolean).join('; ').slice(0, 1_000),
     ];
     const told = stands
-      ? board.say(this.#queue.host, { account, stands, ended: true })
-      : board.leave(this.#queue.host);
+      ? board.say(this.queue.host, { account, stands, ended: true })
+      : board.leave(this.queue.host);
     void told.catch(() => {});
     let isDone = false;
     const stopped = engine.stop().then(() => {
@@ -224,10 +222,10 @@ export class WorkerRun {
     store.door.end();
     if (isDone) return;
     // A request that is not answered in time, or a Redis that is not there, holds the process no longer.
-    const { io } = this.#ctx;
+    const { io } = this.ctx;
     if (this.#busy > 0)
       io.warn('a create was not answered in time: its row ends as an unknown outcome', 'urgent');
-    this.#ctx.io.error(this.reason());
+    this.ctx.io.error(this.reason());
     await io.drain().catch(() => {});
     const reason = this.reason();
     host.endNow(
@@ -247,7 +245,7 @@ export class WorkerRun {
     try {
       if ((await ended) === 'back') return 'back';
       // It stays on its queue until they are on theirs: who goes on with it after a kill looks for them again.
-      return await giveOutNext(key, this.#queue).then(
+      return await giveOutNext(key, this.queue).then(
         () => 'done',
         () => (given.attempt < MOST_TAKINGS ? 'back' : 'done'),
       );
@@ -257,8 +255,8 @@ export class WorkerRun {
   }
 
   async #workOn(given: Given, signal: AbortSignal): Promise<Put> {
-    const { store, host } = this.#queue;
-    const { clock } = this.#ctx;
+    const { store, host } = this.queue;
+    const { clock } = this.ctx;
     const { key, stage, fence, attempt } = given;
     const actor = { host, fence, attempt, announced: randomUUID() };
     let desk: Desk | undefined;
@@ -297,10 +295,10 @@ export class WorkerRun {
       if (record.fault) return result === 'ok' ? await this.#endUnread(record, desk) : 'done';
       const hands = new RowHands({
         ctx: this.#rowCtx,
-        root: path.resolve(this.#ctx.host.cwd, this.#flags.root ?? '.'),
-        out: this.#flags.out,
+        root: path.resolve(this.ctx.host.cwd, this.flags.root ?? '.'),
+        out: this.flags.out,
         signal,
-        turn: () => waiting(this.#rate(record.pool).turn((ms) => this.#ctx.clock.sleep(ms, signal))),
+        turn: () => waiting(this.#rate(record.pool).turn((ms) => this.ctx.clock.sleep(ms, signal))),
         hold: (ms) => this.#holdCreates(record.pool, ms),
         other: async (of) => (await store.read([of]))[0],
         show: (outcome) => this.#show(outcome),
@@ -331,14 +329,14 @@ export class WorkerRun {
 
   /** The slot of a task is taken until it has ended, or for as long as one is likely to run, whatever came of its row. */
   async #keepSlot({ key, round }: Given, { hasEnded }: RowHands, signal: AbortSignal): Promise<Put> {
-    const { store, pools } = this.#queue;
+    const { store, pools } = this.queue;
     let looking: Promise<boolean> | undefined;
     let text = '';
     try {
       for (;;) {
         const [record] = await store.read([key]);
         // A worker that takes few rows would take none beside it.
-        const isOurs = record?.round === round && mayRun(record) && this.#flags.concurrency === undefined;
+        const isOurs = record?.round === round && mayRun(record) && this.flags.concurrency === undefined;
         if (!isOurs || !pools.find(({ name }) => name === record.pool)?.isDocumented) return 'done';
         let leftMs = Number.POSITIVE_INFINITY;
         if (record.state === 'unknown') {
@@ -350,7 +348,7 @@ export class WorkerRun {
         const why = record.state === 'unknown' ? closingHint(record) : 'its task may still run';
         text = `a slot of ${record.pool} is kept for ${key}: ${why}`;
         this.#stands.set(text, Number.POSITIVE_INFINITY);
-        const pause = this.#ctx.clock.sleep(KEPT_LOOK_MS, signal);
+        const pause = this.ctx.clock.sleep(KEPT_LOOK_MS, signal);
         const isEnded = await Promise.race(looking ? [looking, pause] : [pause]);
         pause.catch(() => {});
         if (isEnded === true) return 'done';
@@ -367,20 +365,20 @@ export class WorkerRun {
   /** A row that this worker cannot do for a fault of its machine: another is given it, or it ends with the reason. */
   async #endUndone(desk: Desk, isAnnounced: boolean, error: unknown): Promise<Put> {
     if (isAnnounced) {
-      const told = toldError(error, this.#ctx);
+      const told = toldError(error, this.ctx);
       await desk.step('lost', { error: { ...told, ...unknownError(told.message) } });
       return 'done';
     }
     if (await desk.mayDoElsewhere()) return 'back';
-    await desk.step('failed', { error: toldError(error, this.#ctx) });
+    await desk.step('failed', { error: toldError(error, this.ctx) });
     return 'done';
   }
 
   /** A row of a newer gw is left to newer workers where there are; it stays as it is, and holds no slot for long. */
   async #leaveToNewer(key: string, attempt: number): Promise<Put> {
-    const words = await this.#queue.board.heard();
+    const words = await this.queue.board.heard();
     if (attempt < MOST_TAKINGS && words.some(({ format, ended }) => !ended && format > formatOf('rows'))) {
-      await this.#ctx.clock.sleep(LEFT_TO_OTHERS_MS);
+      await this.ctx.clock.sleep(LEFT_TO_OTHERS_MS);
       return 'back';
     }
     const hint = 'upgrade gw here, or start a newer gw worker and run the batch again';
@@ -396,8 +394,8 @@ export class WorkerRun {
   }
 
   #desk(record: RowRecord, { key, keep }: Given, actor: Actor): Desk {
-    const { store, engine, host } = this.#queue;
-    const { clock } = this.#ctx;
+    const { store, engine, host } = this.queue;
+    const { clock } = this.ctx;
     return {
       step: async (step, changes) => {
         // Nobody is given the row while the request that this announces may leave.
@@ -411,7 +409,7 @@ export class WorkerRun {
       found: (made) => this.#found(record, made),
       mayDoElsewhere: async () => {
         const declined = [...new Set([...(record.declined ?? []), host])];
-        const others = (await this.#queue.board.heard()).filter(
+        const others = (await this.queue.board.heard()).filter(
           ({ host: of, ended }) => !ended && !declined.includes(of),
         );
         if (others.length === 0) return false;
@@ -424,13 +422,13 @@ export class WorkerRun {
         if ((await store.step(key, 'nothing_made', actor)) === 'ok') return;
         const { announced } = actor;
         if (await this.#clears(key, 'never_sent', { host, announced }, { error: neverSent }))
-          this.#ctx.io.note(`${key}: it was never sent; gw batch run with --redis puts it back`);
+          this.ctx.io.note(`${key}: it was never sent; gw batch run with --redis puts it back`);
       },
     };
   }
 
   async #found({ row: { key }, round, pool }: RowRecord, made: Found): Promise<boolean> {
-    const { engine, host } = this.#queue;
+    const { engine, host } = this.queue;
     const { id, status } = made;
     const changes = { id, status, round: round + 1 };
     const isCleared =
@@ -439,25 +437,24 @@ export class WorkerRun {
         : await this.#clears(key, 'cleared', { host }, { ...changes, job: made.job });
     if (!isCleared) return false;
     if (made.kind === 'accepted') await engine.add([{ key, round: changes.round, queue: pool }]);
-    this.#ctx.io.note(`${key}: ${id ?? 'it'} was made after all`);
+    this.ctx.io.note(`${key}: ${id ?? 'it'} was made after all`);
     return true;
   }
 
   /** Makes a step of a row that may just be about to be called unknown, by the worker that was given it. */
   async #clears(key: string, step: Step, actor: Actor, changes: Changes): Promise<boolean> {
     for (let tries = 0; tries < FOUND_TRIES; tries += 1) {
-      if ((await this.#queue.store.step(key, step, actor, changes)) === 'ok') return true;
-      await this.#ctx.clock.sleep(FOUND_PAUSE_MS);
+      if ((await this.queue.store.step(key, step, actor, changes)) === 'ok') return true;
+      await this.ctx.clock.sleep(FOUND_PAUSE_MS);
     }
     return false;
   }
 
   #tell(key: string, step: Step, { id, files = [] }: Changes = {}): void {
-    if (step === 'accepted') this.#ctx.io.note(`${key}: task ${id}`);
+    if (step === 'accepted') this.ctx.io.note(`${key}: task ${id}`);
     if (step === 'saved') this.counters.downloads += files.length;
-    if (step === 'saved')
-      this.#ctx.io.note(`${key}: saved ${files.map(({ path: file }) => file).join(', ')}`);
-    if (step === 'handed_back') this.#ctx.io.note(`${key}: handed back`);
+    if (step === 'saved') this.ctx.io.note(`${key}: saved ${files.map(({ path: file }) => file).join(', ')}`);
+    if (step === 'handed_back') this.ctx.io.note(`${key}: handed back`);
   }
 
   #takenAway({ row }: RowRecord, why: string): void {
@@ -465,7 +462,7 @@ export class WorkerRun {
       why === 'gone'
         ? `${row.key}: the queue does not know this row any more; it is finished on this machine alone`
         : `${row.key}: another worker has gone on with this row; what this one knows is in its ledger`;
-    this.#ctx.io.warn(text);
+    this.ctx.io.warn(text);
   }
 
   #show(outcome: Outcome<JobResult>): void {

@@ -48,7 +48,6 @@ export async function settleFailure(error: unknown, attempt: Attempt, input: Mak
 
 /** Looks for the task of a create, and sends the create again where the gateway says that there is none. */
 class Search {
-  readonly attempt: Attempt;
   /** An answer was lost, and it is not known yet what came of the request. */
   isLost = false;
   /** The task that the cut reply named, until the gateway has confirmed it. */
@@ -57,21 +56,22 @@ class Search {
   denied: GwError | undefined;
   /** How often it was sent again after an empty look-up, by earlier runs too. */
   resends: number;
-  readonly #input: MakeInput;
 
-  constructor(attempt: Attempt, input: MakeInput, resends = 0) {
-    this.attempt = attempt;
-    this.#input = input;
+  constructor(
+    readonly attempt: Attempt,
+    private readonly input: MakeInput,
+    resends = 0,
+  ) {
     this.resends = resends;
   }
 
   async after(error: unknown): Promise<Accepted> {
-    const { externalId, family, note } = this.#input;
+    const { externalId, family, note } = this.input;
     const { externalIds } = family;
     const found = error instanceof UnknownOutcome ? await this.#confirmCutReply(error) : undefined;
     if (found) return found;
     if (!externalIds || externalId === undefined) throw error;
-    const request = { ...this.#input, externalIds, externalId };
+    const request = { ...this.input, externalIds, externalId };
     if (isDuplicate(error, externalIds)) return await this.#ownOrRefused(error as GwError, request);
     if (!isInDoubt(error, this.attempt.isSent)) throw error;
     const why = isConflict(error) ? 'the gateway answered HTTP 409' : 'the answer was lost';
@@ -84,7 +84,7 @@ class Search {
    * has no external ID is found by that ID alone, which is durable before the query: this process may be killed in it.
    */
   async #confirmCutReply(lost: UnknownOutcome): Promise<Accepted | undefined> {
-    const { externalId, key, ledger } = this.#input;
+    const { externalId, key, ledger } = this.input;
     const id = idInCutReply(lost);
     if (id === undefined) return undefined;
     this.unconfirmedId = id;
@@ -96,7 +96,7 @@ class Search {
       // It is asked for all the same, and written once more with what comes of that.
     }
     try {
-      const accepted = await confirmId(id, this.#input);
+      const accepted = await confirmId(id, this.input);
       // What has an external ID is absent only once it is not found by that; else a sync asks for the task once more.
       if (accepted || externalId !== undefined) this.unconfirmedId = undefined;
       else this.attempt.absent = { serverDateMs: undefined };
@@ -111,7 +111,7 @@ class Search {
    * the user's own may be any other's, which is named and never taken for this one.
    */
   async #ownOrRefused(refusal: GwError, request: LookUp): Promise<Accepted> {
-    const { externalId, intent, key } = this.#input;
+    const { externalId, intent, key } = this.input;
     if (isOwnExternalId({ key, externalId, once: intent.once })) {
       // Another machine may have made it this very moment under the same --once key, or whatever stands between has sent it
       // twice: until it is looked for, an interrupt settles nothing.
@@ -138,7 +138,7 @@ class Search {
 
   /** The answer was lost: looks for the job, and sends it again only where the gateway says that it is not there. */
   async findOrSendAgain(lost: unknown, request: LookUp): Promise<Accepted> {
-    const { key, ledger, note } = this.#input;
+    const { key, ledger, note } = this.input;
     this.isLost = true;
     let isRefused = false;
     for (let looks = 0; looks < MOST_SENDINGS; looks += 1) {
@@ -174,7 +174,7 @@ class Search {
     { serverDateMs }: LookedUp,
     { externalId, externalIds }: LookUp,
   ): Promise<Accepted> {
-    const { clock, family, intent, key, ledger } = this.#input;
+    const { clock, family, intent, key, ledger } = this.input;
     const sinceSentMs = clock.steady() - (this.attempt.sentAtMs ?? clock.steady());
     const lost = { key, once: intent.once, externalId, gateway: intent.gateway, sinceSentMs };
     const nowMs = serverDateMs ?? clock.now();

@@ -170,15 +170,12 @@ export class Attempt {
   sentAtMs: number | undefined;
   /** The last look-up found nothing, and it was not sent since; `serverDateMs` is the gateway's clock then. */
   absent: { readonly serverDateMs: number | undefined } | undefined;
-  readonly #input: MakeInput;
 
-  constructor(input: MakeInput) {
-    this.#input = input;
-  }
+  constructor(private readonly input: MakeInput) {}
 
   /** Sends it until it is answered or may exist; with a queue, again after each 429. */
   async send(): Promise<Accepted> {
-    const { client, clock, endpoint, body, family, ledger, key, queue, signal, onExchange } = this.#input;
+    const { client, clock, endpoint, body, family, ledger, key, queue, signal, onExchange } = this.input;
     let wasSent = this.isSent;
     const onSend = () => {
       ledger.append(key, { event: 'sent' });
@@ -199,7 +196,7 @@ export class Attempt {
         onExchange?.(false);
       }
     };
-    const reply = queue ? await whenSlotIsFree(send, queue, this.#input) : await send();
+    const reply = queue ? await whenSlotIsFree(send, queue, this.input) : await send();
     return { ...family.readCreateReply(reply.json), reply: reply.json, isOwnReply: true };
   }
 }

@@ -10,13 +10,14 @@ const LONGEST_TASK_MS = 30 * 24 * 3_600_000;
  * ended since it began. One a command.
  */
 export class Claims {
-  readonly #ledger: Pick<Ledger, 'find'>;
   readonly #startMs: number;
   /** Who is to have a path, by gw's key of the job and the output's role. */
   readonly #owners = new Map<string, string>();
 
-  constructor(ledger: Pick<Ledger, 'find'>, clock: Pick<Clock, 'now'>) {
-    this.#ledger = ledger;
+  constructor(
+    private readonly ledger: Pick<Ledger, 'find'>,
+    clock: Pick<Clock, 'now'>,
+  ) {
     this.#startMs = clock.now();
   }
 
@@ -30,7 +31,7 @@ export class Claims {
   }
 
   async #isOfAnother(path: string, key: string): Promise<boolean> {
-    const [job] = await this.#ledger.find({
+    const [job] = await this.ledger.find({
       sinceMs: this.#startMs - LONGEST_TASK_MS,
       limit: 1,
       where: ({ key: other, files, finishedAtMs = 0 }) =>

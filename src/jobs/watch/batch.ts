@@ -22,17 +22,15 @@ const MAX_ID_CHARS = 4_000;
 
 /** Those who wait for a look in the order in which they asked, and whom of them the next request asks for. */
 export class LookBatch {
-  readonly #maxIds: number;
-  readonly #followed: ReadonlyMap<string, number>;
   readonly #waiting = new Set<Ask>();
   /** Tasks that the gateway refused when they were asked for alone; they must not spoil a request again. */
   readonly #loners = new Set<string>();
 
   /** `maxIds` is how many tasks one request may ask for, `followed` the tasks that are going to be looked at. */
-  constructor(maxIds: number, followed: ReadonlyMap<string, number>) {
-    this.#maxIds = maxIds;
-    this.#followed = followed;
-  }
+  constructor(
+    private readonly maxIds: number,
+    private readonly followed: ReadonlyMap<string, number>,
+  ) {}
 
   get isEmpty(): boolean {
     return this.#waiting.size === 0;
@@ -40,11 +38,11 @@ export class LookBatch {
 
   /** Whether nobody is to be waited for any more: a request is full, or all who are followed are here. */
   get isEnough(): boolean {
-    return this.#waiting.size >= Math.min(this.#maxIds, this.#followed.size);
+    return this.#waiting.size >= Math.min(this.maxIds, this.followed.size);
   }
 
   add(given: Omit<Ask, 'maxIds' | 'leave'>): Ask {
-    const ask: Ask = { ...given, maxIds: this.#loners.has(given.id) ? 1 : this.#maxIds };
+    const ask: Ask = { ...given, maxIds: this.#loners.has(given.id) ? 1 : this.maxIds };
     this.#waiting.add(ask);
     return ask;
   }
@@ -102,7 +100,7 @@ export class LookBatch {
         delete ask.leave;
         this.#waiting.add(ask);
       } else {
-        if (isRefused && this.#maxIds > 1) this.#loners.add(ask.id);
+        if (isRefused && this.maxIds > 1) this.#loners.add(ask.id);
         ask.settle({ error });
       }
     }

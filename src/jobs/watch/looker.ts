@@ -127,7 +127,6 @@ const LONGEST_NAP_MS = 2 ** 31 - 1;
  * below the documented rate ("Limits"), never in a burst.
  */
 class LookQueue {
-  readonly #options: QueueOptions;
   readonly #pace: Pace;
   readonly #hold: RateHold;
   readonly #batch: LookBatch;
@@ -136,9 +135,8 @@ class LookQueue {
   #nap: AbortController | undefined;
   #isRunning = false;
 
-  constructor(options: QueueOptions) {
+  constructor(private readonly options: QueueOptions) {
     const { clock, random, family, followed } = options;
-    this.#options = options;
     const spacingMs = Math.ceil(60_000 / (options.requestsPerMinute * SHARE_OF_RATE));
     const pace = new Pace(clock, () => Math.ceil(spacingMs / options.client.speed()), options.shared);
     this.#pace = pace;
@@ -164,7 +162,7 @@ class LookQueue {
       const ask = this.#batch.add({
         id,
         options,
-        dueMs: this.#options.clock.steady() + patienceMs,
+        dueMs: this.options.clock.steady() + patienceMs,
         settle: (outcome) => {
           signal.removeEventListener('abort', abort);
           if ('look' in outcome) resolve(outcome.look);
@@ -219,7 +217,7 @@ class LookQueue {
   #pauseMs(): number {
     if (this.#resends.isEmpty) {
       if (this.#inFlight >= MAX_IN_FLIGHT) return Number.POSITIVE_INFINITY;
-      const gatherMs = this.#batch.gatherMs(this.#options.clock.steady());
+      const gatherMs = this.#batch.gatherMs(this.options.clock.steady());
       if (gatherMs > 0) return gatherMs;
     }
     return this.#pace.readyInMs();
@@ -237,7 +235,7 @@ class LookQueue {
     const nap = new AbortController();
     this.#nap = nap;
     if (Number.isFinite(pauseMs)) {
-      await this.#options.clock.sleep(Math.min(pauseMs, LONGEST_NAP_MS), nap.signal).catch(() => {});
+      await this.options.clock.sleep(Math.min(pauseMs, LONGEST_NAP_MS), nap.signal).catch(() => {});
     } else {
       await new Promise((woken) => nap.signal.addEventListener('abort', woken, { once: true }));
     }
@@ -245,7 +243,7 @@ class LookQueue {
   }
 
   async #send(asks: readonly Ask[]): Promise<void> {
-    const { client, clock, family } = this.#options;
+    const { client, clock, family } = this.options;
     const ids = [...new Set(asks.map((ask) => ask.id))];
     const request = new AbortController();
     const present = new Set(asks);
@@ -301,13 +299,10 @@ interface ResendOptions {
 
 /** Requests that are to be sent again: each waits for its turn like any other. */
 class Resends {
-  readonly #options: ResendOptions;
   /** In the order in which they wait. */
   readonly #again = new Set<Again>();
 
-  constructor(options: ResendOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: ResendOptions) {}
 
   get isEmpty(): boolean {
     return this.#again.size === 0;
@@ -322,7 +317,7 @@ class Resends {
     deadlines: readonly (number | undefined)[],
     signal: AbortSignal,
   ): Promise<void> {
-    const { pace, clock, onChange, onWork } = this.#options;
+    const { pace, clock, onChange, onWork } = this.options;
     if (isRateLimited) {
       pace.hold(delayMs);
       onChange();

@@ -17,9 +17,6 @@ const PROCESSES = 8;
 
 /** When requests of one rate may leave: evenly, after those of other processes, and never while the gateway holds them back. */
 export class Pace {
-  readonly #clock: Clock;
-  readonly #spacing: () => number;
-  readonly #shared: SharedRate | undefined;
   #nextMs = Number.NEGATIVE_INFINITY;
   #heldUntilMs = Number.NEGATIVE_INFINITY;
   /** The turn taken of all processes' turns, until a request leaves. */
@@ -27,24 +24,24 @@ export class Pace {
   #busy = 0;
 
   /** `spacing` gives the milliseconds between two requests: of a sandbox they become fewer once it has told its speed. */
-  constructor(clock: Clock, spacing: () => number, shared: SharedRate | undefined) {
-    this.#clock = clock;
-    this.#spacing = spacing;
-    this.#shared = shared;
-  }
+  constructor(
+    private readonly clock: Clock,
+    private readonly spacing: () => number,
+    private readonly shared: SharedRate | undefined,
+  ) {}
 
   /** For how long from now the gateway wants no request, in milliseconds; 0 where it has said nothing. */
   heldMs(): number {
-    return Math.max(0, this.#heldUntilMs - this.#clock.steady());
+    return Math.max(0, this.#heldUntilMs - this.clock.steady());
   }
 
   /** In how many milliseconds the next request may leave, 0 for now. To be asked only when there is one. */
   readyInMs(): number {
-    const nowMs = this.#clock.steady();
+    const nowMs = this.clock.steady();
     if (this.#nextMs > nowMs) return this.#nextMs - nowMs;
-    if (this.#turnMs === undefined && this.#shared) {
-      const inMs = this.#shared.take(this.#spacing(), this.#clock.now());
-      const againInMs = this.#shared.againInMs?.();
+    if (this.#turnMs === undefined && this.shared) {
+      const inMs = this.shared.take(this.spacing(), this.clock.now());
+      const againInMs = this.shared.againInMs?.();
       if (inMs === undefined && againInMs !== undefined) return againInMs;
       if (inMs === undefined && this.#busy < MAX_BUSY) {
         this.#busy += 1;
@@ -52,31 +49,31 @@ export class Pace {
       }
       this.#busy = 0;
       this.#turnMs = nowMs + (inMs ?? 0);
-      if (this.#turnMs > nowMs + HOLD_MS + PROCESSES * this.#spacing()) this.#heldUntilMs = this.#turnMs;
+      if (this.#turnMs > nowMs + HOLD_MS + PROCESSES * this.spacing()) this.#heldUntilMs = this.#turnMs;
     }
     return Math.max(0, (this.#turnMs ?? nowMs) - nowMs);
   }
 
   leave(): void {
     this.#turnMs = undefined;
-    this.#nextMs = this.#clock.steady() + this.#spacing();
+    this.#nextMs = this.clock.steady() + this.spacing();
   }
 
   /** Another request leaves, which is not held up and counts all the same: the turns after it come later. */
   spend(): void {
-    const clock = this.#clock;
-    if (this.#shared) this.#shared.take(this.#spacing(), clock.now());
-    else this.#nextMs = Math.max(this.#nextMs, clock.steady()) + this.#spacing();
+    const clock = this.clock;
+    if (this.shared) this.shared.take(this.spacing(), clock.now());
+    else this.#nextMs = Math.max(this.#nextMs, clock.steady()) + this.spacing();
   }
 
   /** The gateway's word on waiting is meant for everybody who counts against the rate. */
   hold(delayMs: number): void {
-    const untilMs = this.#clock.steady() + delayMs;
+    const untilMs = this.clock.steady() + delayMs;
     if (delayMs <= 0 || untilMs <= this.#heldUntilMs) return;
     this.#heldUntilMs = untilMs;
     this.#nextMs = Math.max(this.#nextMs, untilMs);
     this.#turnMs = undefined;
-    this.#shared?.hold(delayMs, this.#clock.now());
+    this.shared?.hold(delayMs, this.clock.now());
   }
 }
 
@@ -88,13 +85,10 @@ interface HoldOptions {
 
 /** What "too many requests" means to everybody who counts against one rate. */
 export class RateHold {
-  readonly #options: HoldOptions;
   /** How many requests in a row were too many. */
   #tooMany = 0;
 
-  constructor(options: HoldOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: HoldOptions) {}
 
   /** A request was answered. */
   answered(): void {
@@ -104,7 +98,7 @@ export class RateHold {
   /** A 429 holds everybody back: until the moment that the gateway named, or for longer each time where it named none. */
   failed(error: unknown): void {
     if (!(error instanceof GwError) || error.kind !== 'rate_limited') return;
-    const { pace, clock, random } = this.#options;
+    const { pace, clock, random } = this.options;
     const { retryAtMs } = error.facts;
     pace.hold(retryAtMs === undefined ? backoffMs(this.#tooMany, random) : retryAtMs - clock.now());
     this.#tooMany += 1;
@@ -115,7 +109,7 @@ export class RateHold {
    * when absent) who cannot wait as long as it asks; nothing for one who can. Otherwise undefined.
    */
   refusal(): ((deadlineMs: number | undefined) => GwError | undefined) | undefined {
-    const { pace, clock } = this.#options;
+    const { pace, clock } = this.options;
     const heldMs = pace.heldMs();
     if (heldMs === 0) return undefined;
     const untilMs = clock.steady() + heldMs;

@@ -35,15 +35,11 @@ const FINEST_BLOCKS = 48;
 
 /** A picture of an order, drawn. */
 export class Picture {
-  readonly #order: ImageOrder;
-  readonly #canvas: Canvas;
-  readonly #wasmDir: string;
-
-  private constructor(order: ImageOrder, canvas: Canvas, wasmDir: string) {
-    this.#order = order;
-    this.#canvas = canvas;
-    this.#wasmDir = wasmDir;
-  }
+  private constructor(
+    private readonly order: ImageOrder,
+    private readonly canvas: Canvas,
+    private readonly wasmDir: string,
+  ) {}
 
   /**
    * Draws the picture `nth` (from 0) of an order.
@@ -66,20 +62,20 @@ export class Picture {
 
   /** As a file of the order's format. */
   file(): Promise<Uint8Array> {
-    return this.#encode(this.#canvas);
+    return this.#encode(this.canvas);
   }
 
   /** As it stands on the way, in blocks that get finer: `step` of `steps`, from 0. */
   unfinished(step: number, steps: number): Promise<Uint8Array> {
     const blocks = FINEST_BLOCKS / 2 ** (steps - 1 - step);
-    const longPx = Math.max(this.#canvas.width, this.#canvas.height);
-    return this.#encode(this.#canvas.inBlocks(Math.ceil(longPx / blocks)));
+    const longPx = Math.max(this.canvas.width, this.canvas.height);
+    return this.#encode(this.canvas.inBlocks(Math.ceil(longPx / blocks)));
   }
 
   #encode(canvas: Canvas): Promise<Uint8Array> {
-    const { format, compression, background } = this.#order;
+    const { format, compression, background } = this.order;
     const isTransparent = background === 'transparent';
-    return encode(canvas, format, { quality: compression, isTransparent, wasmDir: this.#wasmDir });
+    return encode(canvas, format, { quality: compression, isTransparent, wasmDir: this.wasmDir });
   }
 }
 
