@@ -251,7 +251,7 @@ export function addRules<S extends z.ZodMiniObject>(body: S, of: readonly Rule<z
  */
 export function withRules<S extends z.ZodMiniObject>(
   make: (object: ObjectMaker) => S,
-  of: readonly Rule<z.infer<S>>[],
+  of: readonly Rule<z.infer<S>>[] = [],
 ): S {
   const checked = (object: unknown) => addRules(make(object as ObjectMaker), of);
   const later = (object: unknown) => z.lazy(() => checked(object)) as unknown as z.ZodMiniType;

@@ -1,5 +1,5 @@
 import { type GwError, usage } from '../errors.ts';
-import { alphaModels } from '../gateway/alpha/models.ts';
+import { alphaModelId } from '../gateway/alpha/models.ts';
 import { isObject } from '../host.ts';
 import { readObject } from '../media/read-data.ts';
 
@@ -28,7 +28,7 @@ export async function readPriceFile(file: string): Promise<Prices> {
   if (value === undefined) throw usage(`${named}: holds no models`, HINT);
   const prices = new Map<string, Price>();
   for (const [name, said] of Object.entries(value)) {
-    const id = modelId(name);
+    const id = alphaModelId(name);
     if (prices.has(id)) throw usage(`${named}: ${name}: ${id} is priced twice`, 'leave one of them out');
     prices.set(
       id,
@@ -37,10 +37,6 @@ export async function readPriceFile(file: string): Promise<Prices> {
   }
   return prices;
 }
-
-/** `2.5` -> its ID, as --model takes it. */
-const modelId = (name: string): string =>
-  Object.entries(alphaModels).find(([, { short }]) => short === name)?.[0] ?? name;
 
 function priceOf(said: unknown, fault: (at: readonly string[], rule: string) => GwError): Price {
   if (!isObject(said)) throw fault([], 'a model has an object of prices');

@@ -3,14 +3,10 @@ import { flagsOfBodies } from '../../flags/body-flags.ts';
 import type { FlagOfPath } from '../../flags/breaches.ts';
 import { everywhere, text } from '../../flags/flag.ts';
 import { AlphaCreateBody, alphaCreate, assetIdOf } from '../../gateway/alpha/create.ts';
-import { alphaModels } from '../../gateway/alpha/models.ts';
+import { alphaModelId, alphaModels } from '../../gateway/alpha/models.ts';
 import { fillAlphaBody } from '../../gateway/alpha/rules.ts';
 import { alphaFamily } from '../../gateway/alpha/task.ts';
 import { madeBy, placeContent, videoCreate } from './create.ts';
-
-/** The full ID of a model typed by its short name; anything else stays as typed. */
-const modelId = (typed: string): string =>
-  Object.entries(alphaModels).find(([, model]) => model.short === typed)?.[0] ?? typed;
 
 /** The models that make the most of each version. */
 const longest = Object.values(alphaModels).filter(({ short, version }) => short === version);
@@ -29,7 +25,7 @@ export const create = videoCreate({
     project: text('NAME', 'project of the asset:// references', { from: everywhere }),
   },
   endpointOf: () => alphaCreate,
-  modelOf: ({ typed, base }, _, settings) => modelId(typed ?? base ?? settings.models.alpha.value),
+  modelOf: ({ typed, base }, _, settings) => alphaModelId(typed ?? base ?? settings.models.alpha.value),
   knownModels: Object.keys(alphaModels),
   media: (modality, model) => ({
     takes: { url: true, base64: modality !== 'video', schemes: ['asset'] },

@@ -75,3 +75,7 @@ export const alphaModels: Readonly<Record<string, AlphaModel>> = {
 };
 
 export const ALPHA_MAX_BODY_BYTES = 64 * MB;
+
+/** The full ID of a model's short name; anything else stays as typed. */
+export const alphaModelId = (typed: string): string =>
+  Object.entries(alphaModels).find(([, { short }]) => short === typed)?.[0] ?? typed;

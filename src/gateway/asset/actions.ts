@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { described, type ObjectMaker, withRules } from '../body.ts';
+import { described, withRules } from '../body.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { actionEndpoint, EmptyResult, envelopeOf } from './envelope.ts';
 import {
@@ -26,26 +26,24 @@ const publicUrl = z.string().check(
   }),
 );
 
-const createAssetFields = (object: ObjectMaker) =>
+export const CreateAssetBody = withRules((object) =>
   object({
     GroupId: described(LibraryId, 'asset group that it goes into'),
     URL: described(publicUrl, 'public http:// or https:// address of one file'),
     AssetType: described(anyCase(assetTypes), "what the file is (default: what the URL's ending says)"),
     Name: described(wordsUpTo(MAX_NAME), `name to find it by in lists, up to ${MAX_NAME} characters`),
     ProjectName: projectField,
-  });
-const updateAssetFields = (object: ObjectMaker) =>
+  }),
+);
+export const UpdateAssetBody = withRules((object) =>
   object({
     Id: LibraryId,
     Name: described(z.optional(textUpTo(MAX_NAME)), `new name, up to ${MAX_NAME} characters`),
     ProjectName: projectField,
-  });
-const idFields = (object: ObjectMaker) => object({ Id: LibraryId, ProjectName: projectField });
-
-export const CreateAssetBody = withRules(createAssetFields, []);
-export const UpdateAssetBody = withRules(updateAssetFields, []);
+  }),
+);
 /** The body of every action that takes an ID and nothing else. */
-export const IdBody = withRules(idFields, []);
+export const IdBody = withRules((object) => object({ Id: LibraryId, ProjectName: projectField }));
 
 export const createAsset: Endpoint = actionEndpoint('CreateAsset', 'upload', CreateAssetBody, CreatedId);
 export const getAsset: Endpoint = actionEndpoint('GetAsset', 'read', IdBody, Asset);
@@ -72,7 +70,7 @@ export const restAsset: Endpoint<Asset> = {
 
 // Creating, reading, changing and deleting one asset group ("Asset library actions").
 
-const createGroupFields = (object: ObjectMaker) =>
+export const CreateGroupBody = withRules((object) =>
   object({
     Name: described(wordsUpTo(MAX_NAME), `name of the group, up to ${MAX_NAME} characters`),
     Description: described(
@@ -84,8 +82,9 @@ const createGroupFields = (object: ObjectMaker) =>
       `what kind of assets it holds (the service: ${DEFAULT_GROUP_TYPE})`,
     ),
     ProjectName: projectField,
-  });
-const updateGroupFields = (object: ObjectMaker) =>
+  }),
+);
+export const UpdateGroupBody = withRules((object) =>
   object({
     Id: LibraryId,
     Name: described(z.optional(wordsUpTo(MAX_NAME)), `new name, up to ${MAX_NAME} characters`),
@@ -94,10 +93,8 @@ const updateGroupFields = (object: ObjectMaker) =>
       `new description, up to ${MAX_DESCRIPTION} characters`,
     ),
     ProjectName: projectField,
-  });
-
-export const CreateGroupBody = withRules(createGroupFields, []);
-export const UpdateGroupBody = withRules(updateGroupFields, []);
+  }),
+);
 
 export const createGroup: Endpoint = actionEndpoint('CreateAssetGroup', 'upload', CreateGroupBody, CreatedId);
 export const getGroup: Endpoint = actionEndpoint('GetAssetGroup', 'read', IdBody, AssetGroup);

@@ -149,24 +149,22 @@ export const listGroups: Endpoint = actionEndpoint('ListAssetGroups', 'read', Li
 export const REST_LIST_DEFAULT = 20;
 
 /** Query parameters of `GET /api/assets`, as they are typed and sent: texts. */
-export const RestListQuery = withRules(
-  (object) =>
-    object({
-      name: z.optional(z.string()),
-      status: z.optional(z.enum(assetStatuses)),
-      limit: z.optional(
-        z.string().check(
-          z.refine((text) => /^\d{1,3}$/.test(text) && Number(text) >= 1 && Number(text) <= LIST_MAX, {
-            error: `give a number from 1 to ${LIST_MAX}`,
-          }),
-        ),
+export const RestListQuery = withRules((object) =>
+  object({
+    name: z.optional(z.string()),
+    status: z.optional(z.enum(assetStatuses)),
+    limit: z.optional(
+      z.string().check(
+        z.refine((text) => /^\d{1,3}$/.test(text) && Number(text) >= 1 && Number(text) <= LIST_MAX, {
+          error: `give a number from 1 to ${LIST_MAX}`,
+        }),
       ),
-      offset: described(
-        z.optional(z.string().check(z.regex(/^\d{1,9}$/, 'give a whole number from 0 on'))),
-        'how many assets to pass over (--rest)',
-      ),
-    }),
-  [],
+    ),
+    offset: described(
+      z.optional(z.string().check(z.regex(/^\d{1,9}$/, 'give a whole number from 0 on'))),
+      'how many assets to pass over (--rest)',
+    ),
+  }),
 );
 
 /** Reply of `GET /api/assets`: `data` is identical to `items`. */
