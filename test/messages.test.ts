@@ -42,13 +42,16 @@ test('the hint of a broken rule begins with why it is one', () => {
     text: 'the prompt: it names an asset',
     says: 'the document says: Asset IDs must not be written in the prompt',
   };
-  expect(() => refuseOrWarn([breach, 'two'], true, {} as Io)).toThrow(
-    expect.objectContaining({
-      facts: expect.objectContaining({
-        hint: 'the document says: Asset IDs must not be written in the prompt; also: two',
-      }),
-    }),
-  );
+  for (const [verbose, hint] of [
+    [false, 'the document says: Asset IDs must not be written in the prompt; also: two'],
+    // A further rule of the same field.
+    [true, expect.stringMatching(/; also: two; also: the prompt: is long$/)],
+  ]) {
+    const io = { mode: { verbose } } as Io;
+    expect(() => refuseOrWarn([breach, 'two', 'the prompt: is long'], true, io)).toThrow(
+      expect.objectContaining({ facts: expect.objectContaining({ hint }) }),
+    );
+  }
 });
 
 test('no message says what nobody would say', () => {

@@ -43,12 +43,12 @@ export function lookAtBody(
         .safeParse(withValueAt(body, issue.path, value))
         .error?.issues.some(({ path }) => path.join('.') === issue.path.join('.'));
     const text = sentenceOf(issue, body, flagOf, suggestions, helps);
-    breaches.set(text, { text, says: quoted(issue.code === 'custom' ? issue.params?.sentence : undefined) });
+    breaches.set(text, { text, says: fitting(text, issue) });
   }
-  if (issues.length > 0) return { breaches: [...breaches.values()], oddities: [] };
+  const odd = issues.length > 0 ? [] : oddities(schema, body);
   return {
-    breaches: [],
-    oddities: oddities(schema, body).map(({ path, message, known = [], rule, sentence }) => {
+    breaches: [...breaches.values()],
+    oddities: odd.map(({ path, message, known = [], rule, sentence }) => {
       const value = String(valueAt(body, path));
       const [near] = nearest(value, known, 1);
       const where = [flagOf(path) ?? path.map(String).join('.'), near && value].filter(Boolean).join(' ');
@@ -63,6 +63,16 @@ export function lookAtBody(
 
 const quoted = (sentence: string | undefined): string | undefined =>
   sentence && `the document says: ${sentence.replace(/\.$/, '')}`;
+
+const linesOf80 = (text: string): number => text.match(/\S.{0,79}(?!\S)/gu)?.length ?? 0;
+
+/** As much of the document's sentence as three lines hold beside the refusal: whole words, and a mark of what is left out. */
+function fitting(text: string, issue: z.core.$ZodIssue): string | undefined {
+  const room = Math.max(1, 3 - linesOf80(`error: ${text}`));
+  let says = quoted(issue.code === 'custom' ? issue.params?.sentence : undefined);
+  while (says && linesOf80(`hint: ${says}`) > room) says = says.replace(/(?: …)? \S+(?: …)?$/, ' …');
+  return says;
+}
 
 /** Every rule of the schema that the body breaks, as sentences. Empty when it fits. */
 export const breachesOf = (
@@ -107,7 +117,7 @@ function ruleOf(
   return near ? `${issue.message}; did you mean ${near}?` : issue.message;
 }
 
-const MAX_SHOWN = 60;
+const MAX_SHOWN = 40;
 
 /** A value as it may stand in a sentence; long ones and objects are left out. */
 function shortValue(value: unknown): string {
@@ -128,12 +138,11 @@ export function refuseOrWarn(breaches: readonly (Breach | string)[], validate: b
     for (const { text } of [first, ...others]) io.warn(text);
     return;
   }
-  const says = first.says === undefined ? [] : [first.says];
-  const hints = [...says, ...others.map(({ text }) => `also: ${text}`)];
-  throw new GwError('usage', first.text, {
-    hint: hints.length > 0 ? hints.join('; ') : undefined,
-    also: others.map(({ text }) => text),
-  });
+  const also = others.map(({ text }) => text);
+  const fieldOf = (text: string) => text.split(': ', 1)[0];
+  const told = also.filter((text) => io.mode.verbose || fieldOf(text) !== fieldOf(first.text));
+  const hints = [...(first.says ? [first.says] : []), ...told.map((text) => `also: ${text}`)];
+  throw new GwError('usage', first.text, { hint: hints.join('; ') || undefined, also });
 }
 
 /** Refuses a body as a look found it, or warns of it, as {@link refuseOrWarn}; what is odd is a warning. */
@@ -153,7 +162,11 @@ export function refuseLook(
  * Warns once of all fields that only --set, --body or --messages can have said and the document does not list, each with the
  * nearest that it lists: a misspelt one buys something else. With --no-validate nothing is said.
  */
-export function warnOfUnlisted(schema: z.ZodMiniType, body: unknown, ctx: UnlistedWorld): void {
+export function warnOfUnlisted(
+  schema: z.ZodMiniType,
+  body: unknown,
+  ctx: { readonly io: Pick<Io, 'warn'>; readonly globals: { readonly validate?: boolean } },
+): void {
   if (ctx.globals.validate !== undefined) return;
   const { unlisted, listed } = unlistedFields(schema, body);
   if (unlisted.length === 0) return;
@@ -169,29 +182,16 @@ export function warnOfUnlisted(schema: z.ZodMiniType, body: unknown, ctx: Unlist
 
 const MOST_UNLISTED = 20;
 
-/** The part of a run that a warning of unlisted fields needs. */
-interface UnlistedWorld {
-  readonly io: Pick<Io, 'warn'>;
-  readonly globals: { readonly validate?: boolean };
-}
-
 /** The listed field that was meant: of the same name elsewhere, else a like one beside it, else a like one anywhere. */
 function nearestField(field: string, listed: readonly string[]): string | undefined {
   const [name, above] = nameAndPlace(field);
-  const places = listed.map((each) => ({ each, of: nameAndPlace(each) }));
-  const same = places.find(({ of: [other] }) => other === name);
-  if (same) return same.each;
+  const places = listed.map((each) => [each, ...nameAndPlace(each)] as const);
+  const named = (of: typeof places, word?: string) => of.find(([, other]) => other === word)?.[0];
+  const names = (of: typeof places) => of.map(([, other]) => other);
+  const near = (of: typeof places) => named(of, nearest(name, names(of), 1)[0]);
   // To a name of three letters everything is near.
-  if (name.length < 4) return undefined;
-  const beside = places.filter(({ of: [, place] }) => place === above).map(({ of: [other] }) => other);
-  const [near] = nearest(name, beside, 1);
-  if (near !== undefined) return above === '' ? near : `${above}.${near}`;
-  const [elsewhere] = nearest(
-    name,
-    places.map(({ of: [other] }) => other),
-    1,
-  );
-  return places.find(({ of: [other] }) => other === elsewhere)?.each;
+  const mayBeNear = name.length > 3 ? places : [];
+  return named(places, name) ?? near(mayBeNear.filter(([, , place]) => place === above)) ?? near(mayBeNear);
 }
 
 /** `settings.duration` -> `duration`, `settings`. */

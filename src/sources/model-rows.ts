@@ -1,4 +1,5 @@
 // What the document says of each row of a model sheet, literally; words of several of its places are parted by ` … `.
+import { sizeSentence } from '../gateway/image/models.ts';
 
 type Sources = Readonly<Record<string, string>>;
 
@@ -78,17 +79,6 @@ const image: Sources = {
   'links live': 'URLs for legacy models are valid 60 minutes.',
 };
 
-/** The sizes of each kind of image model. */
-const sizes: Sources = {
-  img: "both dimensions divisible by 16, aspect ratio between 1:3 and 3:1, within the model's pixel and edge limits; above 2560x1440 is experimental; maximum 3840x2160",
-  'legacy-image-2': 'legacy-image-2: 256x256, 512x512, 1024x1024',
-  'legacy-image-3': 'legacy-image-3: 1024x1024, 1792x1024, 1024x1792',
-  'delta-image-4-0-250828': 'delta-image-4-0-250828 1K, 2K, 4K 921,600-16,777,216 2048x2048',
-  'delta-image-4-5-251128': 'delta-image-4-5-251128 2K, 4K 3,686,400-16,777,216 2048x2048',
-  'delta-image-5-0-lite-260128': 'delta-image-5-0-lite-260128 2K, 3K, 4K 3,686,400-16,777,216 2048x2048',
-  'delta-image-5-0-pro-260628': 'delta-image-5-0-pro-260628 1K, 1.5K, 2K 921,600-4,624,220 2K',
-};
-
 const chat: Sources = {
   'reasoning efforts':
     'For geo models reasoning_effort accepts none, minimal, low, medium, high … low, medium, high map to thinking level; none and minimal return HTTP 400',
@@ -103,6 +93,6 @@ export function sourcesOf(id: string): Sources {
   if (id.startsWith('alpha-')) return alpha;
   if (id.startsWith('gamma-')) return gamma;
   if (id.includes('/')) return id.endsWith('o1') ? betaO1 : beta;
-  const ofSizes = sizes[id] ?? sizes.img ?? '';
-  return { ...image, sizes: ofSizes, 'default size': ofSizes };
+  const sizes = sizeSentence(id);
+  return { ...image, sizes, 'default size': sizes };
 }

@@ -289,11 +289,7 @@ describe('bad input: one clear sentence, exit 2, nothing sent, nothing in the le
       ['x', '-m', 'gamma-H3-Max', ...sized, '--video', 'https://example.com/a.mp4'],
       /--video: gamma-H3-Max takes no reference videos/,
     ],
-    [
-      'a frame and an image',
-      ['x', ...sized, ...first, ...image],
-      /--first-frame: a first or last frame cannot go with references/,
-    ],
+    ['a frame and an image', ['x', ...sized, ...first, ...image], /--first-frame: cannot go with references/],
     [
       'an asset of family A',
       ['x', ...sized, '--image', 'asset://a'],

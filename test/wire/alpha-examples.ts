@@ -147,12 +147,12 @@ export const alphaExamples: readonly Example[] = [
         { ...image, image_url: { url: 'asset://asset-sandbox-image-1' } },
       ],
     },
-    refused: /asset ID must not be written in the prompt/,
+    refused: /holds an asset ID/,
   },
   {
     rule: '3: no asset URI in the prompt',
     body: { model: V25, content: [{ type: 'text', text: 'like asset://a' }] },
-    refused: /asset ID must not be written/,
+    refused: /holds an asset ID/,
   },
   // rule 4
   {

@@ -220,9 +220,9 @@ const o1Examples: Example[] = [
   o1('no ratio with a first frame', { contents: [words, first] }),
   o1('no ratio with a feature video', { contents: [words, feature] }),
   o1('no ratio with a base video', { contents: [words, base] }),
-  o1('no ratio with a prompt alone', { contents: [words] }, /neither a first frame nor a reference video/),
-  o1('no ratio with images', { contents: [words, image(1)] }, /neither a first frame nor a reference video/),
-  o1('no ratio with an element', { contents: [words, element(1)] }, /neither a first frame nor/),
+  o1('no ratio with a prompt alone', { contents: [words] }, /without a first frame or a reference video/),
+  o1('no ratio with images', { contents: [words, image(1)] }, /without a first frame or a reference video/),
+  o1('no ratio with an element', { contents: [words, element(1)] }, /without a first frame/),
   o1(
     'a custom watermark',
     { contents: [words], settings: wide, options: { watermark_info: { enabled: true, text: 'mine' } } },

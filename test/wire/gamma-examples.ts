@@ -191,7 +191,7 @@ export const gammaExamples: readonly Example[] = [
   {
     rule: 'a first frame and a reference image',
     body: { ...rest, content: [text, first, image] },
-    refused: /a first or last frame cannot go with references/,
+    refused: /first_frame: cannot go with references/,
   },
   {
     rule: 'a last frame and a reference video',

@@ -11,6 +11,8 @@ import { geoBodyFor } from '../../src/gateway/chat/geo.ts';
 import { MessagesBody } from '../../src/gateway/chat/messages.ts';
 import { GammaCreateBody } from '../../src/gateway/gamma/create.ts';
 import { ImageEditBody, ImageGenerateBody } from '../../src/gateway/image/create.ts';
+import { wrapLine } from '../../src/io/wrap.ts';
+import { document, isQuoted } from '../helpers/document.ts';
 import * as examples from './rule-examples.ts';
 
 const bodies: [name: string, schema: z.ZodMiniType, of: Readonly<Record<string, examples.RuleExample>>][] = [
@@ -58,6 +60,12 @@ describe.each(bodies)('rules of %s', (_, schema, of) => {
     );
     const { breaches, oddities } = lookAtBody(schema, broken, () => undefined);
     const said = [...breaches, ...oddities].map(({ says }) => says);
+    // What is printed of a refusal, as a terminal of 80 columns shows it.
+    const [printed] = breaches.map(({ text, says }) => [`error: ${text}`, `hint: ${says}`]);
+    expect(printed?.flatMap((line) => wrapLine(line, 80)).length ?? 0).toBeLessThanOrEqual(3);
+    const quotations = said.flatMap((says = '') => says.split('the document says: ').slice(1));
+    if (document !== undefined)
+      expect(quotations.filter((each) => !isQuoted(each.replace(/ …$/, '')))).toEqual([]);
     if (sentence !== undefined) expect(said.join()).toMatch(/the document says: /);
     else if (remark !== undefined) expect(said).toContain(remark);
   });

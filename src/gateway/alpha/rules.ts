@@ -19,9 +19,9 @@ export const alphaRules: readonly Rule<AlphaCreateBody>[] = [
     sentence: 'Models: … standard 2.0 … 2.0 Fast … 2.0 Mini … 2.5',
     *check({ model }) {
       if (modelOf(model)) return;
-      const ids = Object.keys(alphaModels);
-      const known = [...ids, ...Object.values(alphaModels).map(({ short }) => short)];
-      yield { path: ['model'], message: `not a model of family alpha; one of ${ids.join(', ')}`, known };
+      const shorts = Object.values(alphaModels).map(({ short }) => short);
+      const known = [...Object.keys(alphaModels), ...shorts];
+      yield { path: ['model'], message: `not a model of family alpha; one of ${shorts.join(', ')}`, known };
     },
   },
   takenByModel(
@@ -116,7 +116,7 @@ export const alphaRules: readonly Rule<AlphaCreateBody>[] = [
         if (item.type !== 'text') continue;
         const named = ids.find((id) => isDistinct(id) && item.text.includes(id));
         if (!named && !item.text.includes('asset://')) continue;
-        const message = `an asset ID must not be written in the prompt${named ? ` (${named})` : ''}: say "image 1", "video 1", "audio 1" in request order`;
+        const message = `holds an asset ID${named ? ` (${named})` : ''}: say "image 1", "video 1", "audio 1" in request order`;
         yield { path: ['content', index, 'text'], message };
       }
     },
@@ -146,20 +146,15 @@ export const alphaRules: readonly Rule<AlphaCreateBody>[] = [
   {
     name: 'alpha.edit-and-extend',
     verdict: 'refuse',
-    sentence:
-      'video editing … reference_video plus editing prompt … ratio adaptive, duration -1 … video extension … reference_video plus extension prompt … ratio adaptive',
+    sentence: 'ratio adaptive, duration -1, video 4-30 s … ratio adaptive, duration 4-30 or -1',
     *check(body) {
       const { content, ratio, duration, omni_reference_task_type: task } = body;
       if (versionOf(body) !== '2.5' || (task !== 'edit' && task !== 'extend')) return;
       const named = task === 'edit' ? 'editing' : 'extension';
       const path = ['omni_reference_task_type'];
       if (!hasRole(content, 'reference_video')) yield { path, message: `${named} needs a reference video` };
-      if (!hasPrompt(body)) {
-        yield {
-          path,
-          message: `${named} needs a prompt that says what to ${task === 'edit' ? 'change' : 'add'}`,
-        };
-      }
+      const what = task === 'edit' ? 'change' : 'add';
+      if (!hasPrompt(body)) yield { path, message: `${named} needs a prompt that says what to ${what}` };
       if (ratio !== 'adaptive') yield { path: ['ratio'], message: `${named} requires the ratio adaptive` };
       if (task === 'edit' && duration !== AUTO_DURATION) {
         const message = 'editing requires the duration -1 (the output follows the edited video)';

@@ -280,7 +280,7 @@ export const o1Rules: readonly Rule<BetaO1Body>[] = [
     *check(body): Generator<Note> {
       if (body.settings?.aspect_ratio !== undefined) return;
       if (count(body, 'first_frame', 'feature_video', 'base_video') > 0) return;
-      const message = 'is required where there is neither a first frame nor a reference video';
+      const message = 'is required without a first frame or a reference video';
       yield { path: ['settings', 'aspect_ratio'], message };
     },
   },

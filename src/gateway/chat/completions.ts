@@ -105,8 +105,7 @@ const completionsRules: readonly Rule<CompletionsBody>[] = [
   {
     name: 'completions.effort-by-model',
     verdict: 'refuse',
-    sentence:
-      'For geo models reasoning_effort accepts none, minimal, low, medium, high … low, medium, high map to thinking level; none and minimal return HTTP 400',
+    sentence: 'none and minimal return HTTP 400',
     *check({ model, reasoning_effort: effort }) {
       if (!isGeoModel(model) || effort === undefined) return;
       const taken: readonly string[] = geoModel(model)?.efforts ?? reasoningEfforts;

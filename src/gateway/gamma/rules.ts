@@ -93,8 +93,7 @@ export const gammaRules: readonly Rule<GammaCreateBody>[] = [
   {
     name: 'gamma.references-by-model',
     verdict: 'refuse',
-    sentence:
-      'at most 1 first frame, 1 last frame, 9 reference images … at most 3 clips … H3-Max supports neither multimodal reference inputs nor 2K',
+    sentence: 'neither multimodal reference inputs nor 2K … 9 reference images … at most 3 clips',
     *check({ model: name, content }) {
       const model = modelOf(name);
       if (!model) return;
@@ -122,7 +121,7 @@ export const gammaRules: readonly Rule<GammaCreateBody>[] = [
     *check({ content }) {
       const frame = ['first_frame', 'last_frame'].find((role) => hasRole(content, role));
       if (frame === undefined || !modalities.some((each) => hasRole(content, `reference_${each}`))) return;
-      const message = 'a first or last frame cannot go with references: leave out one or the other';
+      const message = 'cannot go with references: leave out one or the other';
       yield { path: ['content', frame], message };
     },
   },

@@ -158,3 +158,12 @@ export const imageModelsWhere = (fits: (model: ImageModel) => boolean): string[]
   Object.entries(imageModels)
     .filter(([, model]) => fits(model))
     .map(([id]) => id);
+
+/** What the document says of the sizes of a model. */
+export function sizeSentence(id: string): string {
+  const { size, defaultSize } = imageModel(id) ?? img2;
+  if (size.list) return `${id}: ${size.list.join(', ')}`;
+  if (!defaultSize) return 'divisible by 16, aspect ratio between 1:3 and 3:1 … maximum 3840x2160';
+  const [min, max] = Object.values(size.free?.pixels ?? {}).map((each) => each.toLocaleString('en'));
+  return `${id} ${size.words.join(', ')} ${min}-${max} ${defaultSize}`;
+}

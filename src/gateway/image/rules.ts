@@ -9,6 +9,7 @@ import {
   imageModelsWhere,
   MAX_EDIT_PROMPT_CHARACTERS,
   MAX_INPUT_IMAGES,
+  sizeSentence,
 } from './models.ts';
 import { nearestSize, parseImageSize, sizeInWords, takesSize } from './size.ts';
 
@@ -105,7 +106,7 @@ const qualityByModel = (action: Action): Rule<ImageSettings> => ({
     if (!model || quality === undefined || qualitiesOf(model, action).includes(quality)) return;
     const others = imageModelsWhere(
       (each) => qualitiesOf(each, action).includes(quality) && (action === 'generate' || each.edits),
-    );
+    ).filter((id) => !/(-\d\d){2}$/.test(id));
     const elsewhere = others.length > 0 ? `; ${quality} is for ${others.join(', ')}` : '';
     yield { path: ['quality'], message: `${id} takes ${qualitiesOf(model, action).join(', ')}${elsewhere}` };
   },
@@ -209,13 +210,13 @@ const sharedRules = (action: Action): readonly Rule<ImageSettings>[] => [
   ...formatAndRemarks,
 ];
 
-/** Which sizes the model takes, and which model of its family takes this one, or else the nearest that it does take. */
+/** Which sizes the model takes, and one model of its family that takes this one, or else the nearest that it does take. */
 function sizeNote(id: string, model: ImageModel, size: string): Note {
-  const takes = `${id} takes ${sizeInWords(model.size)}`;
-  const others = imageModelsWhere((each) => each.family === model.family && takesSize(each.size, size));
-  if (others.length > 0) return { path: ['size'], message: `${takes}; ${size} is for ${others.join(', ')}` };
+  const [other] = imageModelsWhere((each) => each.family === model.family && takesSize(each.size, size));
   const nearest = nearestSize(model.size, size);
-  return { path: ['size'], message: nearest ? `${takes}; the nearest is ${nearest}` : takes };
+  const instead = other ? `; ${size} is for ${other}` : nearest && `; the nearest is ${nearest}`;
+  const message = `${id} takes ${sizeInWords(model.size)}${instead ?? ''}`;
+  return { path: ['size'], message, sentence: sizeSentence(id) };
 }
 
 /** How many images may go in, for the models that the document states it for. */
@@ -295,10 +296,7 @@ export const generateRules: readonly Rule<Generation>[] = [
     sentence: 'if the array image (items are image URLs or Base64 data URLs) is present the request edits',
     *check(body) {
       if (typeof body.image !== 'string' || isDelta(body)) return;
-      yield {
-        path: ['image'],
-        message: 'a list of images; only a delta model takes a single one without a list',
-      };
+      yield { path: ['image'], message: 'a list of images; only a delta model takes a single one' };
     },
   },
   {
@@ -329,9 +327,7 @@ export const editRules: readonly Rule<Edit>[] = [
       if (takesEdits(id)) return;
       const taken = 'the edits endpoint takes the img models and legacy-image-2';
       const isDelta = imageModel(id)?.family === 'delta';
-      const message = isDelta
-        ? `${taken}; a delta model takes references at the generations endpoint (gw image create --image)`
-        : taken;
+      const message = isDelta ? `${taken}; a delta model: gw image create --image` : taken;
       yield { path: ['model'], message, known: imageModelsWhere((each) => each.edits) };
     },
   },

@@ -41,9 +41,9 @@ export function sizeInWords({ words, list = [], free }: SizeRule): string {
 }
 
 function freeInWords({ multipleOf, maxAspect, maxEdgePx, pixels }: FreeSizes): string {
-  const aspect = `an aspect ratio from 1:${maxAspect} to ${maxAspect}:1`;
-  if (maxEdgePx === undefined) return `of ${pixels.min}-${pixels.max} pixels with ${aspect}`;
-  return `with both divisible by ${multipleOf}, ${aspect} and at most ${maxEdgePx}x${pixels.max / maxEdgePx}`;
+  const aspect = `from 1:${maxAspect} to ${maxAspect}:1`;
+  if (maxEdgePx === undefined) return `of ${pixels.min}-${pixels.max} pixels, ${aspect}`;
+  return `both divisible by ${multipleOf}, ${aspect}, at most ${maxEdgePx}x${pixels.max / maxEdgePx}`;
 }
 
 /**
