@@ -52,9 +52,11 @@ test('run again, nothing is sent and nothing is printed; a new row is', async ({
   const before = world.requests().length;
   expect(await run(world)).toMatchObject({ code: 0, out: '', err: '5 rows: 5 saved\n' });
   expect(world.requests()).toHaveLength(before);
-  write(world, [...mixed, { id: 'e', ...image }]);
+  write(world, [...mixed, { id: 'e', ...image, set: { moood: 1 } }]);
   const again = await run(world, '-o', '{key}.{ext}');
   expect(again).toMatchObject({ code: 0, out: `${world.cwd}/day-e.png\n` });
+  // What is odd is told once, though the row is read twice.
+  expect(again.err.match(/warning: .*moood/g)).toHaveLength(1);
   expect(creates(world)).toBe(6);
   expect(await world.gw(['batch', 'status', 'day.jsonl'])).toMatchObject({ code: 0, out: '6 saved\n' });
 });

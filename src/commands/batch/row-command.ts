@@ -210,29 +210,20 @@ export async function createRow(
   const command = commandOf(row);
   const shared = { once: row.key, wait, queue: wait, ...limits };
   const takes = Object.entries(shared).filter(([key]) => Object.hasOwn(command.flags, key));
-  const { io } = ctx;
-  const input = {
-    args: [],
-    flags: {
-      ...(await readyFlags(row, rows, files, ctx)),
-      ...Object.fromEntries(takes),
-      keepsOther,
-      expects,
-    },
-    globals: own.globals,
-  };
+  const ready = await readyFlags(row, rows, files, ctx);
+  const flags = { ...ready, ...Object.fromEntries(takes), keepsOther, expects };
   const rowContext: Context = {
     ...own,
     io: {
-      ...io,
-      warn: (text, urgent) => io.warn(named ? `${named}:${row.line}: ${text}` : text, urgent),
+      ...ctx.io,
+      warn: (text, urgent) => ctx.io.warn(named ? `${named}:${row.line}: ${text}` : text, urgent),
       note: () => {},
       // Without bars a row is told when it ends, in one line.
-      progress: () => (io.mode.bars ? namedBy(row.key, io.progress()) : silent),
+      progress: () => (ctx.io.mode.bars ? namedBy(row.key, ctx.io.progress()) : silent),
     },
   };
   try {
-    const outcome = await runCreate(command, input, rowContext);
+    const outcome = await runCreate(command, { args: [], flags, globals: own.globals }, rowContext);
     if (Symbol.asyncIterator in outcome) throw new Error('a row makes one job');
     const { error, made, ...rest } = outcome as Outcome<JobResult>;
     if (!made) throw new Error('a create tells what became of it');

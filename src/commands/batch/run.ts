@@ -19,6 +19,7 @@ import { nearest } from '../../flags/nearest.ts';
 import { sleepAloud } from '../../host.ts';
 import { keepYoungSpaceSmall } from '../../http/transport.ts';
 import { reportError } from '../../io/error-lines.ts';
+import type { Io } from '../../io/io.ts';
 import { durationText } from '../../io/quantity-text.ts';
 import { isUnanswered } from '../../jobs/create/standing.ts';
 import { outputsBySize } from '../../jobs/save/saved.ts';
@@ -129,8 +130,9 @@ export const run = defineCommand({
     defaultsNote,
   ],
   human: (row: RowResult) => fileLines(row),
-  async *run({ args, flags: typed }, ctx): AsyncGenerator<Outcome<RowResult>> {
+  async *run({ args, flags: typed }, own): AsyncGenerator<Outcome<RowResult>> {
     const flags = typed as RunFlags;
+    const ctx = { ...own, io: warningOnce(own.io) };
     refuseApart(flags);
     const opened = await openRows(args, typed, ctx);
     const { named } = opened.manifest;
@@ -194,6 +196,15 @@ export const run = defineCommand({
     }
     const fault = report.write();
     if (fault) yield { error: fault };
+  },
+});
+
+/** Each row is read twice, and what is odd about it is told once. */
+const warningOnce = (io: Io, told = new Set<string>()): Io => ({
+  ...io,
+  warn: (text, urgent) => {
+    if (!told.has(text)) io.warn(text, urgent);
+    told.add(text);
   },
 });
 

@@ -97,8 +97,7 @@ export const status = defineCommand<typeof flags, Status>({
           ctx.io.note(
             `rows of ${input.name} were made at another gateway (${job.gateway}): name it by --sandbox, --profile or --base-url`,
           );
-      if (ctx.io.mode.json) for (const value of listed) yield { value };
-      if (ctx.io.mode.json) return;
+      if (ctx.io.mode.json) return yield* listed.map((value) => ({ value }));
       const sums = shownStates.map((state) => counts.has(state) && `${counts.get(state)} ${words[state]}\n`);
       if (!only && !ctx.io.mode.quiet) yield { value: sums.filter(Boolean).join('') };
       yield { value: listed.filter(({ id }) => id !== null || !ctx.io.mode.quiet) };
