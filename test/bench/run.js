@@ -1,7 +1,7 @@
 // Start-up, side by side in one run: what a command costs against `node -e 0` and against curl for the same request.
 // Prints medians and ratios; asserts nothing.
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -33,6 +33,15 @@ const commands = {
   'gw video alpha get ID --json': [node, gw, 'video', 'alpha', 'get', 'vt-1', '--json'],
   'gw video alpha create … --dry-run': [node, gw, 'video', 'alpha', 'create', 'a fox', '--dry-run'],
 };
+// gw as one file, where `npm run binaries` has made it, beside the same command on Node.
+const oneFile = path.join(import.meta.dirname, `../../dist/binaries/gw-linux-${process.arch}`);
+const onNode = {};
+for (const name of existsSync(oneFile)
+  ? ['gw jobs list (nothing in the ledger)', 'gw video alpha create … --dry-run']
+  : []) {
+  onNode[`${name}, one file`] = name;
+  commands[`${name}, one file`] = [oneFile, ...commands[name].slice(2)];
+}
 if (spawnSync('curl', ['--version']).status === 0) {
   commands['curl (the same GET)'] = [
     'curl',
@@ -73,12 +82,13 @@ const floor = median(times['node -e 0']);
 const curl = times['curl (the same GET)'] && median(times['curl (the same GET)']);
 console.log(`Node ${process.versions.node}, ${ROUNDS} interleaved rounds, medians\n`);
 console.log(
-  `${'command'.padEnd(36)}${'ms'.padStart(8)}${'x node -e 0'.padStart(14)}${curl ? 'x curl'.padStart(10) : ''}`,
+  `${'command'.padEnd(46)}${'ms'.padStart(8)}${'x node -e 0'.padStart(14)}${curl ? 'x curl'.padStart(10) : ''}`,
 );
 for (const [name, values] of Object.entries(times)) {
   const ms = median(values);
+  const beside = onNode[name] ? `  ${(ms / median(times[onNode[name]])).toFixed(2)} of the same on Node` : '';
   console.log(
-    `${name.padEnd(36)}${ms.toFixed(1).padStart(8)}${(ms / floor).toFixed(2).padStart(14)}${curl ? (ms / curl).toFixed(1).padStart(10) : ''}`,
+    `${name.padEnd(46)}${ms.toFixed(1).padStart(8)}${(ms / floor).toFixed(2).padStart(14)}${curl ? (ms / curl).toFixed(1).padStart(10) : ''}${beside}`,
   );
 }
 
