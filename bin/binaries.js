@@ -9,7 +9,6 @@ const os = require('node:os');
 const path = require('node:path');
 const esbuild = require('esbuild');
 const { buildAlone } = require('./build-alone.js');
-const { lean } = require('./lean.js');
 const { wrongPages } = require('./mach-o.js');
 const { writeSums } = require('./release.js');
 
@@ -79,6 +78,20 @@ function sourceState() {
   }
 }
 
+/** The names and functions of all parts, as those that dist/ has: what loads them leaves Node's modules until they are used. */
+const allParts = {
+  name: 'all-parts',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^all-parts$/ }, ({ path: name }) => ({ path: name, namespace: name }));
+    onLoad({ filter: /./, namespace: 'all-parts' }, () => {
+      const { file, names, starts } = JSON.parse(fs.readFileSync(path.join(distDir, 'parts.json'), 'utf8'));
+      const text = fs.readFileSync(path.join(distDir, file), 'latin1');
+      const pairs = names.map((name, at) => `['${name}', ${text.slice(starts[at], starts[at + 1] - 2)}],\n`);
+      return { contents: `module.exports = [\n${pairs.join('')}];` };
+    });
+  },
+};
+
 /** The folder that Bun makes the file of: the entry as one script, the threads, and what gw reads beside them. */
 async function stageFor(platform, { commit }, work) {
   const stage = path.join(work, 'stage');
@@ -102,7 +115,7 @@ async function stageFor(platform, { commit }, work) {
     },
     logLevel: 'warning',
     logOverride: { 'empty-import-meta': 'silent' },
-    ...lean,
+    plugins: [allParts],
   });
   for (const name of threads) {
     const { outputFiles } = await buildAlone(`src/${name.replace('.js', '.ts')}`);
@@ -126,6 +139,8 @@ async function makeBinary(platform, bun, state, work) {
       'build',
       '--compile',
       '--bytecode',
+      // A run is short: compiling what it does a few hundred times costs a third of a start, and gains nothing.
+      '--compile-jit-policy=4',
       // A file of the working directory has no say in what gw does.
       '--no-compile-autoload-dotenv',
       '--no-compile-autoload-bunfig',

@@ -56,7 +56,7 @@ async function build() {
   fs.mkdirSync(path.join(distDir, 'man'));
   write('man/gw.1', man);
   write('watchdog-thread.js', watchdog.outputFiles[0].text);
-  write('worker.js', "require('../bin/parts.js').load('worker.js');\n");
+  write('worker.js', "const { load, open } = require('../bin/parts.js');\nopen();\nload('worker.js');\n");
   fs.copyFileSync(path.join(root, 'src/agents/gw-cli.d.ts'), path.join(distDir, 'gw-cli.d.ts'));
   write('mcp.json', JSON.stringify(toolFile()));
   for (const [name, text] of Object.entries(completion.files)) write(name, text);

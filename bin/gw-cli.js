@@ -4,7 +4,8 @@ let library;
 
 exports.gw = (words, options = {}) => {
   if (library === undefined) {
-    const { bundle, distDir, load } = require('./parts.js');
+    const { load, open } = require('./parts.js');
+    const { bundle, distDir } = open();
     // The parts of others leave out what the command line has loaded at its start.
     load('main.js');
     library = load('gw.js').openLibrary({ version: bundle.version, distDir });

@@ -3,6 +3,8 @@
 const fs = require('node:fs');
 const path = require('node:path');
 
+const { functions, load } = require('./parts.js');
+
 const argv = process.argv.slice(2);
 // GW_BUILD is set by bin/binaries.js. Beside the entry lies in the file what lies in dist/.
 const { version, build } = GW_BUILD;
@@ -13,5 +15,6 @@ if (argv[0] === 'complete' && /^--(at|line)=/.test(argv[1])) {
     table: JSON.parse(fs.readFileSync(path.join(distDir, 'complete.json'), 'utf8')),
   }));
 } else {
-  require('../src/entry.ts').run({ version, build, distDir });
+  for (const [name, part] of require('all-parts')) functions.set(name, part);
+  load('main.js').run({ version, build, distDir });
 }

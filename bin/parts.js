@@ -6,10 +6,17 @@ const vm = require('node:vm');
 
 const distDir = path.join(__dirname, '..', 'dist');
 /** What stands in the file of all parts, and where; what is loaded together; gw's version; the tree of its commands. */
-const bundle = JSON.parse(fs.readFileSync(path.join(distDir, 'parts.json'), 'latin1'));
+let bundle;
+/** The file of all parts, held open: an update of gw in the middle of a run takes nothing away from it. */
+let textFd;
 
-/** Held open: an update of gw in the middle of a run takes nothing away from it. */
-const textFd = fs.openSync(path.join(distDir, bundle.file));
+/** Finds the parts in dist/; not called where all are in `functions`, as in gw as one file. */
+function open() {
+  bundle = JSON.parse(fs.readFileSync(path.join(distDir, 'parts.json'), 'latin1'));
+  textFd = fs.openSync(path.join(distDir, bundle.file));
+  return { bundle, distDir, scripts: exports.scripts };
+}
+
 /** The function of each part, and parts that ran. */
 const functions = new Map();
 const loaded = new Map();
@@ -82,8 +89,8 @@ function partOrBuiltin(id) {
   return known;
 }
 
-exports.bundle = bundle;
-exports.distDir = distDir;
+exports.functions = functions;
+exports.open = open;
 exports.load = load;
 /** V8's data, and the scripts that were compiled, by the places of their parts. */
 exports.cache = new Map();

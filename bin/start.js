@@ -6,7 +6,7 @@ const path = require('node:path');
 const { crc32 } = require('node:zlib');
 const parts = require('./parts.js');
 
-const { bundle, distDir, scripts } = parts;
+const { bundle, distDir, scripts } = parts.open();
 
 /** The directories that gw makes for its code cache, from the outermost; undefined where there is no place for one. */
 function cacheDirsOf(env) {
