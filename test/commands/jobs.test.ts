@@ -562,8 +562,14 @@ describe('jobs download', () => {
     const [first = '', second = ''] = await Promise.all(
       ['one', 'two'].map(async (prompt) => (await world.gw(['video', 'alpha', 'create', prompt])).out.trim()),
     );
-    const early = await world.gw(['jobs', 'download', first]);
+    const early = await world.gw(['jobs', 'download', first, '--json']);
     expect(early).toMatchObject({ code: 10, err: expect.stringContaining(`gw jobs wait ${first}`) });
+    expect(JSON.parse(early.out)).toMatchObject({
+      id: first,
+      status: 'queued',
+      record: { id: first },
+      files: [],
+    });
     world.clock.ms += HOUR_MS;
     const run = await world.ok(['jobs', 'download', first, second, '-o', 'clips/']);
     expect(run.out).toBe([first, second].map((id) => `${world.cwd}/clips/${id}.mp4\n`).join(''));

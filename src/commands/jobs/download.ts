@@ -1,10 +1,10 @@
 import { defineCommand, type Outcome } from '../../command.ts';
-import { type Context, commandFor } from '../../context.ts';
+import { commandFor } from '../../context.ts';
 import { GwError } from '../../errors.ts';
 import { loadTaskFamily } from '../../gateway/families.ts';
 import { explainOtherKey } from '../../jobs/create/hold-job.ts';
-import { endOf } from '../../jobs/watch/follow.ts';
-import { recordLook, seenInLedger, youngUntilMs } from '../../jobs/watch/look.ts';
+import { endOf, type Followed } from '../../jobs/watch/follow.ts';
+import { recordLook, type SeenTask, seenInLedger, youngUntilMs } from '../../jobs/watch/look.ts';
 import { lookForOutputs } from '../../jobs/watch/poll.ts';
 import { createTurns, SAVES_AT_ONCE } from '../../jobs/watch/turns.ts';
 import { type JobResult, jobLines, outcomeOf } from '../video/follow-job.ts';
@@ -62,8 +62,9 @@ export function download(familyName?: string) {
             },
           ));
         if (!seen) await recordLook(deps.ledger, key, look, task.job?.status);
-        if (look.view.state === 'running') throw notEnded(id, look.view.status, `${words} wait`, ctx);
-        const followed = await endOf(look, { ...task, pool }, deps);
+        const hint = `wait for it with: ${commandFor(`${words} wait ${id}`, ctx)}`;
+        const isOver = look.view.state !== 'running';
+        const followed = isOver ? await endOf(look, { ...task, pool }, deps) : notEnded(id, look, hint);
         deps.progress.stop();
         return outcomeOf(followed, { family: family.name, id }, ctx);
       };
@@ -72,8 +73,7 @@ export function download(familyName?: string) {
   });
 }
 
-const notEnded = (id: string, status: string, waitCommand: string, ctx: Context): GwError =>
-  new GwError('wait_timeout', `task ${id} is ${status || 'not finished'}; there is nothing to save yet`, {
-    taskId: id,
-    hint: `wait for it with: ${commandFor(`${waitCommand} ${id}`, ctx)}`,
-  });
+function notEnded(id: string, { view: { status }, record }: SeenTask, hint: string): Followed {
+  const text = `task ${id} is ${status || 'not finished'}; there is nothing to save yet`;
+  return { status, record, files: [], error: new GwError('wait_timeout', text, { hint }) };
+}
