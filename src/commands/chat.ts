@@ -4,7 +4,7 @@ import { defineCommand, type Outcome } from '../command.ts';
 import type { Context } from '../context.ts';
 import { ClosedPipe, usage } from '../errors.ts';
 import { lookAtBody, refuseLook, warnOfUnlisted } from '../flags/breaches.ts';
-import { applySets, type JsonObject } from '../flags/json-body.ts';
+import { applySets, givenIn, type JsonObject } from '../flags/json-body.ts';
 import { refuseSharedStdin } from '../flags/prompt.ts';
 import { geoModels, thinkingLevels } from '../gateway/chat/models.ts';
 import { itemsOf } from '../gateway/json-value.ts';
@@ -208,13 +208,15 @@ function readyRequest(
   const model = typeof body.model === 'string' ? body.model : asked.model;
   const stream = surface.api === 'geo' ? (typedStream ?? true) : body.stream === true;
   const uses = toolUses(itemsOf(own[surface.historyField]), asked.turns);
-  const { breaches, oddities } = lookAtBody(surface.schema(model), body, surface.flagOf);
+  const { breaches, oddities } = lookAtBody(surface.schema(model), body, surface.flagOf, {
+    isGiven: givenIn(own, sets),
+  });
   const ofTools = [...unansweredCalls(uses), ...(breaches.length === 0 ? missingTools(uses, body) : [])];
   const { thinkingLevel: level } = settings;
   const isLevel = level === undefined || thinkingLevels.some((each) => each === level);
   const ofLevel = isLevel ? [] : [`--thinking-level ${level}: one of ${thinkingLevels.join(', ')}`];
   const all = [...breaches, ...[...ofTools, ...ofLevel].map((text) => ({ text }))];
-  refuseLook({ breaches: all, oddities }, globals.validate === undefined, io);
+  refuseLook({ breaches: all, oddities }, ctx);
   if (globals.set ?? globals.body ?? flags.messages)
     warnOfUnlisted(surface.schema(model), surface.input(model, body, stream).body, ctx);
   const isEvents = io.mode.json && typedStream === true && stream;

@@ -10,6 +10,7 @@ import {
   setOf,
   type Takes,
   takesInWords,
+  valueAt,
   withoutOptional,
 } from '../gateway/body.ts';
 import { isObject } from '../host.ts';
@@ -89,20 +90,13 @@ export function flagsOfBodies(
       const kindsHere = Object.keys(field.facts.items ?? {});
       if (kindsHere.length === 1) return flagName(kindsHere[0] ?? '');
       if (at === undefined) return undefined;
-      const list: unknown = body[String(name)];
-      const item =
-        typeof at === 'number' && Array.isArray(list) ? (list[at] as ItemWords | null) : { role: at };
-      const kinds: unknown[] = [item?.role, item?.type];
+      const words = ['role', 'type'].map((word) => valueAt(body, [...path.slice(0, 2), word]));
+      const kinds = typeof at === 'number' ? words : [at];
       const [key] = Object.entries(items).find(([, { kind }]) => kinds.includes(kind)) ?? [];
       if (key !== undefined) return flagName(key);
       return kinds.includes('text') || kinds.includes('prompt') ? '--prompt' : undefined;
     },
   };
-}
-
-interface ItemWords {
-  readonly role?: unknown;
-  readonly type?: unknown;
 }
 
 function itemFlag({ value, help, many }: ItemFlag): Flag {

@@ -1,6 +1,6 @@
 import type * as z from 'zod/mini';
 import { GwError } from '../errors.ts';
-import { inOurWords, oddities, unlistedFields, valueAt } from '../gateway/body.ts';
+import { issuesOf, oddities, unlistedFields, valueAt } from '../gateway/body.ts';
 import { isObject } from '../host.ts';
 import type { Io } from '../io/io.ts';
 import { nearest } from './nearest.ts';
@@ -24,24 +24,34 @@ export interface FieldVerdict {
   readonly exempt?: readonly string[];
   /** Words that may have been meant, beside those that the schema knows. */
   readonly suggestions?: readonly string[];
+  /** Whether --body or --set says a value in so many words: what the document does not forbid of it is only odd. */
+  readonly isGiven?: ((path: readonly PropertyKey[], value: unknown) => boolean) | undefined;
 }
+
+/** The part of a run that a body is checked in. */
+export interface CheckedRun {
+  readonly io: Io;
+  readonly globals: { readonly validate?: boolean; readonly set?: readonly string[]; readonly body?: string };
+}
+
+export type Look = Readonly<Record<'breaches' | 'oddities', readonly Breach[]>>;
 
 /** What a body breaks, and what is odd about one that breaks nothing; of fields that are `exempt`, nothing is said. */
 export function lookAtBody(
   schema: z.ZodMiniType,
   body: unknown,
   flagOf: FlagOfPath,
-  { exempt = [], suggestions = [] }: FieldVerdict = {},
-): { readonly breaches: readonly Breach[]; readonly oddities: readonly Breach[] } {
-  const issues = schema.safeParse(body, { error: inOurWords }).error?.issues ?? [];
+  { exempt = [], suggestions = [], isGiven = () => false }: FieldVerdict = {},
+): Look {
+  const { broken, unstated } = issuesOf(schema, body);
+  const issues = [...broken, ...unstated.filter(({ path }) => !isGiven(path, valueAt(body, path)))];
   const breaches = new Map<string, Breach>();
   for (const issue of issues) {
-    if (exempt.includes(issue.path.map(String).join('.'))) continue;
+    const at = issue.path.map(String).join('.');
+    if (exempt.includes(at)) continue;
     // A value of the table that another rule refuses is no help.
-    const helps = (value: string) =>
-      !schema
-        .safeParse(withValueAt(body, issue.path, value))
-        .error?.issues.some(({ path }) => path.join('.') === issue.path.join('.'));
+    const brokenBy = (value: string) => issuesOf(schema, withValueAt(body, issue.path, value)).broken;
+    const helps = (value: string) => !brokenBy(value).some(({ path }) => path.join('.') === at);
     const text = sentenceOf(issue, body, flagOf, suggestions, helps);
     breaches.set(text, { text, says: fitting(text, issue) });
   }
@@ -74,25 +84,24 @@ function fitting(text: string, issue: z.core.$ZodIssue): string | undefined {
   return says;
 }
 
-/** Every rule of the schema that the body breaks, as sentences. Empty when it fits. */
-export const breachesOf = (
-  schema: z.ZodMiniType,
-  body: unknown,
-  flagOf: FlagOfPath,
-  verdict?: FieldVerdict,
-): string[] => lookAtBody(schema, body, flagOf, verdict).breaches.map(({ text }) => text);
-
 /** `--duration 3: 2.0 takes 4-15 seconds`. */
-export function sentenceOf(
+function sentenceOf(
   issue: z.core.$ZodIssue,
   body: unknown,
   flagOf: FlagOfPath,
-  suggestions: readonly string[] = [],
-  helps: (value: string) => boolean = () => true,
+  suggestions: readonly string[],
+  helps: (value: string) => boolean,
 ): string {
-  const value = shortValue(valueAt(body, issue.path));
+  const value = valueAt(body, issue.path);
   const where = flagOf(issue.path) ?? issue.path.map(String).join('.');
-  return `${[where, value].filter(Boolean).join(' ') || 'body'}: ${ruleOf(issue, valueAt(body, issue.path), suggestions, helps)}`;
+  const known = issue.code === 'custom' ? (issue.params?.known as readonly string[] | undefined) : undefined;
+  const meant =
+    issue.code === 'invalid_value' ? issue.values.map(String) : known && [...known, ...suggestions];
+  const mayHelp = (each: string) => suggestions.includes(each) || helps(each);
+  const near =
+    meant && value !== undefined ? nearest(String(value), meant, meant.length).find(mayHelp) : undefined;
+  const rule = near ? `${issue.message}; did you mean ${near}?` : issue.message;
+  return `${[where, shortValue(value)].filter(Boolean).join(' ') || 'body'}: ${rule}`;
 }
 
 const withValueAt = (body: unknown, [step, ...rest]: readonly PropertyKey[], value: string): unknown => {
@@ -101,21 +110,6 @@ const withValueAt = (body: unknown, [step, ...rest]: readonly PropertyKey[], val
     return body.map((each, at) => (at === step ? withValueAt(each, rest, value) : each));
   return isObject(body) ? { ...body, [step]: withValueAt(body[String(step)], rest, value) } : body;
 };
-
-function ruleOf(
-  issue: z.core.$ZodIssue,
-  value: unknown,
-  suggestions: readonly string[],
-  helps: (value: string) => boolean,
-): string {
-  const known = issue.code === 'custom' ? (issue.params?.known as readonly string[] | undefined) : undefined;
-  const meant =
-    issue.code === 'invalid_value' ? issue.values.map(String) : known && [...known, ...suggestions];
-  const mayHelp = (each: string) => suggestions.includes(each) || helps(each);
-  const near =
-    meant && value !== undefined ? nearest(String(value), meant, meant.length).find(mayHelp) : undefined;
-  return near ? `${issue.message}; did you mean ${near}?` : issue.message;
-}
 
 const MAX_SHOWN = 40;
 
@@ -146,27 +140,18 @@ export function refuseOrWarn(breaches: readonly (Breach | string)[], validate: b
 }
 
 /** Refuses a body as a look found it, or warns of it, as {@link refuseOrWarn}; what is odd is a warning. */
-export function refuseLook(
-  { breaches, oddities }: ReturnType<typeof lookAtBody>,
-  validate: boolean,
-  io: Io,
-): void {
+export function refuseLook({ breaches, oddities }: Look, { globals, io }: CheckedRun): void {
+  const validate = globals.validate === undefined;
   refuseOrWarn(breaches, validate, io);
-  for (const { text, says, isUndocumented } of oddities) {
-    if (!validate && isUndocumented) continue;
-    io.warn(says === undefined ? text : `${text} (${says})`);
-  }
+  for (const { text, says, isUndocumented } of oddities)
+    if (validate || !isUndocumented) io.warn(says === undefined ? text : `${text} (${says})`);
 }
 
 /**
  * Warns once of all fields that only --set, --body or --messages can have said and the document does not list, each with the
  * nearest that it lists: a misspelt one buys something else. With --no-validate nothing is said.
  */
-export function warnOfUnlisted(
-  schema: z.ZodMiniType,
-  body: unknown,
-  ctx: { readonly io: Pick<Io, 'warn'>; readonly globals: { readonly validate?: boolean } },
-): void {
+export function warnOfUnlisted(schema: z.ZodMiniType, body: unknown, ctx: CheckedRun): void {
   if (ctx.globals.validate !== undefined) return;
   const { unlisted, listed } = unlistedFields(schema, body);
   if (unlisted.length === 0) return;

@@ -1,10 +1,13 @@
 import * as path from 'node:path';
+import type * as z from 'zod/mini';
 import { readInputStream, readTypedFile } from '../disk/small-file.ts';
 import { usage } from '../errors.ts';
+import { valueAt } from '../gateway/body.ts';
 import { MB } from '../gateway/limits.ts';
 import { type Host, isObject } from '../host.ts';
 import { findJsonFault, JsonTokens, jsonOf } from '../json-text.ts';
 import { decodeUtf8 } from '../media/decode-utf8.ts';
+import { type CheckedRun, type FlagOfPath, lookAtBody, refuseLook, warnOfUnlisted } from './breaches.ts';
 
 const MAX_BODY_FILE_BYTES = 256 * MB;
 
@@ -31,6 +34,25 @@ export async function readJsonBody(source: string, deps: JsonBodyDeps, flag = '-
 /** What the body of a request begins with: that of --body, else nothing. Throws as {@link readJsonBody}. */
 export const baseBody = async ({ globals, host, signal }: BodyWorld): Promise<JsonObject> =>
   globals.body === undefined ? {} : readJsonBody(globals.body, { cwd: host.cwd, stdin: host.stdin, signal });
+
+/** Whether `base`, the body of --body, or one of `sets` says a value that a body has at a path. */
+export const givenIn =
+  (base: JsonObject, sets: readonly string[] = []) =>
+  (path: readonly PropertyKey[], value: unknown): boolean =>
+    JSON.stringify(valueAt(base, path)) === JSON.stringify(value) ||
+    sets.some((raw) => parseSet(raw).path.every((step, at) => step === String(path[at])));
+
+/** Refuses a body that begins with `base` for what it breaks, and warns of what is odd in it or not listed. Throws `usage`. */
+export function checkBody(
+  schema: z.ZodMiniType,
+  body: JsonObject,
+  flagOf: FlagOfPath,
+  base: JsonObject,
+  ctx: CheckedRun,
+): void {
+  refuseLook(lookAtBody(schema, body, flagOf, { isGiven: givenIn(base, ctx.globals.set) }), ctx);
+  if (ctx.globals.set ?? ctx.globals.body) warnOfUnlisted(schema, body, ctx);
+}
 
 /** The part of a run that a body comes from. */
 export interface BodyWorld {
@@ -80,9 +102,8 @@ function parseJson(text: string, named: string): unknown {
 function kindOf(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'a list';
-  return (
-    { string: 'a text', number: 'a number', boolean: 'true or false' }[typeof value as 'string'] ?? 'this'
-  );
+  const words = { string: 'a text', number: 'a number', boolean: 'true or false' };
+  return words[typeof value as 'string'] ?? 'this';
 }
 
 /** One `--set PATH=VALUE`, parsed. */

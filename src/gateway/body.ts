@@ -60,8 +60,9 @@ export function anyKind<S extends z.ZodMiniObject, K extends z.ZodMiniObject = n
     z.superRefine((value, ctx) => {
       const kind = value[key];
       const schema = typeof kind === 'string' && Object.hasOwn(kinds, kind) ? kinds[kind] : undefined;
-      for (const { path, message } of schema?.safeParse(value, { error: inOurWords }).error?.issues ?? [])
-        ctx.addIssue({ code: 'custom', path: [...path], message });
+      for (const { path, message, ...of } of schema?.safeParse(value, { error: inOurWords }).error?.issues ??
+        [])
+        ctx.addIssue({ code: 'custom', path: [...path], message, params: 'params' in of ? of.params : {} });
     }),
   );
   return checked as unknown as z.ZodMiniType<z.infer<S | K>>;
@@ -152,9 +153,12 @@ export function whole({ min, max }: Range, rule = `a whole number from ${min} to
   return z.int().check(z.gte(min, rule), z.lte(max, rule));
 }
 
-/** A text that is more than blanks. */
-export const words = (error = 'the prompt is empty') =>
-  z.string().check(z.refine((text) => text.trim() !== '', { error }));
+/** What a body breaks of its schema, and what is wrong with it where the document says nothing ({@link unstated}). */
+export function issuesOf(schema: z.ZodMiniType, body: unknown) {
+  const issues = schema.safeParse(body, { error: inOurWords }).error?.issues ?? [];
+  const isOpen = (issue: z.core.$ZodIssue) => issue.code === 'custom' && issue.params?.isUnstated === true;
+  return { broken: issues.filter((issue) => !isOpen(issue)), unstated: issues.filter(isOpen) };
+}
 
 /** One declared field of a body. */
 export interface Field {
@@ -326,6 +330,7 @@ export const oddities = (
   schema: z.ZodMiniType,
   body: unknown,
 ): (Note & { readonly rule: Rule<unknown> })[] => [
+  ...issuesOf(schema, body).unstated.map(({ path, message }) => ({ path, message, rule: notForbidden })),
   ...(publicOf(schema) === schema ? [] : unshownIn(schema, body)),
   ...rulesOf(schema)
     .filter(({ verdict }) => verdict === 'warn')
@@ -334,18 +339,15 @@ export const oddities = (
 
 /** What is of a shape that the document does not show and the public API does not know either. */
 const unshownIn = (schema: z.ZodMiniType, body: unknown) =>
-  (publicOf(schema).safeParse(body, { error: inOurWords }).error?.issues ?? []).map(({ path, message }) => ({
+  issuesOf(publicOf(schema), body).broken.map(({ path, message }) => ({
     path,
     message: `${message} in the public API of this shape; sent as given`,
     rule: unshown,
   }));
 
-const unshown: Rule<unknown> = {
-  name: 'shape-that-is-not-shown',
-  verdict: 'warn',
-  remark: 'the document does not show this shape, and forbids none',
-  *check() {},
-};
+const odd = (name: string, remark: string): Rule<unknown> => ({ name, verdict: 'warn', remark, *check() {} });
+const unshown = odd('shape-that-is-not-shown', 'the document does not show this shape, and forbids none');
+const notForbidden = odd('value-not-forbidden', 'sent as given: the document does not forbid it');
 
 /**
  * A rule for the fields of which each model takes its own part: `gamma-H3 takes 768P, 2K; 480P is for gamma-H3-Max`.
@@ -475,6 +477,8 @@ function isBase64From(text: string, start: number): boolean {
 
 /** Whether a text is Base64 and nothing else. */
 export const isBase64 = (text: string): boolean => isBase64From(text, 0);
+
+export const base64Text = () => z.string().check(z.refine(isBase64, { error: 'not Base64' }));
 
 /** Whether a text is the Base64 data URI of a medium; of one of these MIME subtypes where they are given. */
 export function isDataUri(text: string, modality: string, subtypes?: readonly string[]): boolean {

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type * as z from 'zod/mini';
-import { inOurWords, publicOf, strictOf, unlistedIn } from '../gateway/body.ts';
+import { issuesOf, publicOf, strictOf, unlistedIn } from '../gateway/body.ts';
 import { MB } from '../gateway/limits.ts';
 import { Refusal } from './reply.ts';
 import type { World } from './route.ts';
@@ -101,10 +101,9 @@ export function readAgainst(
   body: unknown,
   { strict }: Pick<World, 'strict'>,
 ): { readonly issue: z.core.$ZodIssue } | { readonly unlisted: string[] } {
-  const listed = strictOf(schema).safeParse(body, { error: inOurWords }).error;
-  const broken = strict ? listed : listed && publicOf(schema).safeParse(body, { error: inOurWords }).error;
-  const issue = broken?.issues[0];
-  return issue ? { issue } : { unlisted: [...new Set(unlistedIn(listed?.issues ?? [], body))] };
+  const listed = issuesOf(strictOf(schema), body).broken;
+  const [issue] = strict || listed.length === 0 ? listed : issuesOf(publicOf(schema), body).broken;
+  return issue ? { issue } : { unlisted: [...new Set(unlistedIn(listed, body))] };
 }
 
 /** As `readAgainst`; throws the Refusal (400 `InvalidParameter`) that names the first field and its rule. */

@@ -176,12 +176,46 @@ test('a gateway that is not there: nothing was sent, and no list calls it refuse
   expect(listed.out).not.toContain('refused');
 });
 
+test.for([
+  [
+    cmd`video alpha create --set seed=1`,
+    cmd`video alpha create --set content=[]`,
+    'a prompt or at least one',
+  ],
+  [cmd`video beta create --prompt ${' '}`, cmd`video beta create --set prompt=`, 'is empty'],
+  [
+    cmd`video beta create a --external-id ${'a b'}`,
+    cmd`video beta create a --set ${'options.external_task_id=a b'}`,
+    'an external ID has no white space',
+  ],
+  [cmd`image create --prompt ${' '}`, cmd`image create --set prompt=`, 'is empty'],
+  [cmd`image edit a`, cmd`image edit a --set images=[]`, 'is required|at least one image to edit is needed'],
+  [cmd`chat a --max-tokens 0`, cmd`chat a --set max_completion_tokens=0`, 'a whole number of tokens'],
+  [cmd`asset get a,b`, cmd`asset get a --set Id=a,b`, 'not an ID, which has letters'],
+  [cmd`asset group create --name ${''}`, cmd`asset group create --set Name=`, 'is empty'],
+  [cmd`asset list --project ${''}`, cmd`asset list --set ProjectName=`, 'is empty'],
+  [cmd`video beta list --cursor ${''}`, cmd`video beta list --set cursor=`, 'is empty'],
+] as const)(
+  'what the document does not forbid is refused of %j, and sent of %j',
+  async ([flags, given, why], { world }) => {
+    const refused = await world.gw(flags);
+    expect([refused.code, refused.out, refused.err]).toEqual([2, '', expect.stringMatching(why)]);
+    expect(world.requests()).toEqual([]);
+    const sent = await world.gw([...given, '--dry-run']);
+    const says = new RegExp(
+      `^warning: [^\n]*(${why})[^\n]* \\(sent as given: the document does not forbid it\\)\n$`,
+    );
+    expect([sent.code, sent.err]).toEqual([0, expect.stringMatching(says)]);
+    expect((await world.gw([...given, '--dry-run', '--no-validate'])).err).toBe('');
+  },
+);
+
 test('what is refused is not said to be sent', async ({ world }) => {
   const given = 'the body of this endpoint is not documented: it is sent as given';
   const refused = await world.gw(cmd`video beta create fox --mode omni --external-id a,b`);
   expect([refused.code, refused.err]).toEqual([
     2,
-    'error: --external-id a,b: an external ID has no comma and no white space, or it could not be asked for\n' +
+    'error: --external-id a,b: an external ID is not empty and has no comma, or it could not be asked for\n' +
       'hint: the document says: strings, comma-separated for batches\n',
   ]);
   for (const words of [

@@ -137,7 +137,7 @@ describe('what is refused with 400', () => {
     ['thinking_budget', { thinking_budget: 1 }, 'thinking_budget'],
     ['reasoning', { reasoning: { effort: 'low' } }, 'reasoning'],
     ['a field that is not documented', { logprobs: true }, 'logprobs'],
-    ['no messages', { messages: [] }, 'messages'],
+    ['no messages', { messages: undefined }, 'messages'],
     ['an image that is none', { messages: image(notAnImage) }, 'messages[0].content[0].image_url.url'],
     ['an image by another scheme', { messages: image('ftp://example.com/a.png') }, 'messages'],
     ['a forced tool without tools', { tool_choice: 'required' }, 'tool_choice'],

@@ -20,6 +20,8 @@ const reference = image('reference_image');
 
 const taken: [string, Record<string, unknown>][] = [
   ['a prompt alone', bodyOf()],
+  ['empty content', bodyOf({ content: [] })],
+  ['a blank prompt', bodyOf({ content: [text('  ')] })],
   [
     'every setting of standard 2.0',
     bodyOf({
@@ -71,8 +73,6 @@ const refused: [string, Record<string, unknown>, string][] = [
   ['a misspelled model', bodyOf({ model: 'alpha-video-2-0' }), 'model'],
   ['a short name', bodyOf({ model: '2.5' }), 'model'],
   ['no content', { model: models.standard }, 'content'],
-  ['empty content', bodyOf({ content: [] }), 'content'],
-  ['a blank prompt', bodyOf({ content: [text('  ')] }), 'content[0].text'],
   ['an unknown field', bodyOf({ fps: 24 }), 'fps'],
   ['an unknown field in content', bodyOf({ content: [{ ...text('x'), weight: 1 }] }), 'content[0].weight'],
   ['an unknown type of content', bodyOf({ content: [{ type: 'speech', text: 'x' }] }), 'content[0].type'],

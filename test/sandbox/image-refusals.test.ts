@@ -38,7 +38,6 @@ describe('a generation is refused', () => {
   const refused: readonly (readonly [why: string, body: object, message: RegExp])[] = [
     ['a model that is misspelled', { model: 'img-22' }, /model: img-22 is not an image model; img-2, /],
     ['no model', {}, /^Invalid parameter model/],
-    ['an empty prompt', { model: 'img-2', prompt: ' ' }, /^Invalid parameter prompt: the prompt is empty/],
     ['a prompt too long', { model: 'legacy-image-2', prompt: 'x'.repeat(1001) }, /prompt: .*1000/],
     ['a field that is not listed', { model: 'img-2', seed: 1 }, /seed: not a parameter/],
     ['an odd size', { model: 'img-2', size: '1000x1000' }, /size: .*divisible by 16.*1008x1008/],
@@ -119,7 +118,7 @@ describe('an edit is refused', () => {
   const images = [{ image_url: url }];
   const refused: readonly (readonly [why: string, body: object, message: RegExp])[] = [
     ['no images', { model: 'img-2' }, /images: /],
-    ['an empty list', { model: 'img-2', images: [] }, /images: at least one/],
+    ['an empty prompt', { model: 'img-2', images, prompt: '' }, /prompt: the prompt is empty/],
     ['17 images', { model: 'img-2', images: Array(17).fill(images[0]) }, /images: up to 16/],
     [
       'an image with two sources',

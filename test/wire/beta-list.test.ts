@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { breachesOf } from '../../src/flags/breaches.ts';
 import { BetaListBody, BetaPage } from '../../src/gateway/beta/list.ts';
+import { breachesOf } from '../helpers/breaches.ts';
 import { KEY, World } from '../helpers/gw.ts';
 
 // Literal queries of family B ("Query by ID", "Cursor query").
@@ -33,6 +33,7 @@ describe('POST /tasks', () => {
     ['an end alone', { end_time: '1795000000000' }],
     ['one task a page', { limit: 1 }],
     ['500 tasks a page', { limit: 500 }],
+    ['a filter of nothing', { filters: [{ key: 'status', values: [] }] }],
     [
       'every state and kind',
       {
@@ -43,7 +44,7 @@ describe('POST /tasks', () => {
       },
     ],
   ])('accepted: %s', async (_, body) => {
-    expect(breachesOf(BetaListBody, body, () => undefined)).toEqual([]);
+    expect(breachesOf(BetaListBody, body)).toEqual([]);
     const reply = await send('/tasks', body);
     expect(await reply.json()).toMatchObject({ code: 0, data: { result: [], count: 0, has_more: false } });
     const run = await list(body);
@@ -62,7 +63,6 @@ describe('POST /tasks', () => {
     ['no task a page', { limit: 0 }, /give a number from 1 to 500/],
     ['501 tasks a page', { limit: 501 }, /give a number from 1 to 500/],
     ['half a task', { limit: 1.5 }, /whole number/],
-    ['an empty cursor', { cursor: '' }, /cursor: is empty/],
     [
       'a filter by another key',
       { filters: [{ key: 'model', values: ['a'] }] },
@@ -74,9 +74,8 @@ describe('POST /tasks', () => {
       /queued: one of submitted/,
     ],
     ['a kind that is none', { filters: [{ key: 'product_type', values: ['audio'] }] }, /audio: one of video/],
-    ['a filter of nothing', { filters: [{ key: 'status', values: [] }] }, /at least one value/],
   ])('refused: %s', async (_, body, rule) => {
-    expect(breachesOf(BetaListBody, body, () => undefined).join('\n')).toMatch(rule);
+    expect(breachesOf(BetaListBody, body).join('\n')).toMatch(rule);
     const reply = await send('/tasks', body);
     expect(((await reply.json()) as { code: unknown }).code).not.toBe(0);
     const before = world.sandbox.requests.length;

@@ -3,7 +3,7 @@ import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ChatApi } from '../../src/chat/chat.ts';
 import { loadSurface } from '../../src/chat/surface.ts';
-import { strictOf } from '../../src/gateway/body.ts';
+import { issuesOf, strictOf } from '../../src/gateway/body.ts';
 import { CompletionsBody } from '../../src/gateway/chat/completions.ts';
 import { GeoBody } from '../../src/gateway/chat/geo.ts';
 import { MessagesBody } from '../../src/gateway/chat/messages.ts';
@@ -50,7 +50,7 @@ const post = ({ api, model = '', body }: ChatExample, { sandbox } = world) =>
 /** Where a schema refuses a body; undefined where it does not. */
 async function breachAt({ api, model, body }: ChatExample, isStrict: boolean): Promise<string | undefined> {
   const schema = isStrict ? strict[api] : (await loadSurface(api)).schema(model ?? 'm');
-  return schema.safeParse(body).error?.issues[0]?.path.join('.');
+  return issuesOf(schema, body).broken[0]?.path.join('.');
 }
 
 const accepted = chatExamples.filter(({ refused }) => refused === undefined);

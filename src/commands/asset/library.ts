@@ -4,9 +4,8 @@ import type { Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { GwError, Interrupted, usage } from '../../errors.ts';
 import { fromField } from '../../flags/body-flags.ts';
-import { breachesOf, refuseOrWarn, warnOfUnlisted } from '../../flags/breaches.ts';
 import { type Flag, flagName, list, whole } from '../../flags/flag.ts';
-import { applySets, baseBody, type JsonObject } from '../../flags/json-body.ts';
+import { applySets, baseBody, checkBody, type JsonObject } from '../../flags/json-body.ts';
 import { IdBody } from '../../gateway/asset/actions.ts';
 import { bareId, canonical, LibraryId, projectField } from '../../gateway/asset/fields.ts';
 import { helpOf } from '../../gateway/body.ts';
@@ -104,7 +103,6 @@ export const typedFields = (
  * checked: throws `usage` for a breach of a documented rule, unless --no-validate turns it into a warning.
  */
 export async function bodyMaker(schema: z.ZodMiniType, ctx: Context) {
-  const { globals, io } = ctx;
   const base = await baseBody(ctx);
   const flagOf = (path: readonly PropertyKey[]): string | undefined => {
     const name = path.findLast((each) => Object.hasOwn(flagOfField, each));
@@ -115,9 +113,8 @@ export async function bodyMaker(schema: z.ZodMiniType, ctx: Context) {
     fill = (body: JsonObject) => body,
   ): JsonObject => {
     const laid = typeof typed === 'function' ? typed(base) : { ...base, ...typed };
-    const body = fill(applySets(laid, globals.set ?? []));
-    refuseOrWarn(breachesOf(schema, body, flagOf), globals.validate === undefined, io);
-    if (globals.set ?? globals.body) warnOfUnlisted(schema, body, ctx);
+    const body = fill(applySets(laid, ctx.globals.set ?? []));
+    checkBody(schema, body, flagOf, base, ctx);
     return body;
   };
 }

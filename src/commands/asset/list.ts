@@ -3,7 +3,7 @@ import { defineCommand, type Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { GwError, shellQuote, usage } from '../../errors.ts';
 import { fromField } from '../../flags/body-flags.ts';
-import { breachesOf, refuseOrWarn } from '../../flags/breaches.ts';
+import { lookAtBody, refuseOrWarn } from '../../flags/breaches.ts';
 import { type FlagValues, flagName, list as listFlag, on } from '../../flags/flag.ts';
 import type { JsonObject } from '../../flags/json-body.ts';
 import { resultOf } from '../../gateway/asset/envelope.ts';
@@ -124,7 +124,7 @@ async function listByRest(flags: Flags, ctx: Context): Promise<Outcome<ListedAss
     ...(limit !== undefined && { limit: String(limit) }),
     ...(offset !== undefined && { offset }),
   };
-  const breaches = breachesOf(RestListQuery, query, ([name]) => flagName(String(name)));
+  const { breaches } = lookAtBody(RestListQuery, query, ([name]) => flagName(String(name)));
   refuseOrWarn(breaches, ctx.globals.validate === undefined, ctx.io);
   return askOrShow(restList, { query }, ctx, (reply) => {
     const Items = restItems(reply.json);

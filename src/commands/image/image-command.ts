@@ -4,10 +4,10 @@ import type { Settings } from '../../config/settings.ts';
 import { type Context, gatewayName } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import { type BodyFlags, referencesOf, typedFlagAt } from '../../flags/body-flags.ts';
-import { lookAtBody, refuseLook, refuseOrWarn, warnOfUnlisted } from '../../flags/breaches.ts';
+import { refuseOrWarn } from '../../flags/breaches.ts';
 import { everywhere, type FlagSet, type FlagValues, on } from '../../flags/flag.ts';
 import { budgetFlags, onceFlags, promptFlags, refuseOnce, saveFlags } from '../../flags/job-flags.ts';
-import { applySets, baseBody } from '../../flags/json-body.ts';
+import { applySets, baseBody, checkBody } from '../../flags/json-body.ts';
 import { readPrompt, refuseSharedStdin, stdinFlags } from '../../flags/prompt.ts';
 import { ANY_MEDIUM, type WithStored, withoutYielding } from '../../flags/yielding.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
@@ -124,7 +124,8 @@ async function run<F extends FlagSet>(
   const references = await findOutputs(typedReferences, ctx, flags);
   const planned = bodyWith(references.map(standInFor));
   const images = typeof planned.n === 'number' ? planned.n : 1;
-  checkBody(spec, planned, typed, args, ctx);
+  if (!spec.endpoint.body) throw new Error(`${spec.endpoint.name} has no body`);
+  checkBody(spec.endpoint.body, planned, typedFlagAt(spec.fields, planned, typed, args), base, ctx);
   refuseOnce(flags);
   const plan = planOutput(flags, images, settings, ctx);
   noteOfName(flags.out ?? settings.out.value, ctx);
@@ -275,20 +276,6 @@ function asOfFlags<F extends FlagSet>(
   const base = fields.lay({}, { ...typed, model: undefined });
   const placed = place({ base, prompt: 'any', model, media });
   return { schema: endpoint.body, fields, body: fill?.(placed) ?? placed };
-}
-
-/** Refuses a body that breaks a documented rule, and says what is allowed but likely not meant. */
-function checkBody<F extends FlagSet>(
-  { endpoint, fields }: ImageCommand<F>,
-  body: Readonly<Body>,
-  typed: FlagValues<FlagSet>,
-  words: readonly string[],
-  ctx: Context,
-): void {
-  if (!endpoint.body) throw new Error(`${endpoint.name} has no body`);
-  const look = lookAtBody(endpoint.body, body, typedFlagAt(fields, body, typed, words));
-  refuseLook(look, ctx.globals.validate === undefined, ctx.io);
-  if (ctx.globals.set ?? ctx.globals.body) warnOfUnlisted(endpoint.body, body, ctx);
 }
 
 /** Stands for an image that has not been read yet: the smallest data URL that a schema takes. */

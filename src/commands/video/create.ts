@@ -180,12 +180,13 @@ async function makeReady<F extends FlagSet>(
     request,
     media,
     uploads,
+    isGiven,
     sent,
     shown: toShow,
     canBeSent,
   } = await read(spec, args, flags, words, ctx);
   const { body, endpoint, family, how, flagOf } = request;
-  await check(spec, { ...request, body: sent }, media.breaches, ctx);
+  await check(spec, { ...request, body: sent, isGiven }, media.breaches, ctx);
   refuseOnce(how, family.externalIds?.idOf(body));
   const { count } = how;
   if (flags.exec !== undefined && !how.wait)
@@ -240,7 +241,7 @@ function firstBody({ family, body, how, intent }: JobRequest<TaskFamily>): Body 
 /** What stands in the body for a medium; `sent` is what is sent of it. */
 type AddressOf = (input: MediaInput, sent: string) => string;
 
-interface WhatWasRead {
+interface WhatWasRead extends Pick<FieldVerdict, 'isGiven'> {
   readonly request: JobRequest<TaskFamily>;
   readonly media: Media['media'];
   readonly uploads: Media['uploads'];
@@ -279,12 +280,8 @@ async function read<F extends FlagSet>(
   const totalS = spec.totalReferenceS?.(model);
   const readMedia = inputs.length > 0 && (await import('./read-media.ts')).readMedia;
   const { media, uploads } = readMedia ? await readMedia(inputs, endpoint, totalS, ctx) : noMedia;
-  const bodyWith = bodyMaker(
-    spec,
-    { base, typed, model, prompt, references, inputs, media },
-    json,
-    globals.set,
-  );
+  const asked = { base, typed, model, prompt, references, inputs, media };
+  const bodyWith = bodyMaker(spec, asked, json, globals.set);
   const sent = bodyWith((_, url) => url);
   // Made twice only where an output stands in it.
   const hasOutput = inputs.some(({ output }) => output);
@@ -306,6 +303,7 @@ async function read<F extends FlagSet>(
   return {
     media,
     uploads,
+    isGiven: json?.givenIn(base, globals.set),
     sent,
     shown: hasOutput ? bodyWith(shownOf) : sent,
     canBeSent: inputs.every(({ output }) => output === undefined || output.file !== undefined),
@@ -464,14 +462,14 @@ export function placeContent({
 
 async function check<F extends FlagSet>(
   { knownModels }: VideoCreate<F>,
-  { endpoint: { name, body: schema }, body, flagOf }: JobRequest,
+  { endpoint: { name, body: schema }, body, flagOf, isGiven }: JobRequest & FieldVerdict,
   breaches: readonly string[],
   ctx: Context,
 ): Promise<void> {
   if (!schema) throw new Error(`${name} has no body`);
   const validate = ctx.globals.validate === undefined;
   refuseOrWarn(breaches, validate, ctx.io);
-  const look = (verdict?: FieldVerdict) => lookAtBody(schema, body, flagOf, verdict);
+  const look = (verdict?: FieldVerdict) => lookAtBody(schema, body, flagOf, { ...verdict, isGiven });
   const { model } = body;
   // Nothing, or dots alone, is no name.
   const isUnknown = isText(model) && knownModels?.includes(model) === false && !/^\.*$/.test(model);
@@ -479,7 +477,7 @@ async function check<F extends FlagSet>(
     isUnknown && validate
       ? await (await import('./unlisted-model.ts')).lookUnlessListed(look, model, ctx)
       : look();
-  refuseLook(found, validate, ctx.io);
+  refuseLook(found, ctx);
   if (ctx.globals.set ?? ctx.globals.body) warnOfUnlisted(schema, body, ctx);
 }
 

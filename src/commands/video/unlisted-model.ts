@@ -1,9 +1,7 @@
 import type { Context } from '../../context.ts';
-import type { FieldVerdict, lookAtBody } from '../../flags/breaches.ts';
+import type { FieldVerdict, Look } from '../../flags/breaches.ts';
 import { modelSheets } from '../../gateway/model-facts/sheets.ts';
 import { lookUpModel } from '../../models/check-model.ts';
-
-type Look = ReturnType<typeof lookAtBody>;
 
 /**
  * What a body breaks whose model gw's table of its family lacks: the table may be older than the gateway ("Management":

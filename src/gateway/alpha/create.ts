@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
-import { field, isDataUri, isWebUrl, type ObjectMaker, requiredField, withRules, words } from '../body.ts';
+import { field, isDataUri, isWebUrl, type ObjectMaker, requiredField, withRules } from '../body.ts';
+import { filled, modelId, words } from '../checks.ts';
 import { contentFlags, contentItem } from '../content.ts';
 import type { Endpoint } from '../endpoint.ts';
 import type { Modality } from '../limits.ts';
@@ -47,7 +48,7 @@ const only25 =
 
 export const alphaFields = (object: ObjectMaker) =>
   object({
-    model: requiredField(z.string().check(z.minLength(1, 'is empty')), 'model ID, or short', {
+    model: requiredField(modelId(), 'model ID, or short', {
       short: 'm',
       value: 'MODEL',
       choices: Object.values(alphaModels).map((model) => model.short),
@@ -56,7 +57,7 @@ export const alphaFields = (object: ObjectMaker) =>
     content: requiredField(
       z
         .array(contentItem(object, textItem(object), mediaUrl))
-        .check(z.minLength(1, 'a prompt or at least one image, video or audio is needed')),
+        .check(filled('a prompt or at least one image, video or audio is needed')),
       'the prompt and its media',
       {
         items: contentFlags(

@@ -63,10 +63,8 @@ export const alphaRules: readonly Rule<AlphaCreateBody>[] = [
       }
       const total = counts.image + counts.video + counts.audio;
       if (total <= references.total) return;
-      yield {
-        path: ['content'],
-        message: `${short} takes up to ${references.total} references, ${total} given`,
-      };
+      const message = `${short} takes up to ${references.total} references, ${total} given`;
+      yield { path: ['content'], message };
     },
   },
   oneOfEachFrame({

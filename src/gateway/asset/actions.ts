@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
 import { described, withRules } from '../body.ts';
+import { stated } from '../checks.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { actionEndpoint, EmptyResult, envelopeOf } from './envelope.ts';
 import {
@@ -84,10 +85,11 @@ export const CreateGroupBody = withRules((object) =>
     ProjectName: projectField,
   }),
 );
+const newName = textUpTo(MAX_NAME).check(stated((name) => name !== '', 'is empty', 'non-empty, max 64'));
 export const UpdateGroupBody = withRules((object) =>
   object({
     Id: LibraryId,
-    Name: described(z.optional(wordsUpTo(MAX_NAME)), `new name, up to ${MAX_NAME} characters`),
+    Name: described(z.optional(newName), `new name, up to ${MAX_NAME} characters`),
     Description: described(
       z.optional(textUpTo(MAX_DESCRIPTION)),
       `new description, up to ${MAX_DESCRIPTION} characters`,

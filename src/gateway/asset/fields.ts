@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
 import { described } from '../body.ts';
+import { filled, filledText, stated, unstated } from '../checks.ts';
 import { codePoints, MB, type MediaLimits, mediaFormats } from '../limits.ts';
 
 // What the asset library's bodies have in common ("Asset group and asset", "Asset library actions", "Limits").
@@ -39,26 +40,27 @@ export const textUpTo = (max: number) =>
     }),
   );
 
-export const wordsUpTo = (max: number) => textUpTo(max).check(z.minLength(1, 'is empty'));
+export const wordsUpTo = (max: number) => textUpTo(max).check(filled());
 
 const ASSET_SCHEME = /^asset:\/\//i;
 const usableId = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+const notAnId = 'not an ID, which has letters, digits, dots, dashes and underscores';
 
 /** An ID as it may be sent: bare, so that `asset://` can be put before it. */
 export const LibraryId = z.string().check(
-  z.refine((id) => usableId.test(id), {
-    error: (issue) =>
-      ASSET_SCHEME.test(String(issue.input))
-        ? 'give the bare ID here, without asset://'
-        : 'not an ID, which has letters, digits, dots, dashes and underscores',
-  }),
+  stated(
+    (id) => !ASSET_SCHEME.test(id),
+    'give the bare ID here, without asset://',
+    'required, bare ID without asset://',
+  ),
+  unstated((id) => usableId.test(bareId(id)), notAnId),
 );
 
 /** The ID that is meant by `ID` or `asset://ID`. */
 export const bareId = (typed: string): string => typed.replace(ASSET_SCHEME, '');
 
 export const projectField = described(
-  z.optional(z.string().check(z.minLength(1, 'is empty'))),
+  z.optional(filledText()),
   `project that it belongs to, the same for creating, querying and using it (the service: ${DEFAULT_PROJECT})`,
 );
 

@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
-import { described, type ObjectMaker, type Rule, withRules } from '../body.ts';
+import { described, type ObjectMaker, type Rule, whole, withRules } from '../body.ts';
+import { filledText } from '../checks.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { actionEndpoint } from './envelope.ts';
 import {
@@ -25,11 +26,7 @@ export const assetSortFields = ['CreateTime', 'UpdateTime', 'GroupId'] as const;
 export const groupSortFields = ['CreateTime', 'UpdateTime'] as const;
 export const sortOrders = ['Desc', 'Asc'] as const;
 
-const from1to100 = z
-  .int()
-  .check(
-    z.refine((count) => count >= 1 && count <= LIST_MAX, { error: `give a number from 1 to ${LIST_MAX}` }),
-  );
+const from1to100 = whole({ min: 1, max: LIST_MAX }, `give a number from 1 to ${LIST_MAX}`);
 
 const paging = {
   SortOrder: described(z.optional(z.enum(sortOrders)), 'which comes first (the service: Desc, the newest)'),
@@ -38,7 +35,7 @@ const paging = {
     `most items of one reply, 1-${LIST_MAX} (the service: ${LIST_DEFAULT})`,
   ),
   NextToken: described(
-    z.optional(z.string().check(z.minLength(1, 'is empty'))),
+    z.optional(filledText()),
     'go on where another reply ended; everything else as it was then',
   ),
   PageNumber: described(

@@ -14,8 +14,8 @@ import {
   shared,
   valueAt,
   withRules,
-  words,
 } from '../body.ts';
+import { filled, filledText, stated, unstated, words } from '../checks.ts';
 import type { Endpoint } from '../endpoint.ts';
 import {
   BETA_DEFAULT_DURATION_S,
@@ -69,9 +69,10 @@ const settings = shared((object: ObjectMaker) =>
   ),
 );
 
-// `GET /tasks` takes several external IDs with commas between.
-const askableId = /^[^,\s\p{Cc}]*$/u;
-const notAskable = 'an external ID has no comma and no white space, or it could not be asked for';
+// A create whose reply was lost is looked for by its external ID; `GET /tasks` takes several with commas between.
+const isAskable = (id: string) => id.trim() !== '' && !id.includes(',');
+const notAskable = 'an external ID is not empty and has no comma, or it could not be asked for';
+const askedWithCommas = 'strings, comma-separated for batches';
 
 /** `options`, the same on every documented endpoint. */
 const options = shared((object: ObjectMaker) =>
@@ -83,7 +84,10 @@ const options = shared((object: ObjectMaker) =>
         { value: 'URL|auto', typed: true },
       ),
       external_task_id: field(
-        z.string().check(z.minLength(1, 'an external ID is not empty'), z.regex(askableId, notAskable)),
+        z.string().check(
+          stated(isAskable, notAskable, askedWithCommas),
+          unstated((id) => !/[\s\p{Cc}]/u.test(id), 'an external ID has no white space'),
+        ),
         "your own ID of the task, unique in the account (default: the job's, gw-…)",
         { value: 'ID', flag: 'externalId' },
       ),
@@ -117,7 +121,9 @@ const imageUrl = z.string().check(
 const videoUrl = z
   .string()
   .check(z.refine(isWebUrl, { error: 'not a URL (videos are sent by address only)' }));
-const Id = z.string().check(z.regex(/^[^\s@]+$/, 'an ID is not empty, without white space and @'));
+const Id = z
+  .string()
+  .check(unstated((id) => /^[^\s@]+$/.test(id), 'an ID is not empty, without blanks and @'));
 
 function o1Item(object: ObjectMaker) {
   const image = <T extends string>(type: T) =>
@@ -131,7 +137,7 @@ function o1Item(object: ObjectMaker) {
     image('refer_image'),
     video('feature_video'),
     video('base_video'),
-    object({ type: z.literal('element'), id: Id, element_id: z.string().check(z.minLength(1, 'is empty')) }),
+    object({ type: z.literal('element'), id: Id, element_id: filledText() }),
   ]);
 }
 
@@ -151,9 +157,7 @@ const item = (
 const o1Fields = (object: ObjectMaker) =>
   object({
     contents: requiredField(
-      z
-        .array(o1Item(object))
-        .check(z.minLength(1, 'a prompt or at least one image, video or element is needed')),
+      z.array(o1Item(object)).check(filled('a prompt or at least one image, video or element is needed')),
       'the prompt and its references',
       {
         items: {
@@ -184,12 +188,11 @@ const openRules: readonly Rule<Record<string, unknown>>[] = [
   {
     name: 'beta.open-external-id',
     verdict: 'refuse',
-    sentence: 'strings, comma-separated for batches',
+    sentence: askedWithCommas,
     *check(body) {
-      const id = valueAt(body, ['options', 'external_task_id']);
-      if (typeof id === 'string' && !askableId.test(id)) {
-        yield { path: ['options', 'external_task_id'], message: notAskable };
-      }
+      const path = ['options', 'external_task_id'];
+      const id = valueAt(body, path);
+      if (typeof id === 'string' && !isAskable(id)) yield { path, message: notAskable };
     },
   },
   {

@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
 import { type ObjectMaker, type Rule, whole, withRules } from '../body.ts';
+import { filled, filledText } from '../checks.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { BetaTask, betaRefusal, betaTasksPath, isBetaSuccess } from './task.ts';
 
@@ -22,13 +23,13 @@ const listFields = (object: ObjectMaker) =>
   object({
     start_time: z.optional(UnixMs),
     end_time: z.optional(UnixMs),
-    cursor: z.optional(z.string().check(z.minLength(1, 'is empty'))),
+    cursor: z.optional(filledText()),
     limit: z.optional(whole({ min: 1, max: BETA_LIST_MAX }, `give a number from 1 to ${BETA_LIST_MAX}`)),
     filters: z.optional(
       z.array(
         object({
           key: z.enum(filterKeys),
-          values: z.array(z.string()).check(z.minLength(1, 'at least one value is needed')),
+          values: z.array(z.string()).check(filled('at least one value is needed')),
         }),
       ),
     ),

@@ -204,18 +204,14 @@ export function* shotBreaches(prompt: string): Generator<Note> {
       yield { path, message: `shots are numbered 1, 2, 3 and so on; ${name} has the number ${number}` };
     }
     if (!isLength(seconds)) {
-      yield {
-        path,
-        message: `${name} has the length "${seconds}": whole seconds, at least ${BETA_MIN_SHOT_S}`,
-      };
+      const message = `${name} has the length "${seconds}": whole seconds, at least ${BETA_MIN_SHOT_S}`;
+      yield { path, message };
     }
     if (words === '') yield { path, message: `${name} has no words` };
     const length = codePoints(words);
     if (length > BETA_MAX_SHOT_PROMPT) {
-      yield {
-        path,
-        message: `${name} has ${length} characters, and may have at most ${BETA_MAX_SHOT_PROMPT}`,
-      };
+      const message = `${name} has ${length} characters, and may have at most ${BETA_MAX_SHOT_PROMPT}`;
+      yield { path, message };
     }
   }
 }

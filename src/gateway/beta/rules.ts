@@ -44,10 +44,8 @@ const recommendedLength: Rule<BetaTextBody> = {
   *check({ prompt }) {
     const length = codePoints(prompt);
     if (length <= BETA_RECOMMENDED_PROMPT) return;
-    yield {
-      path: ['prompt'],
-      message: `has ${length} characters; at most ${BETA_RECOMMENDED_PROMPT} are recommended`,
-    };
+    const message = `has ${length} characters; at most ${BETA_RECOMMENDED_PROMPT} are recommended`;
+    yield { path: ['prompt'], message };
   },
 };
 
@@ -92,10 +90,8 @@ const shotRules = (endpoint: 'text' | 'turbo', sentence: string): Rule<BetaTextB
       const { shots = [] } = hasShots(body) ? (parseShots(body.prompt) ?? {}) : {};
       const at = shots.findIndex(({ seconds }) => seconds.includes('.'));
       if (at < 0) return;
-      yield {
-        path: ['prompt'],
-        message: `shot ${at + 1} has the length ${shots[at]?.seconds}, no whole second`,
-      };
+      const message = `shot ${at + 1} has the length ${shots[at]?.seconds}, no whole second`;
+      yield { path: ['prompt'], message };
     },
   },
 ];

@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
 import { anyKind, isImageUrl, type ObjectMaker, open, type Rule, valueAt, withRules } from '../body.ts';
+import { filled, filledText, modelId, outputLimit } from '../checks.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { ChatErrorReply } from '../gateway-error.ts';
 import { geoModel, geoModelsWhere, isGeoModel, reasoningEfforts, thinkingLevels } from './models.ts';
@@ -23,7 +24,7 @@ function chatBody(object: ObjectMaker) {
       image_url: object === z.strictObject ? shownImage : z.union([shownImage, url]),
     }),
   });
-  const content = z.union([z.string(), z.array(part).check(z.minLength(1, 'a message needs content'))], {
+  const content = z.union([z.string(), z.array(part).check(filled('a message needs content'))], {
     error: 'content is a text, or a list of text and image_url parts',
   });
   const toolCall = object({
@@ -39,29 +40,29 @@ function chatBody(object: ObjectMaker) {
       content: z.nullish(content),
       tool_calls: z.optional(z.array(toolCall)),
     }),
-    tool: object({ role: z.literal('tool'), tool_call_id: z.string().check(z.minLength(1)), content }),
+    tool: object({ role: z.literal('tool'), tool_call_id: filledText(), content }),
   });
   const tool = object({
     type: z.literal('function'),
     function: object({
-      name: z.string().check(z.minLength(1)),
+      name: filledText(),
       description: z.optional(z.string()),
       parameters: z.optional(z.looseObject({})),
     }),
   });
   return object({
-    model: z.string().check(z.minLength(1)),
-    messages: z.array(message).check(z.minLength(1, 'a conversation has at least one message')),
+    model: modelId(),
+    messages: z.array(message).check(filled('a conversation has at least one message')),
     temperature: z.optional(z.number()),
-    max_completion_tokens: z.optional(z.int().check(z.gte(1, 'at least 1 token'))),
-    max_tokens: z.optional(z.int().check(z.gte(1, 'at least 1 token'))),
+    max_completion_tokens: z.optional(z.number().check(outputLimit)),
+    max_tokens: z.optional(z.number().check(outputLimit)),
     stream: z.optional(z.boolean()),
     // Not shown in the document; the public shape's way to have the figures in a stream (`--usage`).
     stream_options: z.optional(object({ include_usage: z.optional(z.boolean()) })),
     tools: z.optional(z.array(anyKind(object, 'type', { function: tool }, {}, true))),
-    tool_choice: z.optional(z.union([z.string().check(z.minLength(1)), z.looseObject({})])),
+    tool_choice: z.optional(z.union([filledText(), z.looseObject({})])),
     response_format: z.optional(open(object, z.looseObject({ type: z.string() }), z.looseObject({}))),
-    reasoning_effort: z.optional(z.string().check(z.minLength(1))),
+    reasoning_effort: z.optional(filledText()),
     extra_body: z.optional(
       object({
         geo: z.optional(
@@ -123,10 +124,8 @@ const completionsRules: readonly Rule<CompletionsBody>[] = [
       const level = thinkingOf(body)?.thinking_level?.toLowerCase();
       if (!geoModel(body.model)?.refusedLevels.some((refused) => refused === level)) return;
       const taken = thinkingLevels.filter((each) => each !== level).join(', ');
-      yield {
-        path: ['extra_body', 'geo', 'thinking_config', 'thinking_level'],
-        message: `${body.model} refuses it; it takes ${taken}`,
-      };
+      const message = `${body.model} refuses it; it takes ${taken}`;
+      yield { path: ['extra_body', 'geo', 'thinking_config', 'thinking_level'], message };
     },
   },
   {

@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
-import { addRules, isBase64, type ObjectMaker, open, type Rule, valueAt, withRules } from '../body.ts';
+import { addRules, base64Text, type ObjectMaker, open, type Rule, valueAt, withRules } from '../body.ts';
+import { filled, filledText, outputLimit, unstated } from '../checks.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { geoModel, thinkingLevels } from './models.ts';
 
@@ -19,27 +20,25 @@ function geoBody(object: ObjectMaker) {
     text: z.optional(z.string()),
     thought: z.optional(z.boolean()),
     thoughtSignature: kept(z.string()),
-    inlineData: kept(
-      object({ mimeType: name, data: z.string().check(z.refine(isBase64, { error: 'not Base64' })) }),
-    ),
+    inlineData: kept(object({ mimeType: name, data: base64Text() })),
     fileData: kept(object({ mimeType: z.optional(z.string()), fileUri: name })),
     functionCall: kept(object({ id, name, args: z.optional(z.looseObject({})) })),
     functionResponse: kept(object({ id, name, response: z.looseObject({}) })),
   });
-  const parts = z.array(part).check(z.minLength(1, 'a content needs at least one part'));
+  const parts = z.array(part).check(filled('a content needs at least one part'));
   return object({
     contents: z
       .array(object({ role: z.optional(z.string()), parts }))
-      .check(z.minLength(1, 'a conversation has at least one content')),
+      .check(filled('a conversation has at least one content')),
     systemInstruction: z.optional(object({ role: z.optional(z.string()), parts })),
     generationConfig: z.optional(
       object({
-        maxOutputTokens: z.optional(z.int().check(z.gte(1, 'at least 1 token'))),
+        maxOutputTokens: z.optional(z.number().check(outputLimit)),
         temperature: z.optional(z.number()),
         topP: z.optional(z.number()),
         topK: z.optional(z.number()),
-        stopSequences: z.optional(z.array(z.string().check(z.minLength(1)))),
-        candidateCount: z.optional(z.int().check(z.gte(1, 'at least 1'))),
+        stopSequences: z.optional(z.array(filledText())),
+        candidateCount: z.optional(z.int().check(unstated((count) => count >= 1, 'at least 1'))),
         responseMimeType: z.optional(z.string()),
         responseSchema: z.optional(z.looseObject({})),
         thinkingConfig: z.optional(
@@ -69,10 +68,8 @@ const geoRules: readonly Rule<GeoBody>[] = [
     *check(body) {
       for (const path of [['max_tokens'], ['generationConfig', 'max_tokens']]) {
         if (valueAt(body, path) === undefined) continue;
-        yield {
-          path,
-          message: 'the output limit is called generationConfig.maxOutputTokens here (--max-tokens)',
-        };
+        const message = 'the output limit is called generationConfig.maxOutputTokens here (--max-tokens)';
+        yield { path, message };
       }
     },
   },

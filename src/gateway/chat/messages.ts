@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
-import { anyKind, isBase64, isWebUrl, type ObjectMaker, open, type Rule, withRules } from '../body.ts';
+import { anyKind, base64Text, isWebUrl, type ObjectMaker, open, type Rule, withRules } from '../body.ts';
+import { filled, filledText, modelId, outputLimit } from '../checks.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { ChatErrorReply } from '../gateway-error.ts';
 
@@ -23,7 +24,7 @@ function messagesBody(object: ObjectMaker) {
       object({
         type: z.literal('base64'),
         media_type: z.string().check(z.regex(/^image\/[a-z0-9.+-]+$/, 'not the type of an image')),
-        data: z.string().check(z.refine(isBase64, { error: 'not Base64' })),
+        data: base64Text(),
       }),
       object({ type: z.literal('url'), url: z.string().check(z.refine(isWebUrl, { error: 'not a URL' })) }),
     ]),
@@ -51,12 +52,12 @@ function messagesBody(object: ObjectMaker) {
     redacted_thinking: object({ type: z.literal('redacted_thinking'), data: z.string() }),
   };
   const block = anyKind(object, 'type', { text }, known);
-  const content = z.union([z.string(), z.array(block).check(z.minLength(1, 'a message needs content'))], {
+  const content = z.union([z.string(), z.array(block).check(filled('a message needs content'))], {
     error: 'content is a text, or a list of blocks of a known type',
   });
   return object({
-    model: z.string().check(z.minLength(1)),
-    max_tokens: z.int().check(z.gte(1, 'at least 1 token')),
+    model: modelId(),
+    max_tokens: z.int().check(outputLimit),
     messages: z
       .array(
         object({
@@ -67,12 +68,12 @@ function messagesBody(object: ObjectMaker) {
           content,
         }),
       )
-      .check(z.minLength(1, 'a conversation has at least one message')),
+      .check(filled('a conversation has at least one message')),
     system: z.optional(z.union([z.string(), z.array(open(object, text))])),
     temperature: z.optional(z.number()),
     top_p: z.optional(z.number()),
     top_k: z.optional(z.int()),
-    stop_sequences: z.optional(z.array(z.string().check(z.minLength(1)))),
+    stop_sequences: z.optional(z.array(filledText())),
     stream: z.optional(z.boolean()),
     thinking: z.optional(
       object({ type: z.enum(['enabled', 'adaptive']), budget_tokens: z.optional(z.int()) }),

@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
 import { field, isDataUri, isWebUrl, type ObjectMaker, requiredField, withRules } from '../body.ts';
+import { modelId } from '../checks.ts';
 import { contentFlags, contentItem } from '../content.ts';
 import type { Endpoint } from '../endpoint.ts';
 import type { Modality } from '../limits.ts';
@@ -45,7 +46,7 @@ const reference = 'file, URL, data URI or gammafile://ID';
 /** `resolution` and `duration` are required by rules, so that the message can name what the model takes. */
 export const gammaFields = (object: ObjectMaker) =>
   object({
-    model: requiredField(z.string().check(z.minLength(1, 'is empty')), 'model ID', {
+    model: requiredField(modelId(), 'model ID', {
       short: 'm',
       value: 'MODEL',
       choices: Object.keys(gammaModels),

@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
 import { field, fieldsOf, isImageUrl, type ObjectMaker, requiredField, withRules } from '../body.ts';
+import { filled, filledText } from '../checks.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { imageFields, imageItems, qualityField } from './fields.ts';
 import { imageEditQualities, imageModelsWhere, imageQualities } from './models.ts';
@@ -14,7 +15,7 @@ const generateFields = (object: ObjectMaker) =>
     ...imageFields(),
     quality: qualityField(imageQualities),
     image: field(
-      z.union([z.string(), z.array(z.string()).check(z.minLength(1, 'names no image'))]),
+      z.union([z.string(), z.array(z.string()).check(filled('names no image'))]),
       'images to edit or to go by',
       imageItems('image to edit, or reference image (delta): file, URL or data URI'),
     ),
@@ -37,7 +38,7 @@ export const imageGenerate: Endpoint = {
 
 const source = (object: ObjectMaker) =>
   object({
-    file_id: z.optional(z.string().check(z.minLength(1, 'is empty'))),
+    file_id: z.optional(filledText()),
     image_url: z.optional(
       z.string().check(z.refine(isImageUrl, { error: 'not a URL or a Base64 data URL of an image' })),
     ),
@@ -50,7 +51,7 @@ const editFields = (object: ObjectMaker) =>
     ...imageFields(imageModelsWhere((model) => model.edits)),
     quality: qualityField(imageEditQualities),
     images: requiredField(
-      z.array(source(object)).check(z.minLength(1, 'at least one image to edit is needed')),
+      z.array(source(object)).check(filled('at least one image to edit is needed')),
       'images to edit',
       imageItems('image to edit, 1-16: file, URL, data URI or file_id:ID'),
     ),

@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
-import { field, requiredField, whole, words } from '../body.ts';
+import { field, requiredField, whole } from '../body.ts';
+import { modelId, words } from '../checks.ts';
 import {
   type ImageModel,
   imageBackgrounds,
@@ -27,7 +28,7 @@ const ofImg =
 
 /** The fields that generation and editing share ("Image endpoints"); `models`: those that the endpoint takes. */
 export const imageFields = (models: readonly string[] = Object.keys(imageModels)) => ({
-  model: requiredField(z.string().check(z.minLength(1, 'is empty')), 'model ID', {
+  model: requiredField(modelId(), 'model ID', {
     short: 'm',
     value: 'MODEL',
     choices: models,

@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { addRules, field, inOurWords, isBase64 } from '../body.ts';
+import { addRules, base64Text, field, inOurWords } from '../body.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { imageItems } from './fields.ts';
 import { ImageReply } from './reply.ts';
@@ -7,15 +7,11 @@ import { ImageReply } from './reply.ts';
 // `POST /v1/models/{model}:generateContent`. The document shows no body: gw makes that of the public API of this style
 // and looks only at the parts it makes; every other field passes.
 
+const name = z.string().check(z.minLength(1, 'is empty'));
 const Part = z.looseObject({
   text: z.optional(z.string()),
-  inlineData: z.optional(
-    z.looseObject({
-      mimeType: z.string().check(z.minLength(1, 'is empty')),
-      data: z.string().check(z.refine(isBase64, { error: 'not Base64' })),
-    }),
-  ),
-  fileData: z.optional(z.looseObject({ fileUri: z.string().check(z.minLength(1, 'is empty')) })),
+  inlineData: z.optional(z.looseObject({ mimeType: name, data: base64Text() })),
+  fileData: z.optional(z.looseObject({ fileUri: name })),
 });
 
 /** The body, as far as gw makes it and the sandbox reads it. */

@@ -1,5 +1,6 @@
 import { isBase64, isImageUrl, type Note, type Rule } from '../body.ts';
 import { codePoints } from '../limits.ts';
+import type { ImageEditBody, ImageGenerateBody } from './create.ts';
 import {
   commonQualities,
   EXPERIMENTAL_ABOVE_PIXELS,
@@ -15,30 +16,8 @@ import { nearestSize, parseImageSize, sizeInWords, takesSize } from './size.ts';
 
 // The rules of image requests between fields and per model ("Image endpoints", "Limits").
 
-/** What the rules look at; both endpoints have it. */
-export interface ImageSettings {
-  readonly model: string;
-  readonly prompt: string;
-  readonly n?: number | undefined;
-  readonly size?: string | undefined;
-  readonly quality?: string | undefined;
-  readonly background?: string | undefined;
-  readonly moderation?: string | undefined;
-  readonly output_format?: string | undefined;
-  readonly output_compression?: number | undefined;
-  readonly stream?: boolean | undefined;
-  readonly partial_images?: number | undefined;
-  readonly response_format?: string | undefined;
-  readonly style?: string | undefined;
-  readonly user?: string | undefined;
-}
-
-interface Source {
-  readonly file_id?: string | undefined;
-  readonly image_url?: string | undefined;
-}
-type Generation = ImageSettings & { readonly image?: string | readonly string[] | undefined };
-type Edit = ImageSettings & { readonly images: readonly Source[]; readonly mask?: Source | undefined };
+/** What both endpoints have. */
+type ImageSettings = Omit<ImageGenerateBody, 'image' | 'quality'> & { readonly quality?: string | undefined };
 
 type Action = 'generate' | 'edit';
 
@@ -84,6 +63,7 @@ const promptLength = (action: Action): Rule<ImageSettings> => ({
       ? 'required, 1-32,000 characters'
       : 'max 32,000 characters for img models; 1,000 for legacy-image-2; 4,000 for legacy-image-3',
   *check({ model: id, prompt }) {
+    if (action === 'edit' && prompt === '') yield { path: ['prompt'], message: 'the prompt is empty' };
     const max = action === 'edit' ? MAX_EDIT_PROMPT_CHARACTERS : imageModel(id)?.maxPromptCharacters;
     if (max === undefined || prompt.length <= max) return;
     const length = codePoints(prompt);
@@ -240,10 +220,11 @@ const inputImages = <B extends ImageSettings>(
 /** Shorter ones are more likely a word or a file name that was not read. */
 const SHORTEST_BASE64 = 64;
 
-const imagesOf = ({ image }: Generation): readonly string[] => (image === undefined ? [] : [image].flat());
+const imagesOf = ({ image }: ImageGenerateBody): readonly string[] =>
+  image === undefined ? [] : [image].flat();
 const isDelta = ({ model }: ImageSettings) => imageModel(model)?.family === 'delta';
 
-export const generateRules: readonly Rule<Generation>[] = [
+export const generateRules: readonly Rule<ImageGenerateBody>[] = [
   {
     name: 'image.fields-of-delta-models',
     verdict: 'warn',
@@ -256,7 +237,7 @@ export const generateRules: readonly Rule<Generation>[] = [
       }
     },
   },
-  inputImages<Generation>('generate', 'up to 16 for img models', (body) => imagesOf(body).length),
+  inputImages<ImageGenerateBody>('generate', 'up to 16 for img models', (body) => imagesOf(body).length),
   {
     name: 'image.input-images-of-other-models',
     verdict: 'warn',
@@ -318,7 +299,7 @@ export const generateRules: readonly Rule<Generation>[] = [
 /** An ID of the img family that no table lists may be a newer model of it. */
 const takesEdits = (id: string): boolean => imageModel(id)?.edits ?? id.startsWith('img-');
 
-export const editRules: readonly Rule<Edit>[] = [
+export const editRules: readonly Rule<ImageEditBody>[] = [
   {
     name: 'image.models-of-edits',
     verdict: 'refuse',
@@ -331,9 +312,9 @@ export const editRules: readonly Rule<Edit>[] = [
       yield { path: ['model'], message, known: imageModelsWhere((each) => each.edits) };
     },
   },
-  inputImages<Edit>('edit', 'up to 16 input images for edits', ({ images }) => images.length),
+  inputImages<ImageEditBody>('edit', 'up to 16 input images for edits', ({ images }) => images.length),
   ...sharedRules('edit').map(
-    (rule): Rule<Edit> => ({
+    (rule): Rule<ImageEditBody> => ({
       ...rule,
       // A model that is not taken here is told once.
       check: (body, fields) => (takesEdits(body.model) ? rule.check(body, fields) : []),

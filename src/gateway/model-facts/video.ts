@@ -46,6 +46,7 @@ import {
   fact,
   fieldFacts,
   lifeWords,
+  type ModelKind,
   type ModelSheet,
   mediaWords,
   ruleFacts,
@@ -53,19 +54,19 @@ import {
 
 /** What the tables say of each video model, and of each create endpoint of family B. */
 export const videoSheets = (): ModelSheet[] => [
-  ...Object.entries(alphaModels).map(([id, model]) => sheet(id, [model.short], alphaFacts(model))),
+  ...Object.entries(alphaModels).map(([id, model]) => sheet('video', id, [model.short], alphaFacts(model))),
   ...betaCreates.map((create) =>
-    sheet(create.path.slice(1), [create.path, create.variant.model], betaFacts(create)),
+    sheet('video', create.path.slice(1), [create.path, create.variant.model], betaFacts(create)),
   ),
-  ...Object.entries(gammaModels).map(([id, model]) => sheet(id, [], gammaFacts(model))),
+  ...Object.entries(gammaModels).map(([id, model]) => sheet('video', id, [], gammaFacts(model))),
 ];
 
-const sheet = (id: string, aliases: readonly string[], facts: readonly Fact[]): ModelSheet => ({
-  id,
-  aliases,
-  kind: 'video',
-  facts,
-});
+const sheet = (
+  kind: ModelKind,
+  id: string,
+  aliases: readonly string[],
+  facts: readonly Fact[],
+): ModelSheet => ({ id, aliases, kind, facts });
 
 const alphaFacts = (model: AlphaModel): Fact[] => [
   ...fact('command', `gw video alpha create -m ${model.short}`),
@@ -143,13 +144,10 @@ const mediaFacts = (media: { readonly [M in Modality]?: Parameters<typeof mediaW
   );
 
 const rateWords = ({
-  requestsPerMinute,
-  concurrentTasks,
-}: {
-  readonly requestsPerMinute: number;
-  readonly concurrentTasks: number;
-}): string =>
-  `${requestsPerMinute} requests a minute, ${concurrentTasks} ${concurrentTasks === 1 ? 'task' : 'tasks'} at once`;
+  requestsPerMinute: rate,
+  concurrentTasks: tasks,
+}: Record<keyof typeof fourKLimits, number>) =>
+  `${rate} requests a minute, ${tasks} ${tasks === 1 ? 'task' : 'tasks'} at once`;
 
 const lifeFacts = ({ recordLifeMs, linkLifeMs, linkLifeIsAssumed, maxDownloads }: TaskFamily): Fact[] => [
   ...fact('record is kept', recordLifeMs === undefined ? undefined : lifeWords(recordLifeMs)),
@@ -161,12 +159,7 @@ const lifeFacts = ({ recordLifeMs, linkLifeMs, linkLifeIsAssumed, maxDownloads }
 
 /** What the tables say of each image model ("Image endpoints"). */
 export const imageSheets = (): ModelSheet[] =>
-  Object.entries(imageModels).map(([id, model]) => ({
-    id,
-    aliases: [],
-    kind: 'image',
-    facts: factsOf(model),
-  }));
+  Object.entries(imageModels).map(([id, model]) => sheet('image', id, [], factsOf(model)));
 
 const factsOf = (model: ImageModel): Fact[] => [
   ...fact('command', `gw image create${model.edits ? ', gw image edit' : ''}`),

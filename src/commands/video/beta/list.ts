@@ -2,10 +2,9 @@ import type * as z from 'zod/mini';
 import { defineCommand, type Outcome } from '../../../command.ts';
 import { commandFor } from '../../../context.ts';
 import { GwError, shellQuote, usage } from '../../../errors.ts';
-import { lookAtBody, refuseLook, warnOfUnlisted } from '../../../flags/breaches.ts';
 import { type FlagValues, flagName, list as listFlag, on, parsed, text, whole } from '../../../flags/flag.ts';
 import { type Moment, parseMoment } from '../../../flags/job-flags.ts';
-import { applySets, baseBody, type JsonObject } from '../../../flags/json-body.ts';
+import { applySets, baseBody, checkBody, type JsonObject } from '../../../flags/json-body.ts';
 import {
   BETA_LIST_DEFAULT,
   BETA_LIST_MAX,
@@ -59,11 +58,10 @@ export const list = defineCommand<typeof flags, Listed>({
   ],
   sends: 'body',
   async *run({ flags, globals }, ctx): AsyncGenerator<Outcome<Listed>> {
-    const typed = listBody(await baseBody(ctx), flags, ctx.clock.now());
+    const base = await baseBody(ctx);
+    const typed = listBody(base, flags, ctx.clock.now());
     let body: JsonObject = applySets(typed, globals.set ?? []);
-    const look = lookAtBody(BetaListBody, body, (path) => flagOf(path, flags, body));
-    refuseLook(look, globals.validate === undefined, ctx.io);
-    if (globals.set ?? globals.body) warnOfUnlisted(BetaListBody, body, ctx);
+    checkBody(BetaListBody, body, (path) => flagOf(path, flags, body), base, ctx);
     const shown = await showInstead(betaList, { body }, ctx);
     if (shown !== undefined) return yield { value: shown };
     const { client } = await ctx.gateway();
