@@ -269,7 +269,7 @@ describe('refused before anything is sent', () => {
     ['IDs within one another', ['a', '--mode', 'o1', '--ratio', '1:1', '--image', 'a=https://example.com/a.png', '--image', 'ab=https://example.com/b.png'], /--image ab: holds the ID a/],
     // biome-ignore format: a command line
     ['a last frame alone', ['a', '--mode', 'o1', '--ratio', '1:1', '--last-frame', 'https://example.com/a.png'], /--last-frame: a last frame needs a first frame/],
-    ['no ratio', ['a', '--mode', 'o1'], /--ratio: is required where there is neither/],
+    ['no ratio', ['a', '--mode', 'o1'], /--ratio: is required without a first frame/],
     [
       'a video file',
       ['a', '--mode', 'o1', '--base-video', 'clip.mp4'],
