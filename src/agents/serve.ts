@@ -208,7 +208,7 @@ const hints: readonly (readonly [RegExp, string])[] = [
 /** An error with the names of arguments in place of those of flags. */
 function worded(error: unknown): unknown {
   if (!(error instanceof GwError)) return error;
-  const { hint } = error.facts;
+  const hint = error.facts.hint?.replace(/(?:; )?also: .*/, '') || undefined; // The message has the rest.
   const [, better = hint] = hints.find(([form]) => form.test(hint ?? '')) ?? [];
   const faults = error.kind === 'usage' ? faultsOf(error.told({ hint: undefined })) : [error.message];
   const message = faults.join('; ').replace(/^once: [^:]*: /, 'key: ');

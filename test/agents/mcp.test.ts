@@ -171,6 +171,7 @@ describe('a call that breaks a rule sends nothing and names what is wrong', () =
     ['make_video', { family: 'alpha', prompt: 'x', key: '' }, /^key: /],
     ['make_video', { family: 'alpha', prompt: 'x', key: 'a\nb' }, /^key: .*control character/],
     ['make_video', { family: 'alpha', prompt: 'x', settings: { duration: 3 } }, /^duration: 3: /],
+    ['make_video', { family: 'gamma', prompt: 'x' }, /^resolution: .*; duration: .*; ratio: /],
     [
       'make_video',
       { family: 'alpha', prompt: 'x', settings: { duratoin: 5 } },
@@ -224,6 +225,7 @@ describe('a call that breaks a rule sends nothing and names what is wrong', () =
   ])('%s %j', async (name, args, message, kind = 'usage') => {
     const { value } = await agent.call(name, args);
     expect(value.error).toMatchObject({ kind, message: expect.stringMatching(message) });
+    expect(value.error?.hint ?? '').not.toContain('also: --');
     expect(creates(place.sandbox)).toEqual([]);
     expect(fs.readdirSync(place.cwd).sort()).toEqual(['away', 'link.png']);
   });
