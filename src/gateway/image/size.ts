@@ -43,7 +43,7 @@ export function sizeInWords({ words, list = [], free }: SizeRule): string {
 function freeInWords({ multipleOf, maxAspect, maxEdgePx, pixels }: FreeSizes): string {
   const aspect = `from 1:${maxAspect} to ${maxAspect}:1`;
   if (maxEdgePx === undefined) return `of ${pixels.min}-${pixels.max} pixels, ${aspect}`;
-  return `both divisible by ${multipleOf}, ${aspect}, at most ${maxEdgePx}x${pixels.max / maxEdgePx}`;
+  return `with both divisible by ${multipleOf}, ${aspect}, at most ${maxEdgePx}x${pixels.max / maxEdgePx}`;
 }
 
 /**
