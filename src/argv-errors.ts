@@ -54,9 +54,8 @@ export function fromCommander(
 }
 
 function hintFor(unknown: string, long: readonly string[]): string {
-  if (keyFlags.has(unknown)) {
+  if (keyFlags.has(unknown))
     return 'no flag takes the key, as it would show in the process list: set GW_API_KEY, or name a file with --api-key-file';
-  }
   const [, meant] = otherNames.find(([names]) => names.split(' ').includes(unknown)) ?? [];
   const ours = meant?.flags.find((name) => long.includes(name));
   if (ours !== undefined) return `here it is ${ours}`;

@@ -4,14 +4,15 @@ import type { Task } from './media/in-worker.ts';
 // The thread for what reads hostile files: a part of the build of its own, ended from outside when its time is up.
 
 async function run(task: Task): Promise<void> {
-  const post = (result: unknown) => parentPort?.postMessage(result);
-  if (task.do === 'tracks') {
-    const { readTrackFacts } = await import('./media/track-facts.ts');
-    await readTrackFacts(task.content, post);
-  } else {
+  const post = (result?: unknown) => parentPort?.postMessage(result);
+  if (task.do === 'draw') {
     const { drawPicture } = await import('./preview/draw-picture.ts');
-    post(await drawPicture(task));
+    post();
+    return post(await drawPicture(task));
   }
+  const { readTrackFacts } = await import('./media/track-facts.ts');
+  post();
+  await readTrackFacts(task.content, post);
 }
 
 export const running = run(workerData as Task);

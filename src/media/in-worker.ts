@@ -1,5 +1,6 @@
 import * as path from 'node:path';
 import { Worker } from 'node:worker_threads';
+import { DEADLINE_MS } from './probe.ts';
 
 /** What the thread of `dist/worker.js` is asked. */
 export type Task = TracksTask | DrawTask;
@@ -24,7 +25,7 @@ export interface DrawTask {
 interface Thread {
   /** Where the files are that come with gw. */
   readonly assetsDir: string;
-  readonly deadlineMs: number;
+  readonly deadlineMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -37,7 +38,7 @@ const MAX_HEAP_MB = 256;
  */
 export function inWorker<T>(
   task: Task,
-  { assetsDir, deadlineMs, signal }: Thread,
+  { assetsDir, deadlineMs = DEADLINE_MS, signal }: Thread,
 ): Promise<{ last: T | undefined; isDone: boolean }> {
   signal?.throwIfAborted();
   return new Promise((resolve, reject) => {
@@ -46,10 +47,12 @@ export function inWorker<T>(
       resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
     });
     let last: T | undefined;
+    let timer: NodeJS.Timeout | undefined;
     const end = () => void worker.terminate();
-    const timer = setTimeout(end, deadlineMs);
     signal?.addEventListener('abort', end, { once: true });
-    worker.on('message', (message: T) => {
+    // Its first word is that it has loaded what it reads with: on a busy machine that takes seconds, and is no fault of the file.
+    worker.on('message', (message: T | undefined) => {
+      timer ??= setTimeout(end, deadlineMs);
       last = message;
     });
     // A fault of the library in there, or no memory left to it: as good as no answer.

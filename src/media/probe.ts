@@ -59,10 +59,7 @@ export async function probe(source: ByteSource, options: ProbeOptions): Promise<
   if (options.readsTracks === false) return facts;
   if (!(mediaFormats[modality] as readonly string[]).includes(format)) return facts;
   const { inWorker } = await import('./in-worker.ts');
-  const { last, isDone } = await inWorker<TrackFacts>(
-    { do: 'tracks', content: source.content },
-    { ...options, deadlineMs: options.deadlineMs ?? DEADLINE_MS },
-  );
+  const { last, isDone } = await inWorker<TrackFacts>({ do: 'tracks', content: source.content }, options);
   return { ...facts, ...last, ...(!isDone && { isStuck: true }) };
 }
 

@@ -2,7 +2,6 @@ import { readFile } from 'node:fs/promises';
 import * as path from 'node:path';
 import type { Host } from '../host.ts';
 import type { DrawTask } from '../media/in-worker.ts';
-import { DEADLINE_MS } from '../media/probe.ts';
 import type { Drawn } from './draw-picture.ts';
 import type { ColorDepth } from './half-blocks.ts';
 
@@ -72,7 +71,7 @@ async function drawn(
   const { inWorker } = await import('../media/in-worker.ts');
   const { last } = await inWorker<Drawn>(
     { do: 'draw', ...task, wasmDir: path.join(assetsDir, 'wasm') },
-    { assetsDir, deadlineMs: DEADLINE_MS, signal },
+    { assetsDir, signal },
   );
   if (last === undefined) throw new Error('it could not be read in time; the file looks damaged');
   if ('problem' in last) throw new Error(last.problem);

@@ -3,6 +3,7 @@ import * as path from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { MB } from '../../src/gateway/limits.ts';
+import { inWorker } from '../../src/media/in-worker.ts';
 import { probeBytes as probeAs } from '../../src/media/probe.ts';
 import { assetsDir } from '../helpers/assets-dir.ts';
 import {
@@ -92,6 +93,15 @@ describe('what would be read for ever is given up', () => {
     const facts = await probeAs(endlessClip(), { modality: 'video', assetsDir, deadlineMs: 1_500 });
     expect(facts).toMatchObject({ format: 'mp4', isStuck: true, videoCodec: 'avc' });
     expect(facts.durationS).toBeUndefined();
+  });
+
+  it('and the time in which a busy machine loads what reads it is not counted', async () => {
+    const dir = temporaryDirectory();
+    const slow = `const { parentPort } = require('node:worker_threads');
+      setTimeout(() => ['loaded', 'read'].forEach((word) => parentPort.postMessage(word)), 300);`;
+    fs.writeFileSync(path.join(dir, 'worker.js'), slow);
+    const read = await inWorker({ do: 'tracks', content: 0 }, { assetsDir: dir, deadlineMs: 100 });
+    expect(read).toEqual({ last: 'read', isDone: true });
   });
 
   it('at an interrupt', async () => {
