@@ -63,6 +63,7 @@ async function tryCell(
   const cleaning: (() => unknown)[] = [];
   const after = (clean: () => unknown) => void cleaning.unshift(clean);
   let longestMs = 0;
+  let isOver = false;
   const what = `${kind}, ${fault}, ${step}, --timeout ${timeout}`;
   const endOf = async (running: Running): Promise<Ended> => {
     const sinceMs = performance.now();
@@ -97,22 +98,27 @@ async function tryCell(
         : creates().length;
     const batch = (command: string, env: Record<string, string>, ...words: string[]) =>
       laptop.start(['batch', command, 'day.jsonl', '--redis', ...words], { env });
-    const work = (env: Record<string, string>) =>
-      anna.start(['worker', '--redis', '--name', 'anna'], { env });
+    let worker: Running | undefined;
+    // A worker may end of the fault, sooner or later: another one takes its place.
+    const work = (env: Record<string, string>): Running => {
+      worker = anna.start(['worker', '--redis', '--name', 'anna'], { env });
+      void worker.ended.then(() => !isOver && work(direct));
+      return worker;
+    };
 
     const { text, by } = steps[step];
     const isWorker = by === 'worker';
     if (by === 'status' || by === 'cancel')
       expect((await endOf(batch('run', direct, '--detach'))).code).toBe(0);
-    let worker = isWorker ? work(troubled) : undefined;
-    if (worker) await until('the worker is there', () => worker?.err().includes('takes rows'), 60_000);
+    const first = isWorker ? work(troubled) : undefined;
+    if (first) await until('the worker is there', () => first.err().includes('takes rows'), 60_000);
     // The step, or the end of who was to take it: a queue that refuses is told before.
     const injected: RedisFault = (
       fault.startsWith('redis') || fault.startsWith('gw') || fault.startsWith('ten') ? 'none' : fault
     ) as RedisFault;
     const reached = text === '' ? undefined : proxy.at(text, injected);
     const handed = isWorker ? batch('run', direct, '--detach') : batch(by, troubled);
-    const victim = worker ?? handed;
+    const victim = first ?? handed;
     if (isWorker) expect((await endOf(handed)).code).toBe(0);
     const isLooked = () =>
       sandbox.requests.some(({ method, server }) => method === 'GET' && server === 'api');
@@ -128,16 +134,15 @@ async function tryCell(
     if (fault === 'redis stopped') redis.signal('SIGCONT');
     if (fault === 'gw stopped') victim.child.kill('SIGCONT');
 
-    // Whoever works goes on or has ended; the batch is followed to its end.
+    // The batch is followed to its end.
     if (victim === handed && by === 'run') {
       await pause(500);
       handed.child.kill('SIGTERM');
     }
-    const first = victim === handed ? await endOf(handed) : undefined;
-    const hasEnded = await Promise.race([worker?.ended, pause(200)]);
     let [isSaved, how] = [false, 'saved'];
-    if (by === 'cancel' && first?.code === 0) how = 'taken out, then saved';
-    if (!worker || hasEnded) worker = work(direct);
+    if (victim === handed && (await endOf(handed)).code === 0 && by === 'cancel')
+      how = 'taken out, then saved';
+    worker ??= work(direct);
     for (let tries = 0; tries < 5 && !isSaved; tries += 1) {
       const run = await endOf(batch('run', direct, ...(tries > 0 ? ['--retry-failed'] : [])));
       isSaved = run.code === 0;
@@ -151,7 +156,6 @@ async function tryCell(
         const line = ['jobs', 'resolve', 'day/r0', '--as', as, '--redis'];
         expect((await endOf(laptop.start(line, { env: direct }))).code, what).toBe(0);
       }
-      if (worker.child.exitCode !== null) worker = work(direct);
       if (!isSaved && tries === 4)
         throw new Error(`${what}: not saved: exit ${run.code}: ${run.err}\n${worker.err()}`);
     }
@@ -163,10 +167,12 @@ async function tryCell(
     }[];
     if (!file || sha256Of(file.path) !== file.sha256)
       throw new Error(`${what}: the file is not what was recorded`);
+    isOver = true;
     worker.child.kill('SIGTERM');
     await endOf(worker);
     return { how, longestMs };
   } finally {
+    isOver = true;
     for (const clean of cleaning) await clean();
   }
 }

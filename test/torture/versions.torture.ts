@@ -46,37 +46,41 @@ const eitherIn = (place: Place, { random }: Round) => {
     place.run(argv, version === 'older' ? { script: old } : {});
 };
 
-torture('an older gw and this one, side by side in one home', { short: 0 }, async (round) => {
-  const { counts, pick } = round;
-  const place = await openPlace({ fault: pick(faults) }, round.after);
-  const run = eitherIn(place, round);
-  const jobs = Array.from({ length: 10 }, (_, at) => `${round.index}-${at}`);
-  // Each twice, at once by both: the second finds what the first has made.
-  await Promise.all(
-    [...jobs, ...jobs].map((name) => {
-      const beta = ['video', 'beta', 'create', `fox ${name}`, '--duration', '3'];
-      return run([...beta, '--once', name, ...waiting]);
-    }),
-  );
-  for (let syncs = 0; syncs < 3; syncs += 1) await run(['jobs', 'sync']);
-  const tasks = place.sandbox.tasks();
-  const sent = creates(place.sandbox);
-  counts.faults += sent.filter(({ fault }) => fault !== undefined).length;
-  const prompts = sent
-    .filter(({ acceptedTaskId }) => acceptedTaskId !== undefined)
-    .map(({ body }) => /fox [\d-]+/.exec(JSON.stringify(body))?.[0]);
-  counts.doubled += prompts.length - new Set(prompts).size;
-  const listed: Record<string, Set<string>> = {};
-  for (const version of ['older', 'newer']) {
-    const { out, err } = await run(['jobs', 'list', '--json', '--limit', '1000'], version);
-    if (!out.startsWith('[')) throw new Error(`${version}: ${err}`);
-    listed[version] = new Set((JSON.parse(out) as { id: string }[]).map(({ id }) => id));
-  }
-  const hidden = tasks.filter(({ id }) => Object.values(listed).some((ids) => !ids.has(id)));
-  counts.lost += hidden.length;
-  if (hidden.length > 0)
-    throw new Error(`hidden: ${JSON.stringify({ hidden, listed: Object.keys(listed) })}`);
-});
+torture(
+  'an older gw and this one, side by side in one home',
+  { short: 0, longestRoundMs: 300_000 },
+  async (round) => {
+    const { counts, pick } = round;
+    const place = await openPlace({ fault: pick(faults) }, round.after);
+    const run = eitherIn(place, round);
+    const jobs = Array.from({ length: 10 }, (_, at) => `${round.index}-${at}`);
+    // Each twice, at once by both: the second finds what the first has made.
+    await Promise.all(
+      [...jobs, ...jobs].map((name) => {
+        const beta = ['video', 'beta', 'create', `fox ${name}`, '--duration', '3'];
+        return run([...beta, '--once', name, ...waiting]);
+      }),
+    );
+    for (let syncs = 0; syncs < 3; syncs += 1) await run(['jobs', 'sync']);
+    const tasks = place.sandbox.tasks();
+    const sent = creates(place.sandbox);
+    counts.faults += sent.filter(({ fault }) => fault !== undefined).length;
+    const prompts = sent
+      .filter(({ acceptedTaskId }) => acceptedTaskId !== undefined)
+      .map(({ body }) => /fox [\d-]+/.exec(JSON.stringify(body))?.[0]);
+    counts.doubled += prompts.length - new Set(prompts).size;
+    const listed: Record<string, Set<string>> = {};
+    for (const version of ['older', 'newer']) {
+      const { out, err } = await run(['jobs', 'list', '--json', '--limit', '1000'], version);
+      if (!out.startsWith('[')) throw new Error(`${version}: ${err}`);
+      listed[version] = new Set((JSON.parse(out) as { id: string }[]).map(({ id }) => id));
+    }
+    const hidden = tasks.filter(({ id }) => Object.values(listed).some((ids) => !ids.has(id)));
+    counts.lost += hidden.length;
+    if (hidden.length > 0)
+      throw new Error(`hidden: ${JSON.stringify({ hidden, listed: Object.keys(listed) })}`);
+  },
+);
 
 torture('an older worker and this one finish a batch, each row once', { short: 0 }, async (round) => {
   const { counts } = round;
