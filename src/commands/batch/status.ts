@@ -108,7 +108,7 @@ export const status = defineCommand<typeof flags, Status>({
 });
 
 const rowTable = (rows: readonly RowLine[]) => ({
-  columns: columnsOf(['KEY', 'STATE', 'ID'], ['REASON']),
+  columns: [...columnsOf(['KEY', 'STATE'], ['ID']), { name: 'REASON', least: 36 }],
   rows: rows.map(({ row_key, status, id, reason }) => ({
     id: id ?? '',
     cells: [row_key, words[status], id ?? '-', reason ?? '-'],
