@@ -156,7 +156,7 @@ export const imageEditExamples: readonly ImageExample[] = [
   ].map((model) => ({
     rule: `${model} does not edit here`,
     body: edit(model),
-    refused: /a delta model: gw image create/,
+    refused: /delta models: generations/,
   })),
   { rule: 'images are required', body: { model: 'img-2', prompt: hat }, refused: /images: is required/ },
   { rule: 'a prompt is required', body: { model: 'img-2', images: [byUrl] }, refused: /prompt: is required/ },

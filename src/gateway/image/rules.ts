@@ -308,7 +308,7 @@ export const editRules: readonly Rule<ImageEditBody>[] = [
       if (takesEdits(id)) return;
       const taken = 'the edits endpoint takes the img models and legacy-image-2';
       const isDelta = imageModel(id)?.family === 'delta';
-      const message = isDelta ? `${taken}; a delta model: gw image create --image` : taken;
+      const message = isDelta ? `${taken}; delta models: generations (gw image create --image)` : taken;
       yield { path: ['model'], message, known: imageModelsWhere((each) => each.edits) };
     },
   },
