@@ -1,14 +1,10 @@
 import * as path from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { World } from './helpers/gw.ts';
 
 // The gateway behind --sandbox in a home that nobody can write to.
 
-let world: World;
-beforeAll(async () => {
-  world = await World.open();
-});
-afterAll(() => world.close());
+const world = await World.open();
 
 const gw = (...argv: string[]) =>
   world.gw([...argv, '--sandbox'], { bare: true, env: { GW_STATE_DIR: '/proc/gw' } });

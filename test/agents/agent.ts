@@ -2,6 +2,7 @@ import { type CallToolResult, Client, type ClientOptions } from '@modelcontextpr
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { builtGw } from '../cli/built.ts';
 import type { Place } from '../cli/place.ts';
+import { closing } from '../helpers/closing.ts';
 
 // An agent: the SDK's own client, and the built `gw mcp` as its child.
 
@@ -65,12 +66,12 @@ export async function openAgent(
     }));
   }
   await client.connect(transport);
-  return {
+  return closing({
     client,
     pid: transport.pid ?? 0,
     log: () => log,
     call: async (name, given = {}, options) =>
       saidIn((await client.callTool({ name, arguments: { ...given } }, options)) as CallToolResult),
     close: () => client.close(),
-  };
+  });
 }

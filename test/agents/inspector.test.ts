@@ -1,6 +1,6 @@
 // @module-tag matrix
 import * as path from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { builtGw } from '../cli/built.ts';
 import { Place } from '../cli/place.ts';
 import { key, served } from '../sdk/served.ts';
@@ -28,7 +28,6 @@ const calls: readonly (readonly [tool: string, args: object, said: object])[] = 
 
 test.each(['legacy', 'modern'])('every tool, by the %s protocol', async (era) => {
   const place = new Place(gateway);
-  onTestFinished(() => place.close());
   const asked = [launcher, '--cli', '--quiet', '--format', 'json', '--protocol-era', era];
   const env = [`GW_BASE_URL=${gateway.baseUrl}`, `GW_API_KEY=${key}`].flatMap((each) => ['-e', each]);
   const inspect = async (...words: string[]) => {

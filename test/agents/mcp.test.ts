@@ -1,7 +1,7 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { creates, KEY, openPlace, Place } from '../cli/place.ts';
 import { type Agent, openAgent } from './agent.ts';
 
@@ -14,7 +14,6 @@ async function opened(
 ) {
   const place = await openPlace(fault === undefined ? {} : { fault });
   const agent = await openAgent(place, args, options);
-  onTestFinished(() => agent.close());
   return { place, agent, sent: () => creates(place.sandbox).length };
 }
 
@@ -122,7 +121,6 @@ test('the same key, and without one the same request, never pays again, also for
   await agent.call('make_image', { ...asked, key: 'other' });
   await agent.close();
   const next = await openAgent(place);
-  onTestFinished(() => next.close());
   expect((await next.call('make_image', asked)).value.id).toBe(first.value.id);
   const other = await next.call('make_image', { prompt: 'a dog', key: 'other' });
   expect(other.value.error).toMatchObject({
@@ -136,7 +134,6 @@ test('a key whose job is being waited for does not stand for another request', a
   const place = await openPlace({ speed: 10 });
   const { out } = await place.run(['video', 'alpha', 'create', 'a fox', '--once', 'fox']);
   const agent = await openAgent(place);
-  onTestFinished(() => agent.close());
   const waited = agent.call('wait_for_job', { id: 'fox' });
   await expect.poll(() => agent.log()).toContain('fox: begun');
   const other = await agent.call('make_video', { family: 'alpha', prompt: 'a dog', key: 'fox' });
@@ -290,7 +287,6 @@ test('the limits hold over two servers at once and one that is started after the
   expect(refused[0]?.message).toContain('--max-jobs 5: 5 of gw mcp in the last hour are used');
   await Promise.all(agents.map((agent) => agent.close()));
   const next = await openAgent(place, limit);
-  onTestFinished(() => next.close());
   expect((await next.call('make_video', { family: 'alpha', prompt: 'x' })).value.error?.kind).toBe('budget');
   expect(creates(place.sandbox)).toHaveLength(5);
   // What the user types is the user's.
@@ -303,7 +299,6 @@ test('--max-cost counts by the price file, and refuses what has no price', async
   fs.writeFileSync(prices, JSON.stringify({ 'img-2': { per_image: 2, currency: 'CNY' } }));
   await place.run(['config', 'set', 'prices', prices]);
   const agent = await openAgent(place, ['--max-cost', '5 CNY']);
-  onTestFinished(() => agent.close());
   const errors: unknown[] = [];
   for (const prompt of ['a', 'b', 'c'])
     errors.push(
@@ -381,9 +376,7 @@ test('a gateway that answers 429 is asked again, and one job is made', async () 
 
 test('a gateway that is away is unavailable, and the server goes on', async () => {
   const place = new Place({ baseUrl: 'http://127.0.0.1:9' });
-  onTestFinished(() => place.close());
   const agent = await openAgent(place, ['--retries', '0']);
-  onTestFinished(() => agent.close());
   expect((await agent.call('get_balance')).value.error?.kind).toBe('unavailable');
   expect((await agent.call('list_jobs')).value.jobs).toEqual([]);
 });
@@ -391,7 +384,6 @@ test('a gateway that is away is unavailable, and the server goes on', async () =
 test('no call lasts longer than 45 s, and what it began goes on', async () => {
   const place = await openPlace({ speed: 1 });
   const agent = await openAgent(place);
-  onTestFinished(() => agent.close());
   const cancel = new AbortController();
   const gone = agent.call(
     'make_video',

@@ -1,7 +1,7 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { skillPage } from '../../src/agents/skill.ts';
 import { errorKinds } from '../../src/errors.ts';
 import { builtGw } from '../cli/built.ts';
@@ -90,7 +90,6 @@ test('stdin that closes in the middle of a create loses no image, and the next s
     expect.objectContaining({ state: 'succeeded', files: [expect.anything()] }),
   ]);
   const agent = await openAgent(place);
-  onTestFinished(() => agent.close());
   expect((await agent.call('make_image', image)).value.status).toBe('succeeded');
   expect(creates(place.sandbox)).toHaveLength(1);
 });
@@ -106,7 +105,6 @@ test.each(['SIGKILL', 'SIGTERM'] as const)(
     running.child.kill(signal);
     expect((await running.ended).code).toBe(signal === 'SIGTERM' ? 143 : null);
     const agent = await openAgent(place);
-    onTestFinished(() => agent.close());
     const { value } = await agent.call('make_video', clip);
     expect(value.error ?? value.status).toBe('succeeded');
     expect(creates(place.sandbox)).toHaveLength(1);

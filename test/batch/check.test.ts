@@ -1,14 +1,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { World } from '../helpers/gw.ts';
 import { pngHead } from '../media/fixtures.ts';
 
-let world: World;
-beforeAll(async () => {
-  world = await World.open();
-});
-afterAll(() => world.close());
+const world = await World.open();
 
 const check = (name: string, content: string, ...more: string[]) => {
   writeFileSync(path.join(world.cwd, name), content);

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { Readable } from 'node:stream';
-import { expect, onTestFinished } from 'vitest';
+import { expect } from 'vitest';
 import { onceJobKey } from '../../src/ledger/job-key.ts';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
 import { intentIn } from '../commands/jobs-seed.ts';
@@ -570,7 +570,6 @@ async function twoProfiles() {
       body: method === 'POST' ? { id: `t-${made}` } : { id: url.split('/').at(-1), status: 'running' },
     };
   });
-  onTestFinished(() => gateway.close());
   const gw = (...words: string[]) => world.gw(words, { bare: true });
   for (const profile of ['p1', 'p2']) {
     const words = ['login', '--profile', profile, '--base-url', gateway.url, '--with-key'];
@@ -621,7 +620,6 @@ test('a row whose lost job cannot be looked up is told as unknown under its job,
     // Before the create nothing stands there; afterwards the key may not look any more.
     return looks === 1 ? { body: { code: 0, data: [] } } : { status: 401, body: {} };
   });
-  onTestFinished(() => gateway.close());
   write(world, [{ id: 'a', ...beta }]);
   const again = () =>
     world.gw(['batch', 'run', 'day.jsonl', '--json'], { env: { GW_BASE_URL: gateway.url } });

@@ -1,15 +1,11 @@
 import { readdirSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { World } from '../helpers/gw.ts';
 
 // A spreadsheet's file as it was saved: every form runs without a false fault, and means the same.
 
-let world: World;
-beforeAll(async () => {
-  world = await World.open();
-});
-afterAll(() => world.close());
+const world = await World.open();
 
 const check = (name: string, content: string | Uint8Array, ...more: string[]) => {
   writeFileSync(path.join(world.cwd, name), content);

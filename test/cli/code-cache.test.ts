@@ -1,6 +1,6 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { openServer, sendJson } from './fake-gateway.ts';
 import { KEY, Place } from './place.ts';
 
@@ -8,7 +8,6 @@ import { KEY, Place } from './place.ts';
 
 const place = (): Place => {
   const made = new Place();
-  onTestFinished(() => made.close());
   return made;
 };
 
@@ -85,7 +84,6 @@ test('a cache that a run with a long reply leaves is taken by the next run', asy
     sendJson(response, 200, { choices });
   });
   const here = new Place(server);
-  onTestFinished(() => here.close());
   const chat = () => here.run(['chat', 'hi', '--no-stream'], { env: { XDG_CACHE_HOME: undefined } });
   expect(await chat()).toMatchObject({ code: 0 });
   const code = path.join(here.home, '.cache', 'gw', 'code');

@@ -496,7 +496,6 @@ test.each([
   ['image', 'create', 'a fox'],
 ])('with few open files the embedded sandbox does not begin: %s %s', { tags: ['node'] }, async (...argv) => {
   const place = new Place();
-  onTestFinished(() => place.close());
   const wrap = ['bash', '-c', 'ulimit -n 24; exec "$@"', 'gw'];
   const ended = await place.run([...argv, '--sandbox'], { wrap });
   expect(ended.code, ended.err).toBe(2);

@@ -1,6 +1,6 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { openGateway, openServer, TASK_ID } from './fake-gateway.ts';
 import {
   create,
@@ -73,7 +73,6 @@ test.skipIf(!fs.existsSync('/proc/self/status'))(
       more();
     });
     const place = new Place(await openGateway(`${store.url}/video.mp4?signature=s`));
-    onTestFinished(() => place.close());
     const { bavail, bsize } = fs.statfsSync(place.cwd);
     skip(bavail * bsize < 3 * GB, 'a download of 2 GB needs 3 GB of disk');
     const running = place.start([...create, 'a fox']);

@@ -1,6 +1,6 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { errorKinds } from '../../src/errors.ts';
 import { cmd } from '../helpers/cmd.ts';
 import { create, creates, type Ended, KEY, openPlace, Place, until } from './place.ts';
@@ -43,7 +43,6 @@ const rows: Row[] = [
     when: 'no gateway at all',
     act: async () => {
       const place = new Place();
-      onTestFinished(() => place.close());
       return (more) => place.run([...makeFox, ...more]);
     },
   },
@@ -150,7 +149,6 @@ test('1: a fault of gw itself or of the world around it', async () => {
 
 test('a fault behind the end of all is told, and no quiet exit code', { tags: ['node'] }, async () => {
   const place = new Place();
-  onTestFinished(() => place.close());
   const late = path.join(place.dir, 'late.cjs');
   // The exit code is set when the run is over.
   fs.writeFileSync(
@@ -181,7 +179,6 @@ test('130 with --json: one line of JSON, the task in it', async () => {
 
 test('the codes of the contract are the codes of the program', async () => {
   const place = new Place();
-  onTestFinished(() => place.close());
   const { out } = await place.run(['help', 'exit-codes']);
   for (const { exitCode } of Object.values(errorKinds))
     expect(out).toMatch(new RegExp(`^\\s*${exitCode}\\b`, 'm'));

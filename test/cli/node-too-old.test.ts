@@ -1,14 +1,13 @@
 import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { builtGw } from './built.ts';
 import { Place } from './place.ts';
 
 /** Runs gw in a Node that says it is another version. */
 function runAs(version: string, argv: readonly string[]) {
   const place = new Place();
-  onTestFinished(() => place.close());
   const preload = path.join(place.dir, 'preload.cjs');
   const versions = `{ ...process.versions, node: ${JSON.stringify(version)} }`;
   fs.writeFileSync(preload, `Object.defineProperty(process, 'versions', { value: ${versions} });`);

@@ -12,7 +12,6 @@ const JOBS = 3000;
 /** A place whose ledger holds so many jobs that a list of them does not fit into a pipe. */
 function placeWithJobs(): Place {
   const place = new Place();
-  onTestFinished(() => place.close());
   fs.mkdirSync(path.dirname(place.journal), { recursive: true });
   // One moment for all: read anew for each, two of them could stand in the wrong order.
   const nowMs = Date.now();
@@ -124,7 +123,6 @@ test.each([
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => void server.close());
     const place = new Place({ baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
-    onTestFinished(() => place.close());
     const line = '$GW video alpha create --json --wait --interval 300ms --count 6 fox';
     const { out } = await place.shell(`${line} ${to}; echo "\${PIPESTATUS[0]}"`);
     expect(out).toMatch(new RegExp(`\n?${code}\n$`));

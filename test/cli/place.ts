@@ -11,6 +11,7 @@ import { openLedger } from '../../src/ledger/open-ledger.ts';
 import { parseFaults } from '../../src/sandbox/faults.ts';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.ts';
 import { wasmDir } from '../helpers/assets-dir.ts';
+import { closing } from '../helpers/closing.ts';
 import { builtGw } from './built.ts';
 
 // gw as a process of its own: a home, a working directory, a gateway in the test's process, and runs of the built gw.
@@ -61,6 +62,7 @@ export class Place {
 
   constructor(readonly sandbox?: Pick<Sandbox, 'baseUrl'>) {
     for (const dir of [this.home, this.cwd, this.temp]) fs.mkdirSync(dir);
+    closing(this);
   }
 
   /** The environment of a run, and nothing of the test's own. */

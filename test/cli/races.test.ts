@@ -1,6 +1,6 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { create, creates, fetches, openPlace, Place, sha256AtServer, sha256Of, until } from './place.ts';
 
 // Several gw at once on one ledger, one target, one configuration.
@@ -75,7 +75,6 @@ test('one task downloaded by two processes to one name is one file, or two whole
 
 test('two writers of thirty settings each keep all', async () => {
   const place = new Place();
-  onTestFinished(() => place.close());
   const gateway = ['--base-url', 'https://gateway.example.com'];
   const writer = async (name: string) => {
     for (let at = 0; at < 6; at++) await place.run(['profile', 'add', `${name}${at}`, ...gateway]);

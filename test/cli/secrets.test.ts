@@ -1,6 +1,6 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { openGateway, openServer, sendJson } from './fake-gateway.ts';
 import { create, type Ended, fetches, KEY, openPlace, Place } from './place.ts';
 
@@ -37,7 +37,6 @@ function expectNoKey(place: Place, runs: readonly Ended[], allowed: readonly str
 
 test('the search finds a key where there is one', () => {
   const place = new Place();
-  onTestFinished(() => place.close());
   fs.writeFileSync(path.join(place.home, 'leak'), `x${KEY}x`);
   expect(() => expectNoKey(place, [])).toThrow(/holds the key/);
   fs.writeFileSync(path.join(place.home, 'leak'), '');
@@ -90,7 +89,6 @@ test.each(['create', 'query'])('a gateway that redirects a %s takes the key nowh
     sendJson(response, 307, {}, { location: `${elsewhere.url}${request.url}` });
   });
   const place = new Place(gateway);
-  onTestFinished(() => place.close());
   const argv = where === 'create' ? [...create, 'a fox'] : ['video', 'alpha', 'get', 'vt-1'];
   const run = await place.run([...argv, '--retries', '0', '--verbose']);
   expect(run.code, run.err).not.toBe(0);
@@ -105,7 +103,6 @@ test('a store that redirects to a third server tells it nothing', async () => {
     response.writeHead(302, { location: `${third.url}/v.mp4` }).end(),
   );
   const place = new Place(await openGateway(`${store.url}/v.mp4?signature=s`));
-  onTestFinished(() => place.close());
   const run = await place.run([...create, 'a fox', '--verbose']);
   expect(run.code).toBe(12);
   expect(third.seen.length).toBeGreaterThan(0);
@@ -125,7 +122,6 @@ test.each([400, 401, 402, 403, 404, 422, 429, 500, 503])(
       sendJson(response, status, { error }, { 'x-request-id': KEY, 'x-echo': KEY });
     });
     const place = new Place(echo);
-    onTestFinished(() => place.close());
     const argvs = [
       [...create, 'a fox', '--no-queue'],
       ['video', 'alpha', 'get', 'vt-1'],
@@ -152,7 +148,6 @@ test('a gateway that echoes the key in a good reply brings it neither to the scr
     sendJson(response, 200, { id, status: 'failed', error, [KEY]: KEY, long: `${'x'.repeat(490)}${KEY}` });
   });
   const place = new Place(echo);
-  onTestFinished(() => place.close());
   const runs = [
     await place.run([...create, 'a fox', '--verbose']),
     await place.run([...create, 'a fox', '--json']),

@@ -1,6 +1,6 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { Screen } from '../io/screen.ts';
 import { builtGw } from './built.ts';
 import { openServer, sendJson } from './fake-gateway.ts';
@@ -191,7 +191,6 @@ describe('on a terminal', { tags: ['python3'] }, () => {
       sendJson(response, 200, { id: 'vt-1', status: 'failed', error, model: hostile, ratio: hostile });
     });
     const place = new Place(gateway);
-    onTestFinished(() => place.close());
     const waited = await onTerminal(place, [...create, hostile.replaceAll('\0', ''), '-v']);
     expect(waited.code, waited.bytes).toBe(9);
     expect(waited.lines.join('')).toContain('\\x1b]0;owned\\x07');
@@ -218,7 +217,6 @@ describe('on a terminal', { tags: ['python3'] }, () => {
       sendJson(response, status, { error: { message: hostile, type: hostile, code: hostile } }, headers),
     );
     const place = new Place(gateway);
-    onTestFinished(() => place.close());
     for (const flags of [[], ['-v'], ['--json']]) {
       const shown = await onTerminal(place, [...create, 'a fox', '--retries', '0', ...flags]);
       expect([5, 14], shown.bytes).toContain(shown.code);

@@ -28,7 +28,6 @@ async function secureGateway() {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => void server.close());
   const place = new Place();
-  onTestFinished(() => place.close());
   const files = { root: made?.cert, cert: theirs?.cert, key: theirs?.key };
   for (const [name, text] of Object.entries(files))
     fs.writeFileSync(path.join(place.cwd, `${name}.pem`), text ?? '', { mode: 0o600 });

@@ -1,12 +1,11 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { KEY, World } from '../helpers/gw.ts';
 
 // `--exec`, and the setting `after_save`: the user's own command, for each saved file.
 
 let world: World;
-afterEach(() => world.close());
 
 const log = () => path.join(world.dir, 'log');
 const command = () =>

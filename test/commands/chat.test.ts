@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { cmd } from '../helpers/cmd.ts';
 import { KEY, World } from '../helpers/gw.ts';
 
@@ -8,7 +8,6 @@ let world: World;
 beforeEach(async () => {
   world = await World.open({ speed: 1e9 });
 });
-afterEach(() => world.close());
 
 const surfaces = [
   ['completions', []],

@@ -334,7 +334,6 @@ test('of an answer that does not come for half a minute, a wait that nobody sees
     vi.advanceTimersByTime(30_000);
     return { body: { id: 'vt-20261121001503-1', status: 'queued' } };
   });
-  onTestFinished(() => gateway.close());
   const run = await world.gw(creates.alpha ?? [], { env: { GW_BASE_URL: gateway.url } });
   expect([run.code, run.err]).toEqual([
     0,

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { World } from '../helpers/gw.ts';
 import { endlessClip, pngHead } from '../media/fixtures.ts';
 
@@ -49,7 +49,6 @@ test.each<[string[], number, RegExp]>([
   [['video', 'beta', 'create', 'x', '--base-video', 'a.mp4'], 2, /--base-video/],
 ])('%j ends with code %i', async (argv, code, sentence) => {
   const world = await World.open();
-  onTestFinished(() => world.close());
   for (const [name, bytes] of Object.entries(files)) writeFileSync(path.join(world.cwd, name), bytes);
   const run = await world.gw([...argv, '--dry-run']);
   expect(run.err).toMatch(sentence);

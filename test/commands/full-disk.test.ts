@@ -27,7 +27,6 @@ function fullFor(events: string, isFull: () => boolean): void {
 
 async function openWorld() {
   const world = await World.open();
-  onTestFinished(() => world.close());
   return { world, reserve: path.join(world.dir, '.local/state/gw/ledger/reserve') };
 }
 

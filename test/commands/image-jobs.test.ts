@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { newPartName } from '../../src/jobs/save/output-path.ts';
 import { json, startFaultServer } from '../helpers/fault-server.ts';
 import { World } from '../helpers/gw.ts';
@@ -12,7 +12,6 @@ import { intentIn, ledgerOf } from './jobs-seed.ts';
 
 async function openWorld(): Promise<World> {
   const world = await World.open();
-  onTestFinished(() => world.close());
   return world;
 }
 
@@ -37,7 +36,6 @@ async function linkedJob(world: World, download: boolean, isCut = false) {
   const outputs = await startOutputServer((request, response) =>
     serveFile(tinyPng, request, response, { type: 'image/png' }),
   );
-  onTestFinished(() => outputs.close());
   const save = { target: `${world.cwd}/{id}.{ext}`, force: false, download };
   // Outputs on loopback belong to a gateway there; nobody listens on that one any more.
   const { key, ledger } = sentJob(world, { save, gateway: 'http://127.0.0.1:9' });
@@ -155,7 +153,6 @@ test('an image that came broken with its reply is missing each time the job is a
   const world = await openWorld();
   const data = [{ b64_json: tinyPng.toString('base64') }, { b64_json: 'no Base64!' }];
   const server = await startFaultServer({ steps: [json(200, { data })] });
-  onTestFinished(server.close);
   const env = { GW_BASE_URL: server.url };
   const create = 'image create fox --n 2 --once k'.split(' ');
   const first = await world.gw(create, { env });

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { imageSize } from 'image-size';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { cmd } from '../helpers/cmd.ts';
 import { World } from '../helpers/gw.ts';
 
@@ -12,15 +12,8 @@ const png = Buffer.from(
 const dataUrl = `data:image/png;base64,${png.toString('base64')}`;
 const id = 'gw-[A-Za-z0-9]+';
 
-let worlds: World[] = [];
-afterEach(async () => {
-  await Promise.all(worlds.map((world) => world.close()));
-  worlds = [];
-});
-
 async function open(options: Parameters<typeof World.open>[0] = {}): Promise<World> {
   const world = await World.open({ speed: 1e9, ...options });
-  worlds.push(world);
   writeFileSync(path.join(world.cwd, 'fox.png'), png);
   return world;
 }

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { World } from '../helpers/gw.ts';
 import { acceptedJob, DAY_MS, HOUR_MS, savedJob, succeededJob } from './jobs-seed.ts';
 
@@ -10,7 +10,6 @@ const WORK = { gateway: 'https://work.example', profile: 'work' };
 /** A ledger with jobs of the gateway in force, of a stored profile, and of the sandbox. */
 async function openWorld(): Promise<World> {
   const world = await World.open();
-  onTestFinished(() => world.close());
   await world.gw(['profile', 'add', 'work', '--base-url', WORK.gateway]);
   savedJob(world, 't-here', HOUR_MS);
   savedJob(world, 't-work', 2 * HOUR_MS, WORK);

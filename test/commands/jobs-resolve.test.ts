@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
 import { cmd } from '../helpers/cmd.ts';
 import { World } from '../helpers/gw.ts';
@@ -8,7 +8,6 @@ import { acceptedJob, HOUR_MS, intentIn, ledgerOf } from './jobs-seed.ts';
 
 async function openWorld(fault?: string): Promise<World> {
   const world = await World.open({ ...(fault !== undefined && { fault }) });
-  onTestFinished(() => world.close());
   return world;
 }
 

@@ -151,7 +151,6 @@ test.each([
   [['--forward', 'http://me:secret@localhost/'], '--forward: an address without user, password and #'],
 ])('%j is refused', async (flags, message) => {
   const world = await World.open();
-  onTestFinished(() => world.close());
   const { code, out, err } = await world.gw(['listen', ...flags]);
   expect([code, out]).toEqual([2, '']);
   expect(err).toContain(`error: ${message}\n`);
@@ -159,7 +158,6 @@ test.each([
 
 test('a port that is taken is refused by its name', async () => {
   const world = await World.open();
-  onTestFinished(() => world.close());
   const { port } = new URL(world.sandbox.baseUrl);
   const { code, err } = await world.gw(['listen', '--port', port]);
   expect([code, err]).toEqual([

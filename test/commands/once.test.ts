@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import * as path from 'node:path';
 import { PassThrough } from 'node:stream';
-import { describe, expect, onTestFinished } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { LedgerLine } from '../../src/ledger/event.ts';
 import { fakeGateway } from '../helpers/fake-gateway.ts';
 import { type Run, test, World } from '../helpers/gw.ts';
@@ -232,7 +232,6 @@ describe('family B over machines that share nothing', () => {
       const data = { id: 'bt-1', status: 'submitted', create_time: 1, update_time: 1 };
       return { body: isBroken ? '<html>' : reply(data) };
     });
-    onTestFinished(() => gateway.close());
     const world = await World.open();
     const run = () => world.gw([...once, '--retries', '0'], { env: { GW_BASE_URL: gateway.url } });
     expect((await run()).code).toBe(14);

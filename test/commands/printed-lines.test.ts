@@ -1,6 +1,6 @@
 import { copyFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { type CompletionNode, completionTable } from '../../src/completion/table.ts';
 import { program } from '../../src/program.ts';
 import { clipsDir, World } from '../helpers/gw.ts';
@@ -114,7 +114,6 @@ const runs = [...lines].filter(([line]) => !isLeftOut(line) && !isName(line));
 test.each(runs)('gw %s', async (line, { at, words, leaf }) => {
   const isSettled = leaf.path[1] !== 'resolve';
   const world = await World.open(isSettled ? {} : { fault: 'create:reset-after' });
-  onTestFinished(() => world.close());
   writeFileSync(path.join(world.cwd, 'rows.csv'), 'command,prompt\nimage create,a hat\n');
   copyFileSync(path.join(clipsDir, '../../../.github/gallery.png'), path.join(world.cwd, 'fox.png'));
   await world.gw(['profile', 'add', 'day', '--base-url', world.sandbox.baseUrl]);

@@ -1,14 +1,13 @@
 import { X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { KEY, openPlace, openSandbox, until } from '../cli/place.ts';
 import { World } from '../helpers/gw.ts';
 import { ask } from '../sandbox/fixture.ts';
 
 async function world() {
   const made = await World.open();
-  onTestFinished(() => made.close());
   return made;
 }
 

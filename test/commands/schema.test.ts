@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { notFields } from '../../src/batch/rows.ts';
 import { creates } from '../../src/commands/batch/row-command.ts';
 import { flagName } from '../../src/flags/flag.ts';
 import { World } from '../helpers/gw.ts';
 
-let world: World;
-beforeAll(async () => {
-  world = await World.open();
-});
-afterAll(() => world.close());
+const world = await World.open();
 
 const schemaOf = async (...words: string[]) => {
   const run = await world.gw(['schema', ...words], { bare: true });

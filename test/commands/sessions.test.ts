@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { Readable } from 'node:stream';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { cmd } from '../helpers/cmd.ts';
 import { World } from '../helpers/gw.ts';
 
@@ -11,7 +11,6 @@ let world: World;
 beforeEach(async () => {
   world = await World.open({ speed: 1e9 });
 });
-afterEach(() => world.close());
 
 const dir = () => path.join(world.dir, '.local/state/gw/chat/sessions');
 const stored = () => readdirSync(dir()).filter((name) => name.endsWith('.jsonl'));

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { describe, expect, onTestFinished } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { LedgerLine } from '../../src/ledger/event.ts';
 import { fakeGateway } from '../helpers/fake-gateway.ts';
 import { test, World } from '../helpers/gw.ts';
@@ -165,7 +165,6 @@ describe('looking at tasks of family B', () => {
         ? { status: 502, headers: date(), body: {} }
         : { headers: date(), body: { code: 0, message: '', request_id: 'r', data: [] } },
     );
-    onTestFinished(() => gateway.close());
     const env = { GW_BASE_URL: gateway.url };
     const run = await world.gw([...beta, 'create', 'a fox', ...quick, '--json'], { env });
     expect(run.code, run.err).toBe(14);
@@ -210,7 +209,6 @@ describe('looking at tasks of family B', () => {
       const data = asked.map((id) => ({ id: `t-${id}`, status: 'processing' }));
       return { body: { code: 0, message: '', request_id: 'r', data } };
     });
-    onTestFinished(() => gateway.close());
     const run = await world.ok([...beta, 'get', '--external', 'a', 'b', '--json'], {
       env: { GW_BASE_URL: gateway.url },
     });
@@ -246,7 +244,6 @@ describe('looking at tasks of family B', () => {
   test('of several records each keeps a number that JavaScript cannot hold', async ({ world }) => {
     const records = ['{"id":"t-1","status":"processing","n":9007199254740993}', '{"id":"t-2","n":1}'];
     const gateway = await fakeGateway(() => ({ body: `{"code":0,"data":[${records.join(', ')}]}` }));
-    onTestFinished(() => gateway.close());
     const run = await world.gw([...beta, 'get', 't-1', 't-2', '--json'], {
       env: { GW_BASE_URL: gateway.url },
     });

@@ -1,6 +1,6 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { shells } from '../../src/completion/shells.ts';
 import { World } from '../helpers/gw.ts';
 
@@ -10,7 +10,6 @@ let world: World;
 beforeEach(async () => {
   world = await World.open();
 });
-afterEach(() => world.close());
 
 const inHome = (...names: string[]) => path.join(world.dir, ...names);
 

@@ -1,7 +1,9 @@
-import { onTestFinished, TestRunner } from 'vitest';
+import { afterAll, onTestFinished, TestRunner } from 'vitest';
 
-/** Closes what a test has opened when that test has ended; what is opened outside a test its file closes itself. */
+/** Closes what a test has opened when that test has ended, and what its file has opened when all of them have. */
 export function closing<T extends { close(): unknown }>(made: T): T {
-  if (TestRunner.getCurrentTest()) onTestFinished(async () => void (await made.close()));
+  const close = async () => void (await made.close());
+  if (TestRunner.getCurrentTest()) onTestFinished(close);
+  else afterAll(close);
   return made;
 }

@@ -1,5 +1,6 @@
 import * as http from 'node:http';
 import * as net from 'node:net';
+import { closing } from './closing.ts';
 
 export interface ProxyServer {
   readonly url: string;
@@ -64,7 +65,7 @@ export async function startProxyServer(options: ProxyServerOptions = {}): Promis
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as net.AddressInfo;
-  return {
+  return closing({
     url: `http://127.0.0.1:${port}`,
     port,
     asked,
@@ -74,5 +75,5 @@ export async function startProxyServer(options: ProxyServerOptions = {}): Promis
         for (const socket of sockets) socket.destroy();
         server.close(() => resolve());
       }),
-  };
+  });
 }

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import * as z from 'zod/mini';
 import type { Endpoint } from '../../src/gateway/endpoint.ts';
 import {
@@ -34,15 +34,9 @@ const stream = replyBytes(200, 'data: {"a":1}\n\ndata: [DONE]\n\n', eventStream)
 async function serve(...steps: Step[]): Promise<FaultServer> {
   return startFaultServer({ steps });
 }
-function clientOf(url: string, settings: Parameters<typeof testClient>[1] = {}) {
-  const made = testClient(url, settings);
-  onTestFinished(() => made.transport.close());
-  return made;
-}
-
 async function streamText(server: FaultServer, settings: Parameters<typeof testClient>[1] = {}) {
   const chunks: Uint8Array[] = [];
-  const { client } = clientOf(server.url, settings);
+  const { client } = testClient(server.url, settings);
   const end = await client.stream(endpoint, input, (chunk) => void chunks.push(Buffer.from(chunk)));
   return { end, text: Buffer.concat(chunks).toString() };
 }
@@ -87,7 +81,7 @@ describe('what is sent again', () => {
   test('a refused connection', async () => {
     const server = await serve(raw(stream));
     await server.close();
-    const { client, clock } = clientOf(server.url, { retries: 2 });
+    const { client, clock } = testClient(server.url, { retries: 2 });
     const error = await errorOf(client.stream(endpoint, input, () => {}));
     expect(error).toMatchObject({ kind: 'unavailable', message: expect.stringMatching(/tried 3 times/) });
     expect(clock.sleeps).toHaveLength(2);
@@ -120,7 +114,7 @@ test.each<[string, Buffer, 'close' | 'reset']>([
 ])('a cut answer %s hands over what came first', async (_, bytes, how) => {
   const at = bytes.indexOf('[DONE]');
   const server = await serve(cut(bytes, at < 0 ? bytes.length : at, how));
-  const { client } = clientOf(server.url);
+  const { client } = testClient(server.url);
   let text = '';
   const error = await errorOf(
     client.stream(endpoint, input, (chunk) => {
@@ -204,7 +198,7 @@ describe('a reader that is slower than the server', () => {
   ] as const)('holds a server back that %s, and gets every byte', async (_, options) => {
     const server = flood(50_000_000, options);
     const { url } = await serve(server.step);
-    const { client } = clientOf(url);
+    const { client } = testClient(url);
     let taken = 0;
     let most = 0;
     let turns = 0;
@@ -222,7 +216,7 @@ describe('a reader that is slower than the server', () => {
   test('outlives the silence limit while it is busy', async () => {
     const server = flood(3_000_000, { ends: 'close' });
     const { url } = await serve(server.step);
-    const { client } = clientOf(url, { silenceMs: 400 });
+    const { client } = testClient(url, { silenceMs: 400 });
     let taken = 0;
     await client.stream(endpoint, input, (chunk) => {
       taken += chunk.byteLength;
@@ -237,7 +231,7 @@ describe('a reader that is slower than the server', () => {
       for (let round = 0; round < 20; round += 1) {
         const { step } = flood(200_000, { ends });
         const { url } = await serve(step);
-        const { client } = clientOf(url);
+        const { client } = testClient(url);
         let taken = 0;
         const ended = client
           .stream(endpoint, input, (chunk) => {
@@ -258,7 +252,7 @@ describe('a reader that is slower than the server', () => {
   test('can be interrupted while it is busy', async () => {
     const { step } = flood(5_000_000, { ends: 'close' });
     const { url } = await serve(step);
-    const { client } = clientOf(url);
+    const { client } = testClient(url);
     const abort = new AbortController();
     const stopped = new Error('stopped');
     const ended = client.stream(
@@ -276,7 +270,7 @@ describe('a reader that is slower than the server', () => {
   test('whose work fails ends the call with that failure', async () => {
     const { step } = flood(5_000_000, { ends: 'close' });
     const { url } = await serve(step);
-    const { client } = clientOf(url);
+    const { client } = testClient(url);
     const failure = new Error('stdout is gone');
     const ended = client.stream(endpoint, input, async () => {
       await delay(1);
@@ -287,7 +281,7 @@ describe('a reader that is slower than the server', () => {
 
   test('whose work fails with the last of the reply, after its end, fails the call', async () => {
     const { url } = await serve(reply(200, 'data: 1\n\n', { 'content-type': 'text/event-stream' }));
-    const { client } = clientOf(url);
+    const { client } = testClient(url);
     const failure = new Error('stdout is full');
     const ended = client.stream(endpoint, input, async () => {
       await delay(30);

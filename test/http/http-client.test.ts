@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import * as z from 'zod/mini';
 import type { GwError } from '../../src/errors.ts';
 import type { Endpoint } from '../../src/gateway/endpoint.ts';
@@ -9,11 +9,8 @@ async function gateway(...steps: Parameters<typeof startFaultServer>[0]['steps']
   return startFaultServer({ steps });
 }
 
-function clientOf(url: string, settings: Parameters<typeof testClient>[1] = {}) {
-  const made = testClient(url, settings);
-  onTestFinished(() => made.transport.close());
-  return made.client;
-}
+const clientOf = (url: string, settings: Parameters<typeof testClient>[1] = {}) =>
+  testClient(url, settings).client;
 
 const thrown = (act: () => unknown): GwError => {
   try {
@@ -249,7 +246,7 @@ describe('says what is awaited', () => {
 
   test('of a gateway that is not there: each try, and each wait before the next one', async () => {
     const { said, open, awaiting } = listener();
-    await using world = testClient('http://127.0.0.1:9', { awaiting, retries: 1 });
+    const world = testClient('http://127.0.0.1:9', { awaiting, retries: 1 });
     await expect(world.client.send(readEndpoint, read)).rejects.toThrow('cannot connect');
     expect(said).toEqual([
       'waiting for the gateway',
@@ -261,7 +258,7 @@ describe('says what is awaited', () => {
 
   test('of a large body, with its size', async () => {
     const { said, awaiting } = listener();
-    await using world = testClient('http://127.0.0.1:9', { awaiting, retries: 0 });
+    const world = testClient('http://127.0.0.1:9', { awaiting, retries: 0 });
     const large = { ...paidEndpoint, maxBodyBytes: 1 << 25 };
     const sending = world.client.send(large, { body: { image: 'x'.repeat(12_000_000) } });
     await expect(sending).rejects.toThrow('cannot connect');

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import * as fs from 'node:fs';
 import type * as net from 'node:net';
 import * as path from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { GwError } from '../../src/errors.ts';
 import { formBytes, type MultipartBody, multipartBody } from '../../src/http/multipart-body.ts';
 import { curlCommand, requestJson, showRequest } from '../../src/http/show-request.ts';
@@ -17,15 +17,10 @@ const fine = json(200, { id: 't-1' });
 
 async function serve(steps: readonly Step[], more = {}) {
   const server = await startFaultServer({ steps, ...more });
-  onTestFinished(server.close);
   return server;
 }
 
-function clientOf(url: string, settings = {}) {
-  const made = testClient(url, settings);
-  onTestFinished(() => made.transport.close());
-  return made.client;
-}
+const clientOf = (url: string, settings = {}) => testClient(url, settings).client;
 
 /** A form of a text and one file of this content. */
 function formOf(content: Uint8Array, name = 'fox.png'): { form: MultipartBody; file: string } {

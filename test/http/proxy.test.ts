@@ -1,21 +1,17 @@
 import type { TLSSocket } from 'node:tls';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { GwError } from '../../src/errors.ts';
 import type { ExchangeError, WireRequest } from '../../src/http/exchange.ts';
 import { isExempt, type Proxies, proxiesFromEnv, proxyFor } from '../../src/http/proxy.ts';
 import { HttpTransport, type TransportOptions } from '../../src/http/transport.ts';
+import { closing } from '../helpers/closing.ts';
 import { closedPort, dribble, json, replyBytes, reset, startFaultServer } from '../helpers/fault-server.ts';
-import { type ProxyServerOptions, startProxyServer } from '../helpers/proxy-server.ts';
+import { startProxyServer } from '../helpers/proxy-server.ts';
 import { makeSelfSigned } from '../helpers/self-signed.ts';
 import { errorOf } from './test-client.ts';
 
-const kept = <T extends { close(): Promise<void> }>(made: T): T => {
-  onTestFinished(() => made.close());
-  return made;
-};
 const open = (proxies: Proxies | undefined, more: Partial<TransportOptions> = {}) =>
-  kept(new HttpTransport({ proxies, ...more }));
-const proxyServer = async (options?: ProxyServerOptions) => kept(await startProxyServer(options));
+  closing(new HttpTransport({ proxies, ...more }));
 const get = (url: string): WireRequest => ({
   method: 'GET',
   url: new URL(url),
@@ -90,8 +86,8 @@ test.each([
 });
 
 test('a plain target is asked for in absolute form, and the connection to the proxy is kept', async () => {
-  const server = kept(await startFaultServer({ steps: [json(200, { id: 'x' })] }));
-  const proxy = await proxyServer({ authorization: `Basic ${Buffer.from('u:p').toString('base64')}` });
+  const server = await startFaultServer({ steps: [json(200, { id: 'x' })] });
+  const proxy = await startProxyServer({ authorization: `Basic ${Buffer.from('u:p').toString('base64')}` });
   const transport = open({ httpProxy: `http://u:p@127.0.0.1:${proxy.port}` });
   for (const _ of [1, 2]) {
     const got = await transport.exchange(get(`http://gateway.test:${server.port}/a?b=c`));
@@ -120,15 +116,15 @@ test.each([
 });
 
 test('the key for a gateway on this machine never passes a proxy', async () => {
-  const server = kept(await startFaultServer({ steps: [json(200, {})] }));
-  const proxy = await proxyServer();
+  const server = await startFaultServer({ steps: [json(200, {})] });
+  const proxy = await startProxyServer();
   await open({ httpProxy: proxy.url, httpsProxy: proxy.url }).exchange(get(server.url));
   expect([proxy.asked, server.requests.length]).toEqual([[], 1]);
 });
 
 test('an exempt target is reached directly', async () => {
-  const server = kept(await startFaultServer({ steps: [json(200, {})] }));
-  const proxy = await proxyServer();
+  const server = await startFaultServer({ steps: [json(200, {})] });
+  const proxy = await startProxyServer();
   await open({ httpProxy: proxy.url, noProxy: '127.0.0.1' }).exchange(get(server.url));
   expect([proxy.asked, server.requests.length]).toEqual([[], 1]);
 });
@@ -139,7 +135,7 @@ test('a proxy that is not there, or asks for a password: certainly not sent', as
     sent: 'no',
     code: 'ECONNREFUSED',
   });
-  const proxy = await proxyServer({ refuseWith: 407 });
+  const proxy = await startProxyServer({ refuseWith: 407 });
   const refused = open({ httpProxy: proxy.url, httpsProxy: proxy.url });
   for (const url of ['http://gw.example/', 'https://gw.example/']) {
     expect(await failure(refused.exchange(get(url)))).toMatchObject({ sent: 'no', code: 'PROXY_REFUSED' });
@@ -147,7 +143,7 @@ test('a proxy that is not there, or asks for a password: certainly not sent', as
 });
 
 test('a tunnel that the proxy cannot open, breaks off or never answers: certainly not sent', async () => {
-  const broken = await proxyServer({ refuseWith: 502 });
+  const broken = await startProxyServer({ refuseWith: 502 });
   const error = await failure(open({ httpsProxy: broken.url }).exchange(get('https://gw.example/')));
   expect([error.sent, error.code, broken.asked]).toEqual(['no', undefined, ['CONNECT gw.example:443']]);
   expect(error.message).toContain('HTTP 502');
@@ -156,7 +152,7 @@ test('a tunnel that the proxy cannot open, breaks off or never answers: certainl
     [reset, 'ECONNRESET'],
     [() => {}, 'CONNECT_TIMEOUT'],
   ] as const) {
-    const server = kept(await startFaultServer({ steps: [step] }));
+    const server = await startFaultServer({ steps: [step] });
     const tried = open({ httpsProxy: server.url }).exchange({
       ...get('https://gw.example/'),
       connectMs: 500,
@@ -169,9 +165,10 @@ const identity = makeSelfSigned();
 const withTls = (name: string, holds: () => Promise<void>) => test(name, { tags: ['openssl'] }, holds);
 
 withTls('TLS: a trusted server is reached, kept, and its bytes count', async () => {
-  const server = kept(
-    await startFaultServer({ steps: [json(200, { id: 'x' })], ...(identity ? { tls: identity } : {}) }),
-  );
+  const server = await startFaultServer({
+    steps: [json(200, { id: 'x' })],
+    ...(identity ? { tls: identity } : {}),
+  });
   const transport = open(undefined, { ca: identity && [identity.cert] });
   for (const host of ['127.0.0.1', '127.0.0.1', 'localhost']) {
     const got = await transport.exchange(get(`https://${host}:${server.port}/`));
@@ -181,24 +178,21 @@ withTls('TLS: a trusted server is reached, kept, and its bytes count', async () 
 });
 
 withTls('TLS: an unknown certificate is never sent anything', async () => {
-  const server = kept(
-    await startFaultServer({ steps: [json(200, {})], ...(identity ? { tls: identity } : {}) }),
-  );
+  const server = await startFaultServer({ steps: [json(200, {})], ...(identity ? { tls: identity } : {}) });
   const error = await failure(open(undefined).exchange(get(server.url)));
   expect([error.sent, error.code, server.requests.length]).toEqual(['no', 'DEPTH_ZERO_SELF_SIGNED_CERT', 0]);
 });
 
 withTls('TLS: plain HTTP behind the port, and a reset in the handshake: not sent', async () => {
-  const plain = kept(
-    await startFaultServer({
-      steps: [],
-      onConnection: (socket) => socket.end('HTTP/1.1 400 X\r\n\r\n') !== undefined,
-    }),
-  );
-  const resetting = kept(
-    await startFaultServer({ steps: [], onConnection: (socket) => socket.resetAndDestroy() !== undefined }),
-  );
-  const silent = kept(await startFaultServer({ steps: [], onConnection: () => true }));
+  const plain = await startFaultServer({
+    steps: [],
+    onConnection: (socket) => socket.end('HTTP/1.1 400 X\r\n\r\n') !== undefined,
+  });
+  const resetting = await startFaultServer({
+    steps: [],
+    onConnection: (socket) => socket.resetAndDestroy() !== undefined,
+  });
+  const silent = await startFaultServer({ steps: [], onConnection: () => true });
   for (const { port } of [plain, resetting, silent]) {
     const tried = open(undefined).exchange({ ...get(`https://127.0.0.1:${port}/`), connectMs: 100 });
     expect((await failure(tried)).sent).toBe('no');
@@ -209,9 +203,10 @@ withTls(
   'TLS: after the request a reset may have been sent; silence and dribbling are told apart',
   async () => {
     const tls = identity ? { tls: identity } : {};
-    const server = kept(
-      await startFaultServer({ steps: [reset, () => {}, dribble(replyBytes(200, '{}'), 20)], ...tls }),
-    );
+    const server = await startFaultServer({
+      steps: [reset, () => {}, dribble(replyBytes(200, '{}'), 20)],
+      ...tls,
+    });
     const transport = open(undefined, { ca: identity && [identity.cert] });
     const request = { ...get(server.url), silenceMs: 400 };
     expect((await failure(transport.exchange(request))).sent).toBe('maybe');
@@ -221,13 +216,11 @@ withTls(
 );
 
 withTls('TLS: a large upload arrives exactly', async () => {
-  const server = kept(
-    await startFaultServer({
-      steps: [json(200, {})],
-      readDelayMs: 1,
-      ...(identity ? { tls: identity } : {}),
-    }),
-  );
+  const server = await startFaultServer({
+    steps: [json(200, {})],
+    readDelayMs: 1,
+    ...(identity ? { tls: identity } : {}),
+  });
   const body = Buffer.alloc(2 * 1024 * 1024, 'upload-');
   await open(undefined, { ca: identity && [identity.cert] }).exchange({
     ...get(server.url),
@@ -238,10 +231,11 @@ withTls('TLS: a large upload arrives exactly', async () => {
 });
 
 withTls('a secure target goes through a tunnel: the proxy sees its name and nothing else', async () => {
-  const server = kept(
-    await startFaultServer({ steps: [json(200, { id: 'x' })], ...(identity ? { tls: identity } : {}) }),
-  );
-  const proxy = await proxyServer({ authorization: `Basic ${Buffer.from('u:p').toString('base64')}` });
+  const server = await startFaultServer({
+    steps: [json(200, { id: 'x' })],
+    ...(identity ? { tls: identity } : {}),
+  });
+  const proxy = await startProxyServer({ authorization: `Basic ${Buffer.from('u:p').toString('base64')}` });
   const transport = open(
     { httpsProxy: `http://u:p@127.0.0.1:${proxy.port}` },
     { ca: identity && [identity.cert] },
@@ -267,7 +261,7 @@ withTls("a client's certificate goes to its own origin and to no other", async (
         return false;
       },
     });
-    return { ...kept(server), shown };
+    return { ...server, shown };
   };
   const [gateway, output] = [await asking(), await asking()];
   const transport = open(undefined, {

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { GwError } from '../../src/errors.ts';
 import { UnknownOutcome } from '../../src/errors.ts';
 import { allEndpoints } from '../../src/gateway/all-endpoints.ts';
@@ -22,12 +22,6 @@ import { create, errorOf, paidEndpoint, read, readEndpoint, testClient } from '.
 
 async function serve(steps: readonly Step[], more: Partial<FaultServerOptions> = {}) {
   return startFaultServer({ steps, ...more });
-}
-
-function clientOf(url: string, settings: Parameters<typeof testClient>[1] = {}) {
-  const made = testClient(url, settings);
-  onTestFinished(() => made.transport.close());
-  return made;
 }
 
 const fine = json(200, { id: 't-1' });
@@ -97,14 +91,14 @@ const silenceOf = (name: string) => (name.startsWith('silence') ? { silenceMs: 4
 
 test.each(faults)('%s: a read is sent again and goes well', async (name, step) => {
   const server = await serve([step, fine]);
-  const { client, clock } = clientOf(server.url, silenceOf(name));
+  const { client, clock } = testClient(server.url, silenceOf(name));
   expect(await client.send(readEndpoint, read)).toMatchObject({ value: { id: 't-1' } });
   expect([server.requests.length, clock.sleeps.length]).toEqual([2, 1]);
 });
 
 test.each(faults)('%s: a read gives up after its retries', async (name, step, kind) => {
   const server = await serve([step]);
-  const { client } = clientOf(server.url, { ...silenceOf(name), retries: 2 });
+  const { client } = testClient(server.url, { ...silenceOf(name), retries: 2 });
   const error = await failure(client.send(readEndpoint, read));
   expect([error.kind, server.requests.length]).toEqual([kind, 3]);
   expect(error.message).toContain('tried 3 times');
@@ -114,7 +108,7 @@ test.each(faults)(
   '%s: a paid create is taken once, and its outcome told as it is',
   async (name, step, _, kind, partialText) => {
     const server = await serve([step, fine]);
-    const { client } = clientOf(server.url, silenceOf(name));
+    const { client } = testClient(server.url, silenceOf(name));
     const error = await failure(client.send(paidEndpoint, create));
     expect([error.kind, server.requests.length]).toEqual([kind, 1]);
     expect(error).toBeInstanceOf(UnknownOutcome);
@@ -128,7 +122,7 @@ test('a reply cut at every byte: a paid create is taken once each time, and unkn
   let at = 0;
   let how: 'close' | 'reset' = 'close';
   const server = await serve([(socket, request) => cut(whole, at, how)(socket, request)]);
-  const { client } = clientOf(server.url);
+  const { client } = testClient(server.url);
   let sends = 0;
   for (how of ['close', 'reset'] as const) {
     for (at = 0; at < whole.length; at += 1) {
@@ -148,7 +142,7 @@ test('a reply cut at every byte: a read is retried to its whole', async () => {
   const server = await serve([
     (socket, request) => cut(whole, count++ % 2 ? whole.length : at, 'close')(socket, request),
   ]);
-  const { client } = clientOf(server.url);
+  const { client } = testClient(server.url);
   for (at = 0; at < whole.length; at += 1) {
     expect((await client.send(readEndpoint, read)).value).toEqual({ id: 't-1' });
   }
@@ -159,7 +153,7 @@ test.each([
   [readEndpoint, read],
   [paidEndpoint, create],
 ] as const)('connection refused: sent again, then unavailable (%#)', async (endpoint, input) => {
-  const { client, clock } = clientOf(`http://127.0.0.1:${await closedPort()}`);
+  const { client, clock } = testClient(`http://127.0.0.1:${await closedPort()}`);
   const error = await failure(client.send(endpoint, input));
   expect(error.kind).toBe('unavailable');
   expect(error.message).toMatch(/connection refused.*tried 5 times/);
@@ -181,7 +175,7 @@ test.each([
   ];
   for (const [value, sleptMs] of forms) {
     const server = await serve([json(429, {}, { 'retry-after': value }), fine]);
-    const { client, clock } = clientOf(server.url);
+    const { client, clock } = testClient(server.url);
     await client.send(endpoint, input);
     expect([value, clock.sleptMs(), server.requests.length]).toEqual([value, sleptMs, 2]);
   }
@@ -191,7 +185,7 @@ test.each(['3600', '1000000000', 'Fri, 20 Nov 2026 13:00:00 GMT'])(
   '429 with Retry-After %s passes the deadline: stops at once and says when',
   async (value) => {
     const server = await serve([json(429, { error: { message: 'slow down' } }, { 'retry-after': value })]);
-    const { client, clock } = clientOf(server.url);
+    const { client, clock } = testClient(server.url);
     const error = await failure(client.send(paidEndpoint, create));
     expect([error.kind, clock.sleeps, server.requests.length]).toEqual(['rate_limited', [], 1]);
     expect(error.facts.hint).toMatch(
@@ -204,21 +198,21 @@ test.each(['3600', '1000000000', 'Fri, 20 Nov 2026 13:00:00 GMT'])(
 test('the server’s own clock measures its dates: ours may be years off', async () => {
   const dates = { date: 'Mon, 01 Jan 2018 00:00:00 GMT', 'retry-after': 'Mon, 01 Jan 2018 00:00:07 GMT' };
   const server = await serve([json(429, {}, dates), fine]);
-  const { client, clock } = clientOf(server.url);
+  const { client, clock } = testClient(server.url);
   await client.send(readEndpoint, read);
   expect(clock.sleeps).toEqual([7_000]);
 });
 
 test('a deadline of the caller’s bounds every wait', async () => {
   const server = await serve([json(429, {}, { 'retry-after': '30' })]);
-  const { client, clock } = clientOf(server.url);
+  const { client, clock } = testClient(server.url);
   const error = await failure(client.send(paidEndpoint, create, { deadlineMs: clock.steady() + 70_000 }));
   expect([error.kind, clock.sleptMs(), server.requests.length]).toEqual(['rate_limited', 60_000, 3]);
 });
 
 test('429 for ever ends as rate_limited after all retries', async () => {
   const server = await serve([json(429, { error: { message: 'slow down' } })]);
-  const error = await failure(clientOf(server.url).client.send(paidEndpoint, create));
+  const error = await failure(testClient(server.url).client.send(paidEndpoint, create));
   expect([error.kind, error.exitCode, server.requests.length]).toEqual(['rate_limited', 7, 5]);
 });
 
@@ -242,7 +236,7 @@ test('every status from 300 to 599: a paid create is taken once, and refused by 
   const server = await serve([
     (socket, request) => json(status, { error: { message: 'no' } })(socket, request),
   ]);
-  const { client } = clientOf(server.url, { retries: 0 });
+  const { client } = testClient(server.url, { retries: 0 });
   for (; status < 600; status += 1) {
     const error = await failure(client.send(paidEndpoint, create));
     expect([status, error.kind, error.facts.status]).toEqual([
@@ -265,7 +259,7 @@ test('every status from 300 to 599 of a read: only 429 and what settles nothing 
   ]);
   for (; status < 600; status += 1) {
     const before = server.requests.length;
-    const error = await failure(clientOf(server.url, { retries: 1 }).client.send(readEndpoint, read));
+    const error = await failure(testClient(server.url, { retries: 1 }).client.send(readEndpoint, read));
     const isAsked = status === 429 || (status >= 400 && !(status in refusals));
     expect([status, error.kind, server.requests.length - before]).toEqual([
       status,
@@ -279,7 +273,7 @@ test('redirects are never followed, and the other origin sees nothing', async ()
   const other = await serve([fine]);
   for (const status of [301, 302, 303, 307, 308]) {
     const server = await serve([reply(status, '', { location: `${other.url}/x?sig=secret` })]);
-    const { client } = clientOf(server.url);
+    const { client } = testClient(server.url);
     for (const [kind, sent] of [
       ['unavailable', client.send(readEndpoint, read)],
       ['unknown_outcome', client.send(paidEndpoint, create)],
@@ -297,11 +291,11 @@ test('redirects are never followed, and the other origin sees nothing', async ()
 test('a young task’s 404 is retried until it is known', async () => {
   const missing = json(404, { error: { message: 'no such task' } });
   const server = await serve([missing, missing, missing, missing, missing, missing, fine]);
-  const { client, clock } = clientOf(server.url);
+  const { client, clock } = testClient(server.url);
   await client.send(readEndpoint, read, { retryNotFoundUntilMs: clock.now() + 60_000 });
   expect(server.requests).toHaveLength(7);
   const late = await serve([missing]);
-  const again = clientOf(late.url);
+  const again = testClient(late.url);
   const error = await failure(
     again.client.send(readEndpoint, read, { retryNotFoundUntilMs: again.clock.now() + 10_000 }),
   );
@@ -311,7 +305,7 @@ test('a young task’s 404 is retried until it is known', async () => {
 
 test('a paid create takes a connection of its own', async () => {
   const server = await serve([fine]);
-  const { client } = clientOf(server.url);
+  const { client } = testClient(server.url);
   await client.send(readEndpoint, read);
   await client.send(paidEndpoint, create);
   expect(server.requests.map(({ connection }) => connection)).toEqual([1, 2]);
@@ -319,7 +313,7 @@ test('a paid create takes a connection of its own', async () => {
 
 test('onSend comes before each attempt; where it fails nothing is sent', async () => {
   const server = await serve([reset, fine]);
-  const { client } = clientOf(server.url);
+  const { client } = testClient(server.url);
   const seen: number[] = [];
   await client.send(readEndpoint, read, { onSend: () => seen.push(server.requests.length) });
   expect(seen).toEqual([0, 1]);
@@ -340,12 +334,12 @@ test('an abort ends a read at once; a paid create under way is waited for', asyn
       if (request.method === 'POST') setTimeout(() => fine(socket, request), 10);
     },
   ]);
-  const { client } = clientOf(server.url);
+  const { client } = testClient(server.url);
   expect((await client.send(paidEndpoint, create, { signal: aborting.signal })).value).toEqual({ id: 't-1' });
   expect(await failure(client.send(paidEndpoint, create, { signal: aborting.signal }))).toBe(reason);
   const other = new AbortController();
   const second = await serve([() => other.abort(reason)]);
-  const reading = clientOf(second.url).client.send(readEndpoint, read, { signal: other.signal });
+  const reading = testClient(second.url).client.send(readEndpoint, read, { signal: other.signal });
   expect(await failure(reading)).toBe(reason);
   expect([server.requests.length, second.requests.length]).toEqual([1, 1]);
 });
@@ -359,14 +353,14 @@ test('an interrupt during a paid create that is then lost leaves the outcome unk
     },
   ]);
   const error = await failure(
-    clientOf(server.url).client.send(paidEndpoint, create, { signal: aborting.signal }),
+    testClient(server.url).client.send(paidEndpoint, create, { signal: aborting.signal }),
   );
   expect(error.kind).toBe('unknown_outcome');
 });
 
 test('one budget bounds the retries of a thousand calls', async () => {
   const server = await serve([reply(500)]);
-  const { client } = clientOf(server.url, { random: () => 0 });
+  const { client } = testClient(server.url, { random: () => 0 });
   for (let calls = 0; calls < 100; calls += 1) await failure(client.send(readEndpoint, read));
   expect(server.requests).toHaveLength(160);
 });

@@ -4,6 +4,7 @@ import { createClient } from '../../src/http/http-client.ts';
 import { createRetryBudget } from '../../src/http/retry.ts';
 import { HttpTransport } from '../../src/http/transport.ts';
 import type { Made } from '../../src/jobs/create/make.ts';
+import { closing } from '../helpers/closing.ts';
 import { scriptedClock } from './scripted-clock.ts';
 
 export const KEY = 'sk-canary-0123456789';
@@ -42,7 +43,7 @@ interface Settings {
 /** A client of a gateway on loopback, with scripted time and half-way jitter. */
 export function testClient(baseUrl: string, settings: Settings = {}) {
   const clock = scriptedClock();
-  const transport = new HttpTransport({ proxies: undefined });
+  const transport = closing(new HttpTransport({ proxies: undefined }));
   const key = 'key' in settings ? settings.key : KEY;
   const client = createClient({
     transport,
@@ -57,7 +58,7 @@ export function testClient(baseUrl: string, settings: Settings = {}) {
     awaiting: settings.awaiting,
     userAgent: 'gw/test',
   });
-  return { client, transport, clock, [Symbol.asyncDispose]: () => transport.close() };
+  return { client, transport, clock };
 }
 
 export const read = { params: { task_id: 'task-1' } };

@@ -5,6 +5,7 @@ import * as zlib from 'node:zlib';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { ExchangeError, WireHead, WireRequest } from '../../src/http/exchange.ts';
 import { HttpTransport, type TransportOptions } from '../../src/http/transport.ts';
+import { closing } from '../helpers/closing.ts';
 import {
   close,
   closedPort,
@@ -26,11 +27,8 @@ async function serve(options: FaultServerOptions) {
   return startFaultServer(options);
 }
 
-function open(options: Partial<TransportOptions> = {}) {
-  const transport = new HttpTransport({ proxies: undefined, ...options });
-  onTestFinished(() => transport.close());
-  return transport;
-}
+const open = (options: Partial<TransportOptions> = {}) =>
+  closing(new HttpTransport({ proxies: undefined, ...options }));
 
 const get = (url: string, more: Partial<WireRequest> = {}): WireRequest => ({
   method: 'GET',

@@ -1,6 +1,6 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { KEY, openSandbox, Place, until } from '../cli/place.ts';
 import { make } from '../media/fixtures.ts';
 import { openRedis } from './redis.ts';
@@ -16,7 +16,6 @@ async function openStudio(options: Parameters<typeof openSandbox>[0] = {}) {
   const redis = await openRedis({ appendOnly: true });
   const machine = () => {
     const place = new Place(sandbox);
-    onTestFinished(() => place.close());
     return place;
   };
   const laptop = machine();

@@ -1,6 +1,6 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { Job } from '../../src/ledger/event.ts';
 import { creates, openSandbox, Place, pause, type Running } from '../cli/place.ts';
 import { make } from '../media/fixtures.ts';
@@ -42,7 +42,6 @@ async function left(
   const sandbox = await openSandbox({ speed: way === 'change of hands' ? 30 : 300, ...(fault && { fault }) });
   const machine = async (isOwn: boolean) => {
     const place = new Place(sandbox);
-    onTestFinished(() => place.close());
     fs.writeFileSync(path.join(place.cwd, 'words.txt'), 'a fox, file');
     make(place.cwd, 'fox.png', '-f', 'lavfi', '-i', 'testsrc=size=768x432', '-frames:v', '1');
     const settings = isOwn

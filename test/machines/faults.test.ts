@@ -1,6 +1,6 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { Sandbox } from '../../src/sandbox/server.ts';
 import { openSandbox, Place, until } from '../cli/place.ts';
 import { openRedis, type TestRedis } from './redis.ts';
@@ -26,7 +26,6 @@ async function openStudio(options: Parameters<typeof openSandbox>[0] = {}): Prom
   const proxy = await openRedisProxy(redis.port);
   const machine = () => {
     const place = new Place(sandbox);
-    onTestFinished(() => place.close());
     return place;
   };
   const env = { GW_INTERVAL: '100ms', GW_TIMEOUT: '3s', GW_REDIS_URL: proxy.url };

@@ -1,7 +1,7 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import fc from 'fast-check';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { rowReader } from '../../src/commands/machines/open.ts';
 import { decode } from '../../src/machines/decode.ts';
 import { encode, rowStates } from '../../src/machines/row.ts';
@@ -17,7 +17,6 @@ test('a worker shows whether it works, and figures that agree with the gateway',
   const sandbox = await openSandbox();
   const redis = await openRedis({ appendOnly: true });
   const place = new Place(sandbox);
-  onTestFinished(() => place.close());
   fs.writeFileSync(path.join(place.dir, 'url'), `${redis.url}\n`);
   const env = { GW_INTERVAL: '100ms', GW_REDIS_URL: `file:${path.join(place.dir, 'url')}` };
   const row = { command: 'image create', prompt: 'a fox', size: '256x256' };

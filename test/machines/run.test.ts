@@ -33,7 +33,6 @@ async function openStudio(options: Parameters<typeof openSandbox>[0] = {}): Prom
   const redis = await openRedis({ appendOnly: true });
   const machine = () => {
     const place = new Place(sandbox);
-    onTestFinished(() => place.close());
     return place;
   };
   const laptop = machine();

@@ -1,6 +1,6 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { allEndpoints } from '../../src/gateway/all-endpoints.ts';
 import { openServer, sendJson } from '../cli/fake-gateway.ts';
 import { type Ended, Place } from '../cli/place.ts';
@@ -143,7 +143,6 @@ async function openBomb(name: string, bytes: number): Promise<Place> {
     response.writeHead(status, { 'content-type': 'application/json' }).end(known);
   });
   const place = new Place(server);
-  onTestFinished(() => place.close());
   fs.writeFileSync(path.join(place.cwd, 'a.png'), tinyPng);
   fs.writeFileSync(path.join(place.cwd, 'body.json'), '{}');
   return place;
@@ -206,7 +205,6 @@ describe('an answer of 500 MB takes less than 250 MB', () => {
         more();
       });
       const place = new Place(server);
-      onTestFinished(() => place.close());
       const { code, peakMb } = await measured(place, ['chat', 'hi', ...flags]);
       tell(`memory: 500 MB of gw chat ${line}`, { peakMb });
       // What is kept whole is bounded.

@@ -1,7 +1,6 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import type { Redis } from 'ioredis';
-import { onTestFinished } from 'vitest';
 import { World } from '../helpers/gw.ts';
 
 // What earlier versions left behind (leave.js makes it), put into a home and a Redis of a test.
@@ -57,7 +56,6 @@ function plantHome({ files }: Left, home: string): void {
 /** A world with the home that a version left, a minute later; `ticks`: beside a real Redis time passes by itself, ten times as fast. */
 export async function openHome(left: Left, { ticks = false } = {}): Promise<World> {
   const world = await World.open();
-  onTestFinished(() => world.close());
   plantHome(left, world.dir);
   const startMs = left.atMs + 60_000;
   world.clock.ms = startMs;

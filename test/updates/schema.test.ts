@@ -1,6 +1,6 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { World } from '../helpers/gw.ts';
 
 // What scripts read only grows: the fields of --json and --events, held against `gw schema` as it was kept. A new field is
@@ -30,7 +30,6 @@ function fieldsOf(schema: unknown, at: string): [path: string, type: string][] {
 
 test('no field that scripts read has gone or changed its type', async () => {
   const world = await World.open();
-  onTestFinished(() => world.close());
   const now: Record<string, string> = {};
   for (const name of printed) {
     const { out } = await world.ok(['schema', ...name.split(' '), '--json']);

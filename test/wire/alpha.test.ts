@@ -1,17 +1,13 @@
 import { writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { AlphaCreateBody } from '../../src/gateway/alpha/create.ts';
 import { breachesOf } from '../helpers/breaches.ts';
 import { KEY, World } from '../helpers/gw.ts';
 import { alphaExamples } from './alpha-examples.ts';
 
-let world: World;
-beforeAll(async () => {
-  // Fast enough that no example meets the limit of concurrent tasks.
-  world = await World.open({ speed: 1e9 });
-});
-afterAll(() => world.close());
+// Fast enough that no example meets the limit of concurrent tasks.
+const world = await World.open({ speed: 1e9 });
 
 const post = async (body: unknown) => {
   world.clock.ms += 10_000;

@@ -1,17 +1,13 @@
 import { writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { BetaListBody, BetaPage } from '../../src/gateway/beta/list.ts';
 import { breachesOf } from '../helpers/breaches.ts';
 import { KEY, World } from '../helpers/gw.ts';
 
 // Literal queries of family B ("Query by ID", "Cursor query").
 
-let world: World;
-beforeAll(async () => {
-  world = await World.open({ speed: 1e9 });
-});
-afterAll(() => world.close());
+const world = await World.open({ speed: 1e9 });
 
 const send = (at: string, body?: unknown) =>
   fetch(`${world.sandbox.baseUrl}${at}`, {

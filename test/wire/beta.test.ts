@@ -1,22 +1,14 @@
 import { writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { betaCreates } from '../../src/gateway/beta/create.ts';
 import { breachesOf } from '../helpers/breaches.ts';
 import { KEY, World } from '../helpers/gw.ts';
 import { betaExamples, flagsOfPath } from './beta-examples.ts';
 
 // External IDs are unique in an account: what is sent raw and what the command sends go to an account each.
-let raw: World;
-let world: World;
-beforeAll(async () => {
-  raw = await World.open({ speed: 1e9 });
-  world = await World.open({ speed: 1e9 });
-});
-afterAll(async () => {
-  await raw.close();
-  await world.close();
-});
+const raw = await World.open({ speed: 1e9 });
+const world = await World.open({ speed: 1e9 });
 
 const post = (at: string, body: unknown) => {
   raw.clock.ms += 10_000;

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { ChatApi } from '../../src/chat/chat.ts';
 import { loadSurface } from '../../src/chat/surface.ts';
 import { issuesOf, strictOf } from '../../src/gateway/body.ts';
@@ -16,17 +16,9 @@ const strict = {
   geo: strictOf(GeoBody),
 };
 
-let world: World;
-let strictWorld: World;
-beforeAll(async () => {
-  world = await World.open({ speed: 1e9 });
-  strictWorld = await World.open({ speed: 1e9, strict: true });
-  await world.gw(['config', 'set', 'provider_version', '2026-01-31']);
-});
-afterAll(async () => {
-  await world.close();
-  await strictWorld.close();
-});
+const world = await World.open({ speed: 1e9 });
+const strictWorld = await World.open({ speed: 1e9, strict: true });
+await world.gw(['config', 'set', 'provider_version', '2026-01-31']);
 
 const paths: Record<ChatApi, string> = {
   completions: '/v1/chat/completions',

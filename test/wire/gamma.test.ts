@@ -1,17 +1,13 @@
 import { writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { strictOf } from '../../src/gateway/body.ts';
 import { GammaCreateBody } from '../../src/gateway/gamma/create.ts';
 import { breachesOf } from '../helpers/breaches.ts';
 import { KEY, World } from '../helpers/gw.ts';
 import { gammaExamples } from './gamma-examples.ts';
 
-let world: World;
-beforeAll(async () => {
-  world = await World.open({ speed: 1e9 });
-});
-afterAll(() => world.close());
+const world = await World.open({ speed: 1e9 });
 
 const post = (body: unknown) =>
   fetch(`${world.sandbox.baseUrl}/v2/video_generation`, {

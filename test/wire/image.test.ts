@@ -1,17 +1,13 @@
 import { writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ImageEditBody, ImageGenerateBody } from '../../src/gateway/image/create.ts';
 import { breachesOf } from '../helpers/breaches.ts';
 import { KEY, World } from '../helpers/gw.ts';
 import { imageEditExamples } from './image-edit-examples.ts';
 import { imageExamples } from './image-examples.ts';
 
-let world: World;
-beforeAll(async () => {
-  world = await World.open({ speed: 1e9 });
-});
-afterAll(() => world.close());
+const world = await World.open({ speed: 1e9 });
 
 const endpoints = [
   { words: 'create', route: '/v1/images/generations', schema: ImageGenerateBody, examples: imageExamples },

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { document, markedBetween } from '../helpers/document.ts';
-import { type FakeGateway, fakeGateway } from '../helpers/fake-gateway.ts';
+import { fakeGateway } from '../helpers/fake-gateway.ts';
 import { World } from '../helpers/gw.ts';
 
 // Every field that the document lists of a reply, once: each row's literal holds them all. gw shows each with --json, as it
@@ -423,18 +423,12 @@ const isError = (name: string) => name === 'any error';
 
 const world = await World.open({ speed: 1e9 });
 writeFileSync(path.join(world.cwd, 'hello.json'), JSON.stringify({ name: 'hello', parameters: {} }));
-const gateways: FakeGateway[] = [];
-afterAll(async () => {
-  for (const gateway of gateways) gateway.close();
-  await world.close();
-});
 
 describe.each(Object.entries(rows))('%s', (name, row) => {
   const { argv, reply, as, told = [], sandbox, leavesOut = {} } = row;
 
   async function run(...more: string[]) {
     const gateway = await fakeGateway(() => ({ status: isError(name) ? 404 : 200, body: reply }));
-    gateways.push(gateway);
     const env = { GW_BASE_URL: gateway.url, GW_LEDGER_PROMPTS: 'off' };
     return world.gw([...argv, ...more, '--retries', '0', '--no-validate'], { env });
   }

@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { alphaFamily } from '../../../src/gateway/alpha/task.ts';
 import { settleUnanswered } from '../../../src/jobs/create/lost.ts';
 import { idToConfirm } from '../../../src/jobs/create/standing.ts';
@@ -13,9 +13,7 @@ const ID = 'vt-20261120120000-0123456789abcdef0123';
 /** A create of family A whose cut reply named a task, and whose process is gone; the gateway answers queries with this. */
 async function scene(status: number, body: unknown) {
   const gateway = await fakeGateway(() => ({ status, body }));
-  const { client, clock, transport } = testClient(gateway.url);
-  onTestFinished(() => transport.close());
-  onTestFinished(() => gateway.close());
+  const { client, clock } = testClient(gateway.url);
   const ledger = openLedger({ dir: tempDir(), clock, keepPrompts: true });
   const hold = ledger.begin(intent({ gateway: gateway.url, keyId: 'own' }));
   ledger.append(hold.key, { event: 'sent' });

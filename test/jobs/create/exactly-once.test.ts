@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type EndingSignal, GwError, Interrupted } from '../../../src/errors.ts';
 import { betaCreateMotion, betaCreateText } from '../../../src/gateway/beta/create.ts';
 import { betaFamily } from '../../../src/gateway/beta/task.ts';
@@ -27,8 +27,7 @@ async function scene(...fates: CreateFate[]) {
   const dir = tempDir();
   let nowMs = () => 0;
   const gateway = await openBetaGateway(() => nowMs(), fates);
-  const { client, clock, transport } = testClient(gateway.url);
-  onTestFinished(() => transport.close());
+  const { client, clock } = testClient(gateway.url);
   nowMs = clock.now;
   const ledger = openLedger({ dir, clock, keepPrompts: true });
   const notes: string[] = [];

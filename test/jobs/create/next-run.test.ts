@@ -1,6 +1,6 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { EndingSignal } from '../../../src/errors.ts';
 import { World } from '../../helpers/gw.ts';
 import { openRedis } from '../../machines/redis.ts';
@@ -20,7 +20,6 @@ const ways = {
 /** A home with one job, whose process was killed while it waited for the reply to its create. */
 async function killedRun(argv: readonly string[], fate: 'swallowed' | 'committed', sendings = 1) {
   const world = await World.open();
-  onTestFinished(() => world.close());
   fs.writeFileSync(path.join(world.cwd, 'shots.jsonl'), `${JSON.stringify(row)}\n`);
   const gw = (words: readonly string[], options = {}) => world.gw(words, { bare: true, ...options });
   const made = await gw(argv);
@@ -109,7 +108,6 @@ test('a worker that takes the row, on the machine whose run was killed, makes it
 }, async () => {
   const { world, gw, tasks } = await killedRun(ways.batch, 'swallowed');
   const laptop = await World.open();
-  onTestFinished(() => laptop.close());
   fs.copyFileSync(path.join(world.cwd, 'shots.jsonl'), path.join(laptop.cwd, 'shots.jsonl'));
   for (const each of [world, laptop]) tickingClock(each, world.clock.ms, 50);
   const redis = await openRedis();

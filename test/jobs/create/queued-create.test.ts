@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import * as path from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { type EndingSignal, Interrupted } from '../../../src/errors.ts';
 import { gammaCreate } from '../../../src/gateway/gamma/create.ts';
 import { gammaFamily } from '../../../src/gateway/gamma/task.ts';
@@ -37,9 +37,7 @@ async function scene(
   }: { readonly pool?: RatePool; readonly onBegun?: (ledgerDir: string) => Promise<void> } = {},
 ) {
   const server = await startFaultServer({ steps });
-  onTestFinished(server.close);
-  const { client, clock, transport } = testClient(server.url, { retries: 0 });
-  onTestFinished(() => transport.close());
+  const { client, clock } = testClient(server.url, { retries: 0 });
   const ledger = openLedger({ dir: tempDir(), clock, keepPrompts: true });
   const abort = new AbortController();
   const queued: string[] = [];

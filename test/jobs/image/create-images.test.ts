@@ -376,7 +376,6 @@ describe('links that came whole before the reply was cut are written down, and f
       if (job) seen.push(job);
       serveFile(tinyPng, request, response, { type: 'image/png' });
     });
-    onTestFinished(() => outputs.close());
     const body = bodyOf(outputs.url);
     const length = { 'content-length': String(body.length + lacking), date: 'Fri, 20 Nov 2026 12:00:00 GMT' };
     const whole = replyBytes(200, body, length);
@@ -505,7 +504,6 @@ describe('a ledger whose disk is full when the reply comes', () => {
       if (status === 200) serveFile(tinyPng, request, response, { type: 'image/png' });
       else response.writeHead(status).end();
     });
-    onTestFinished(() => outputs.close());
     return world((await serve([json(200, { data: [{ url: `${outputs.url}/a` }] })])).url);
   };
 
@@ -700,7 +698,6 @@ describe('-o -', () => {
       if (status === 200) serveFile(tinyPng, request, response, { type: 'image/png' });
       else response.writeHead(status).end();
     });
-    onTestFinished(() => outputs.close());
     const server = await serve([json(200, { data: [{ url: `${outputs.url}/a` }] })]);
     return world(server.url);
   };
@@ -734,7 +731,6 @@ describe('-o -', () => {
       await look();
       serveFile(tinyPng, request, response, { type: 'image/png' });
     });
-    onTestFinished(() => outputs.close());
     const server = await serve([json(200, { data: [{ url: `${outputs.url}/a` }] })]);
     const here = world(server.url);
     await here.create({ toStdout: look, ...unsaved(here) });

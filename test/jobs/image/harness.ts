@@ -1,6 +1,5 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { onTestFinished } from 'vitest';
 import * as z from 'zod/mini';
 import type { Endpoint } from '../../../src/gateway/endpoint.ts';
 import type { Came } from '../../../src/jobs/create/make.ts';
@@ -32,7 +31,6 @@ export const fakePng = (length: number, seed = 1): Buffer =>
 
 export async function serve(steps: readonly Step[], more: Partial<FaultServerOptions> = {}) {
   const server = await startFaultServer({ steps, ...more });
-  onTestFinished(server.close);
   return server;
 }
 
@@ -58,7 +56,6 @@ export function world(baseUrl: string, settings: { silenceMs?: number } = {}): W
   fs.mkdirSync(work);
   const silenceMs = settings.silenceMs ?? 5_000;
   const { client, transport, clock } = testClient(baseUrl, { silenceMs });
-  onTestFinished(() => transport.close());
   const ledger = openLedger({ dir: path.join(dir, 'state'), clock, keepPrompts: true });
   const shown: string[] = [];
   const warnings: string[] = [];

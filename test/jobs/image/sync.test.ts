@@ -1,6 +1,6 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { isOpenImageJob, syncImageJob } from '../../../src/jobs/image/sync-image-job.ts';
 import { newPartName } from '../../../src/jobs/save/output-path.ts';
 import { serveFile, startOutputServer } from '../../helpers/output-server.ts';
@@ -120,7 +120,6 @@ test('the part of a download is gone on with, and none that a crash of the machi
   const outputs = await startOutputServer((request, response) => {
     serveFile(png, request, response, { type: 'image/png', etag: '"one"' });
   });
-  onTestFinished(() => outputs.close());
   const here = world('http://127.0.0.1:1');
   const { key, append, succeeded } = left(here);
   append({ event: 'sent' });
