@@ -2,10 +2,10 @@ import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { listening } from '../helpers/listening.ts';
 
 // @module-tag curl
 // bin/install.sh, from a release in a folder and served on loopback; a script stands for the file, `.ci/binaries` has the real one.
@@ -50,9 +50,7 @@ async function serve(folder: string): Promise<string> {
     if (fs.existsSync(file)) reply.end(fs.readFileSync(file));
     else reply.writeHead(404).end('not here');
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void server.close());
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/`;
+  return `${(await listening(server)).url}/v1/`;
 }
 
 describe('install.sh', () => {

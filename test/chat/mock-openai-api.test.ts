@@ -1,29 +1,18 @@
 import { writeFileSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
 import { createRequire } from 'node:module';
-import type { AddressInfo } from 'node:net';
 import * as path from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { World } from '../helpers/gw.ts';
+import { listening } from '../helpers/listening.ts';
 
 // Chat completions against a second server that nobody here wrote (the first: aimock.test.ts).
 
 const { default: app } = createRequire(import.meta.url)('mock-openai-api/dist/app.js') as {
   default: RequestListener;
 };
-const server = createServer(app);
-let world: World;
-let url = '';
-beforeAll(async () => {
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  world = await World.open();
-});
-afterAll(async () => {
-  await world.close();
-  server.closeAllConnections();
-  await new Promise((resolve) => server.close(resolve));
-});
+const { url } = await listening(createServer(app));
+const world = await World.open();
 
 const gw = (...words: string[]) => world.gw(words, { env: { GW_BASE_URL: url } });
 const chat = (model: string, ...words: string[]) => gw('chat', '-m', model, ...words);

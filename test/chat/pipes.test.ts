@@ -1,11 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { builtGw } from '../cli/built.ts';
+import { listening } from '../helpers/listening.ts';
 
 // The spawned gw between real pipes.
 
@@ -46,12 +47,7 @@ async function serve(stream: (write: (text: string) => boolean, socket: Socket) 
       stream((text) => (text === '' ? !reply.end().writableEnded : reply.write(text)), request.socket);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, bodies, closed };
+  return { ...(await listening(server)), bodies, closed };
 }
 
 interface Ended {

@@ -1,6 +1,5 @@
 import * as http from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { onTestFinished } from 'vitest';
+import { listening } from '../helpers/listening.ts';
 
 export interface Seen {
   readonly method: string;
@@ -25,15 +24,7 @@ export async function openServer(
     request.resume();
     request.on('end', () => answer(request, response));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(
-    () =>
-      new Promise<void>((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  );
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { url } = await listening(server);
   return { url, baseUrl: url, seen };
 }
 

@@ -1,8 +1,8 @@
 import * as fs from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import * as path from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { listening } from '../helpers/listening.ts';
 import { create, creates, openPlace, Place, until } from './place.ts';
 
 // Promise 17: an early close of stdout is not an error; a full stdout is.
@@ -120,9 +120,7 @@ test.each([
         response.end(JSON.stringify({ id, status: 'failed', error: { code: 'a', message: 'b' } }));
       });
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    onTestFinished(() => void server.close());
-    const place = new Place({ baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
+    const place = new Place({ baseUrl: (await listening(server)).url });
     const line = '$GW video alpha create --json --wait --interval 300ms --count 6 fox';
     const { out } = await place.shell(`${line} ${to}; echo "\${PIPESTATUS[0]}"`);
     expect(out).toMatch(new RegExp(`\n?${code}\n$`));

@@ -1,9 +1,9 @@
 import * as fs from 'node:fs';
 import * as https from 'node:https';
-import type { AddressInfo } from 'node:net';
 import * as path from 'node:path';
 import type { TLSSocket } from 'node:tls';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { listening } from '../helpers/listening.ts';
 import { makeSelfSigned } from '../helpers/self-signed.ts';
 import { KEY, Place } from './place.ts';
 
@@ -25,13 +25,12 @@ async function secureGateway() {
       reply.setHeader('content-type', 'application/json').end('{"object":"list","data":[]}');
     },
   );
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void server.close());
+  const { port } = await listening(server);
   const place = new Place();
   const files = { root: made?.cert, cert: theirs?.cert, key: theirs?.key };
   for (const [name, text] of Object.entries(files))
     fs.writeFileSync(path.join(place.cwd, `${name}.pem`), text ?? '', { mode: 0o600 });
-  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const url = `https://127.0.0.1:${port}`;
   const run = (argv: string[], env: Record<string, string> = {}) =>
     place.run(['models', '--retries', '0', ...argv], { env: { GW_BASE_URL: url, GW_API_KEY: KEY, ...env } });
   return { place, url, clients, run, requests: () => requests };

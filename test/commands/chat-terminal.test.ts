@@ -1,8 +1,8 @@
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { stripVTControlCharacters } from 'node:util';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { type RunOptions, World } from '../helpers/gw.ts';
+import { listening } from '../helpers/listening.ts';
 
 // What a one-shot answer looks like on a terminal, from a gateway that takes its time.
 
@@ -22,15 +22,9 @@ async function ask(
       answer(response);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { url } = await listening(server);
   const world = await World.open();
-  onTestFinished(async () => {
-    server.closeAllConnections();
-    server.close();
-    await world.close();
-  });
-  const { port } = server.address() as AddressInfo;
-  const env = { GW_BASE_URL: `http://127.0.0.1:${port}`, ...options.env };
+  const env = { GW_BASE_URL: url, ...options.env };
   return world.gw(['chat', 'hello', ...words], { ...options, env });
 }
 

@@ -1,11 +1,12 @@
 import { readdirSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import * as path from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { fakeGateway } from '../helpers/fake-gateway.ts';
 import { type Fault, honest, startFaultProxy } from '../helpers/fault-proxy.ts';
 import { closedPort, json, replyBytes, startFaultServer } from '../helpers/fault-server.ts';
 import { type RunOptions, World } from '../helpers/gw.ts';
+import { listening } from '../helpers/listening.ts';
 import { ledgerOf } from './jobs-seed.ts';
 
 // Replies to a paid create that nobody plans for: each create is sent once, and its reply told for what it is (promises,
@@ -100,10 +101,7 @@ describe.each(Object.entries(creates))('%s', (family, argv) => {
     const here = await World.open();
     let interrupt = (_: 'SIGINT') => {};
     // It takes the connection and says nothing of TLS.
-    const silent = createServer(() => interrupt('SIGINT'));
-    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
-    onTestFinished(() => void silent.close());
-    const { port } = silent.address() as AddressInfo;
+    const { port } = await listening(createServer(() => interrupt('SIGINT')));
     const run = await here.gw(argv, {
       env: { GW_BASE_URL: `https://127.0.0.1:${port}` },
       interrupts: (send) => {

@@ -1,11 +1,11 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import * as path from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { announce } from '../../src/listen/running.ts';
 import { openPlace, type Place, type Running, until } from '../cli/place.ts';
 import { cmd } from '../helpers/cmd.ts';
 import { World } from '../helpers/gw.ts';
+import { listening } from '../helpers/listening.ts';
 import { ask } from '../sandbox/fixture.ts';
 
 /** A listener of the built gw, ready. */
@@ -98,9 +98,7 @@ test('--forward passes each callback on as it came, and --events tells what happ
     got.push({ body, headers: request.headers });
     response.end();
   });
-  await new Promise<void>((resolve) => target.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void target.close());
-  const { port } = target.address() as AddressInfo;
+  const { port } = await listening(target);
   const { url, out } = await listen(place, '--events', '--forward', `http://127.0.0.1:${port}/hook`);
   const told = () =>
     out()

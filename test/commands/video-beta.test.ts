@@ -1,12 +1,12 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import * as path from 'node:path';
-import { describe, expect, onTestFinished } from 'vitest';
+import { describe, expect } from 'vitest';
 import { makePng } from '../../src/sandbox/media-check.ts';
 import { cmd } from '../helpers/cmd.ts';
 import { fakeGateway } from '../helpers/fake-gateway.ts';
 import { clipsDir, test, World } from '../helpers/gw.ts';
+import { listening } from '../helpers/listening.ts';
 
 const create = ['video', 'beta', 'create'];
 
@@ -396,10 +396,7 @@ describe('create', () => {
   test('what the document does not list is saved under the type of its bytes; one name for several is told of', async () => {
     const world = await World.open();
     const clip = readFileSync(path.join(clipsDir, '480p-16x9.mp4'));
-    const files = createServer((_, response) => response.end(clip));
-    await new Promise<void>((listening) => files.listen(0, '127.0.0.1', listening));
-    onTestFinished(() => void files.close());
-    const url = `http://127.0.0.1:${(files.address() as AddressInfo).port}/clip`;
+    const { url } = await listening(createServer((_, response) => response.end(clip)));
     const outputs = [
       { type: 'video', url },
       { type: 'video', url },

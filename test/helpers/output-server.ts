@@ -1,6 +1,5 @@
 import * as http from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { closing } from './closing.ts';
+import { listening } from './listening.ts';
 
 export interface SeenGet {
   readonly method: string;
@@ -27,18 +26,8 @@ export async function startOutputServer(answer: Answer): Promise<OutputServer> {
     response.on('error', () => {});
     handle.answer(request, response, gets.length);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const handle: OutputServer = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    gets,
-    answer,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
-  return closing(handle);
+  const handle: OutputServer = { ...(await listening(server)), gets, answer };
+  return handle;
 }
 
 export interface ServeOptions {

@@ -1,6 +1,5 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { closing } from './closing.ts';
+import { listening } from './listening.ts';
 
 export interface RecordedRequest {
   readonly method: string;
@@ -13,7 +12,7 @@ export interface RecordedRequest {
 export interface RecordingGateway {
   readonly url: string;
   readonly requests: readonly RecordedRequest[];
-  close(): void;
+  close(): Promise<void>;
 }
 
 /** A gateway that writes down all of what it is sent and leaves the answer to the test. */
@@ -31,14 +30,5 @@ export async function recordingGateway(
       answer(recorded, response);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  return closing({
-    url: `http://127.0.0.1:${port}`,
-    requests,
-    close: () => {
-      server.closeAllConnections();
-      server.close();
-    },
-  });
+  return { ...(await listening(server)), requests };
 }

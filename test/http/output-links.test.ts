@@ -1,20 +1,15 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { insideOf, outputTransport } from '../../src/http/output-links.ts';
 import { HttpTransport } from '../../src/http/transport.ts';
+import { listening } from '../helpers/listening.ts';
 
 let asked = 0;
 const server = createServer((_, response) => {
   asked += 1;
   response.end('film');
 });
-let port = 0;
-beforeAll(async () => {
-  await new Promise<void>((resolve) => server.listen(0, '0.0.0.0', resolve));
-  port = (server.address() as AddressInfo).port;
-});
-afterAll(() => void server.close());
+const { port } = await listening(server, '0.0.0.0');
 
 /** Fetches a link that a gateway gave; what came, or why nothing was asked for, and the warnings. */
 async function fetched(link: string, baseUrl: string) {

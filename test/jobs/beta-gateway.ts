@@ -1,6 +1,5 @@
 import * as http from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { onTestFinished } from 'vitest';
+import { listening } from '../helpers/listening.ts';
 
 /** A reply with this status; a 429 asks for 300 s of patience. */
 type Status = 302 | 401 | 402 | 409 | 425 | 429;
@@ -140,13 +139,9 @@ export async function openBetaGateway(
       else find(url, response);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.close();
-    server.closeAllConnections();
-  });
+  const { url } = await listening(server);
   const gateway: BetaGateway = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     creates,
     lookUps,
     lookUpFaults: [],

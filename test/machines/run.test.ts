@@ -2,11 +2,12 @@ import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as net from 'node:net';
 import * as path from 'node:path';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { onceJobKey } from '../../src/ledger/job-key.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
 import { openServer } from '../cli/fake-gateway.ts';
 import { KEY, openSandbox, Place, pause, type Running, sha256Of, until } from '../cli/place.ts';
+import { listening } from '../helpers/listening.ts';
 import { make, pngHead } from '../media/fixtures.ts';
 import { framesOf, ids, story } from '../shots/chain.ts';
 import { openRedis, type TestRedis } from './redis.ts';
@@ -91,9 +92,7 @@ async function openGate(port: number, text: string) {
     client.on('close', () => redis.destroy());
     redis.pipe(client);
   });
-  onTestFinished(() => void server.close());
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port: own } = server.address() as net.AddressInfo;
+  const { port: own } = await listening(server);
   return { url: `redis://127.0.0.1:${own}`, reached, open };
 }
 const stop = async (worker: Running) => {

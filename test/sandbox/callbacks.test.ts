@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { betaVariants } from '../../src/gateway/beta/modes.ts';
 import { Callbacks, loopbackPort } from '../../src/sandbox/callbacks.ts';
+import { listening } from '../helpers/listening.ts';
 import { json, post, sandbox, text } from './fixture.ts';
 
 const fast = { speed: Number.POSITIVE_INFINITY, callbackPorts: 'any' } as const;
@@ -30,12 +30,7 @@ async function caller(
     told();
     answer(JSON.parse(raw), response);
   });
-  await new Promise<void>((resolve) => server.listen(0, host, resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const { port } = server.address() as AddressInfo;
+  const { port } = await listening(server, host);
   return {
     url: `http://${host === '::1' ? '[::1]' : host}:${port}/told?by=gw`,
     bodies,

@@ -1,12 +1,12 @@
 import { type ClientRequest, createServer, type IncomingMessage, request } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { paceOf } from '../../src/sandbox/chat/answer.ts';
 import { deliver } from '../../src/sandbox/deliver.ts';
 import { type Fault, parseFaults } from '../../src/sandbox/faults.ts';
 import type { SandboxRequest } from '../../src/sandbox/listener.ts';
 import type { SandboxReply } from '../../src/sandbox/reply.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
+import { listening } from '../helpers/listening.ts';
 import { completions, eventsOf, geoModel, quick, surfaces } from './chat-fixture.ts';
 import { type Answer, auth, CutReply, handClock, json, query } from './fixture.ts';
 
@@ -71,9 +71,8 @@ describe('the pace', () => {
       delivered = deliver({ status: 200, headers: {}, body: Buffer.from('x'), ...reply }, to);
       asked.destroy();
     });
-    onTestFinished(() => void server.close());
-    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', () => resolve()));
-    const asked = request({ host: '127.0.0.1', port: (server.address() as AddressInfo).port, agent: false });
+    const { port } = await listening(server);
+    const asked = request({ host: '127.0.0.1', port, agent: false });
     const gone = new Promise<void>(
       (resolve) => void asked.on('error', () => {}).on('close', () => resolve()),
     );

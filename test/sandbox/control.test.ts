@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { parseFaults } from '../../src/sandbox/faults.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
+import { listening } from '../helpers/listening.ts';
 import { ask, auth, bodyOf, create, createdId, get, json, newStateDir, query, sandbox } from './fixture.ts';
 
 // What a test of another program steers a sandbox by.
@@ -74,12 +74,7 @@ it('sends the callbacks that have become due', async () => {
     response.end();
     told();
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const { port } = server.address() as AddressInfo;
+  const { port } = await listening(server);
   const at = await sandbox({ control: true, callbackPorts: [port], speed: 0.01 });
   const options = { callback_url: `http://127.0.0.1:${port}/` };
   const made = await ask(`${at.baseUrl}/text-to-video/beta-3.0`, {

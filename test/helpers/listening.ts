@@ -1,0 +1,18 @@
+import type { AddressInfo, Server } from 'node:net';
+import { closing } from './closing.ts';
+
+/** Lets a server listen on a free port, and closes it with its connections when the test has ended. */
+export async function listening(
+  server: Server & { readonly closeAllConnections?: () => void },
+  host = '127.0.0.1',
+) {
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
+  const { port } = server.address() as AddressInfo;
+  const close = () =>
+    new Promise<void>((resolve) => {
+      server.close(() => resolve());
+      if (server.closeAllConnections) server.closeAllConnections();
+      else resolve();
+    });
+  return closing({ url: `http://127.0.0.1:${port}`, port, close });
+}
