@@ -80,30 +80,18 @@ async function pickUp(
   if (job.family !== 'image' && !flags.wait) return { value: resultOf(job, []) };
   const ended = await endedOutcome(known, ctx.signal);
   if (ended) return ended;
+  const deadlineMs = waitDeadlineMs(flags, ctx);
   if (job.family === 'image') {
     const { syncImage } = await import('./jobs/image-jobs.ts');
-    const left = await fromOtherHands({ id, known }, ctx, waitDeadlineMs(flags, ctx));
+    const left = await fromOtherHands({ id, known }, ctx, deadlineMs);
     return syncImage(left.known ?? known, createFollowers(ctx), ctx);
   }
   ctx.io.note(`task ${id}`);
   const task = await taskToSave(known, flags, ctx).catch((error: unknown) => ({ error }));
   if ('error' in task) return { value: resultOf(job, []), error: task.error };
   const { family, access, save } = task;
-  return followFromFlags(
-    {
-      key: job.key,
-      id,
-      family,
-      flags,
-      job,
-      access,
-      save,
-      atOnce: true,
-      deadlineMs: waitDeadlineMs(flags, ctx),
-    },
-    createFollowers(ctx),
-    ctx,
-  );
+  const request = { key: job.key, id, family, flags, job, access, save, atOnce: true, deadlineMs };
+  return followFromFlags(request, createFollowers(ctx), ctx);
 }
 
 const taskToSave = async (known: KnownJob, flags: SaveFlags, ctx: Context) => ({

@@ -1,6 +1,7 @@
 import type * as z from 'zod/mini';
 import { GwError } from '../errors.ts';
-import { issuesOf, oddities, unlistedFields, valueAt } from '../gateway/body.ts';
+import { issuesOf, oddities, valueAt } from '../gateway/body.ts';
+import { unlistedFields } from '../gateway/unlisted.ts';
 import { isObject } from '../host.ts';
 import type { Io } from '../io/io.ts';
 import { nearest } from './nearest.ts';

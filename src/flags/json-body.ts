@@ -120,10 +120,10 @@ export interface BodySet {
  * name (and `\\` for a backslash before one); the value is JSON, else text; nothing after `=` is an empty text.
  * Throws `usage` for a missing `=`, an empty field name, a forbidden one, or more than 64 levels.
  */
-export function parseSet(raw: string, flag = '--set'): BodySet {
+export function parseSet(raw: string): BodySet {
   const equals = raw.indexOf('=');
-  if (equals < 0) throw usage(`${flag} ${cut(raw)}: no = in it`, `write ${flag} PATH=VALUE`);
-  const named = `${flag} ${cut(raw.slice(0, equals))}`;
+  if (equals < 0) throw usage(`--set ${cut(raw)}: no = in it`, 'write --set PATH=VALUE');
+  const named = `--set ${cut(raw.slice(0, equals))}`;
   const path = splitPath(raw.slice(0, equals));
   if (path.includes('')) {
     throw usage(`${named}: a field name is missing`, 'dots stand between names: settings.audio=native');
@@ -155,7 +155,7 @@ function parseValue(text: string, named: string): unknown {
 
 /** Lays each `PATH=VALUE` over a body, in order. Throws as {@link parseSet} and {@link applySet}. */
 export function applySets(body: JsonObject, raws: readonly string[]): JsonObject {
-  return raws.map((raw) => parseSet(raw)).reduce(applySet, body);
+  return raws.map(parseSet).reduce(applySet, body);
 }
 
 /**

@@ -277,54 +277,6 @@ export const strictOf = (loose: z.ZodMiniType): z.ZodMiniType => readings.get(lo
 /** The schema that holds to the public API what the document leaves open. */
 export const publicOf = (loose: z.ZodMiniType): z.ZodMiniType => readings.get(loose)?.known ?? loose;
 
-/**
- * The fields that only a strict schema refuses, without places in lists: `tools.function.strict`. With the body also kinds
- * that no document shows: `tools.type web_search`.
- */
-export function* unlistedIn(
-  issues: readonly z.core.$ZodIssue[],
-  body?: unknown,
-  above: readonly PropertyKey[] = [],
-): Generator<string> {
-  const named = (path: readonly PropertyKey[]) => path.filter((part) => typeof part !== 'number').join('.');
-  for (const issue of issues) {
-    const path = [...above, ...issue.path];
-    if (issue.code === 'unrecognized_keys') for (const key of issue.keys) yield named([...path, key]);
-    const isKind = issue.code === 'invalid_value' || (issue.code === 'invalid_union' && issue.discriminator);
-    if (body && isKind) yield `${named(path)} ${String(valueAt(body, path)).slice(0, 40)}`;
-    if (issue.code === 'invalid_union') for (const each of issue.errors) yield* unlistedIn(each, body, path);
-  }
-}
-
-/**
- * What a body holds that the document does not list, and all that it lists, as names such as `settings.duration`; nothing of a
- * body that the document does not show.
- */
-export function unlistedFields(
-  schema: z.ZodMiniType,
-  body: unknown,
-): { readonly unlisted: readonly string[]; readonly listed: readonly string[] } {
-  const strict = strictOf(schema);
-  const unlisted = new Set(unlistedIn(strict.safeParse(body).error?.issues ?? []));
-  return { unlisted: [...unlisted], listed: unlisted.size === 0 ? [] : namesIn(strict) };
-}
-
-/** The names of all fields that a schema declares, also within lists and alternatives. */
-function namesIn(schema: z.ZodMiniType, above = ''): string[] {
-  if (schema instanceof z.ZodMiniLazy) return namesIn(schema.def.getter() as z.ZodMiniType, above);
-  if (schema instanceof z.ZodMiniObject)
-    return Object.entries(schema.shape as Record<string, z.ZodMiniType>).flatMap(([name, inner]) => [
-      above + name,
-      ...namesIn(inner, `${above}${name}.`),
-    ]);
-  if (schema instanceof z.ZodMiniOptional || schema instanceof z.ZodMiniNullable)
-    return namesIn(schema.def.innerType as z.ZodMiniType, above);
-  if (schema instanceof z.ZodMiniArray) return namesIn(schema.def.element as z.ZodMiniType, above);
-  if (schema instanceof z.ZodMiniUnion)
-    return schema.def.options.flatMap((option) => namesIn(option as z.ZodMiniType, above));
-  return [];
-}
-
 /** What is odd about a body that has passed its schema: each breach of a rule that only warns, and the rule. */
 export const oddities = (
   schema: z.ZodMiniType,

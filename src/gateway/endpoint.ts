@@ -41,7 +41,8 @@ export interface Endpoint<Reply = unknown> {
   readonly method: HttpMethod;
   /** Path below the base address, with `{task_id}`-style parameters. */
   readonly path: string;
-  readonly credential: Credential;
+  /** Absent: the API key in the header `authorization`, as most endpoints take it. */
+  readonly credential?: Credential | undefined;
   readonly resend: Resend;
   /** The request body, where there is one. */
   readonly body?: z.ZodMiniType;

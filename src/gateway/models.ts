@@ -21,7 +21,6 @@ export const modelsList: Endpoint<ModelList> = {
   name: 'models.list',
   method: 'GET',
   path: '/v1/models',
-  credential: 'bearer',
   resend: 'read',
   reply: ModelList,
 };
@@ -62,7 +61,6 @@ export const billingQuery: Endpoint<Billing> = {
   name: 'billing',
   method: 'GET',
   path: '/v1/dashboard/billing/subscription',
-  credential: 'bearer',
   resend: 'read',
   reply: Billing,
 };

@@ -27,7 +27,7 @@ export function prepareRequest(
     method: endpoint.method,
     url,
     headers: {
-      ...credentialFor(endpoint.credential, gateway.key, gateway.providerVersion),
+      ...credentialFor(endpoint.credential ?? 'bearer', gateway.key, gateway.providerVersion),
       accept: input.stream ? 'text/event-stream' : 'application/json',
       'accept-encoding': 'identity',
       'user-agent': userAgent,

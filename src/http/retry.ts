@@ -196,20 +196,20 @@ const PER_SECOND = 1;
 const PER_SUCCESS = 0.5;
 
 /** A full budget: 60 retries at once, one more each second and each two successes. Waits that the server asked for are free. */
-export function createRetryBudget(clock: Pick<Clock, 'steady'>, capacity = CAPACITY): RetryBudget {
-  let left = capacity;
+export function createRetryBudget(clock: Pick<Clock, 'steady'>): RetryBudget {
+  let left = CAPACITY;
   let lastMs = clock.steady();
   return {
     take() {
       const nowMs = clock.steady();
-      left = Math.min(capacity, left + (Math.max(0, nowMs - lastMs) / 1000) * PER_SECOND);
+      left = Math.min(CAPACITY, left + (Math.max(0, nowMs - lastMs) / 1000) * PER_SECOND);
       lastMs = nowMs;
       if (left < 1) return false;
       left -= 1;
       return true;
     },
     earn() {
-      left = Math.min(capacity, left + PER_SUCCESS);
+      left = Math.min(CAPACITY, left + PER_SUCCESS);
     },
   };
 }

@@ -26,7 +26,7 @@ export function apiListener(routes: readonly Route[], world: World, note: NoteRe
         await readRouteBody(request, route, entry);
         return instead;
       }
-      checkCredential(route.endpoint.credential, request.headers, world.key);
+      checkCredential(route.endpoint.credential ?? 'bearer', request.headers, world.key);
       const passOver = passingOver(route, world, entry);
       return await letIn(request, route, world, entry, passOver)
         .then((carried) => route.answer({ params, url, passOver, ...carried }, world))

@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type * as z from 'zod/mini';
-import { issuesOf, publicOf, strictOf, unlistedIn } from '../gateway/body.ts';
+import { issuesOf, publicOf, strictOf } from '../gateway/body.ts';
 import { MB } from '../gateway/limits.ts';
+import { unlistedIn } from '../gateway/unlisted.ts';
 import { Refusal } from './reply.ts';
 import type { World } from './route.ts';
 

@@ -23,7 +23,6 @@ const endpoint: Endpoint = {
   name: 'test.chat',
   method: 'POST',
   path: '/v1/chat/completions',
-  credential: 'bearer',
   resend: 'chat',
   reply: z.looseObject({ choices: z.array(z.unknown()) }),
 };

@@ -14,7 +14,6 @@ export const readEndpoint: Endpoint<{ id: string }> = {
   name: 'test.read',
   method: 'GET',
   path: '/v1/tasks/{task_id}',
-  credential: 'bearer',
   resend: 'read',
   reply: z.looseObject({ id: z.string() }),
 };
@@ -23,7 +22,6 @@ export const paidEndpoint: Endpoint<{ id: string }> = {
   name: 'test.create',
   method: 'POST',
   path: '/v1/tasks',
-  credential: 'bearer',
   resend: 'paid',
   body: z.looseObject({}),
   reply: z.looseObject({ id: z.string() }),

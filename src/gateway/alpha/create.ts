@@ -121,7 +121,6 @@ export const alphaCreate: Endpoint = {
   name: 'alpha.create',
   method: 'POST',
   path: alphaTasksPath,
-  credential: 'bearer',
   resend: 'paid',
   body: AlphaCreateBody,
   reply: AlphaCreateReply,

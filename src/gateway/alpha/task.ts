@@ -23,7 +23,6 @@ export const alphaQuery: Endpoint = {
   name: 'alpha.query',
   method: 'GET',
   path: `${alphaTasksPath}/{task_id}`,
-  credential: 'bearer',
   resend: 'read',
   reply: AlphaTask,
 };

@@ -64,7 +64,6 @@ export const restAsset: Endpoint<Asset> = {
   name: 'assets.get',
   method: 'GET',
   path: '/api/assets/{asset_id}',
-  credential: 'bearer',
   resend: 'read',
   reply: Asset,
 };

@@ -48,7 +48,6 @@ export const actionEndpoint = (
   name: `assets.${action}`,
   method: 'POST',
   path: `/?Action=${action}&Version=${ASSET_VERSION}`,
-  credential: 'bearer',
   resend,
   body,
   reply: envelopeOf(result),

@@ -178,7 +178,6 @@ export const restList: Endpoint = {
   name: 'assets.list',
   method: 'GET',
   path: '/api/assets',
-  credential: 'bearer',
   resend: 'read',
   reply: RestPage,
 };

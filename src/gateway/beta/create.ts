@@ -231,7 +231,6 @@ const row = (variant: BetaVariant, body: z.ZodMiniType = BetaOpenBody): BetaCrea
   name: betaCreateName(variant),
   method: 'POST',
   path: variant.path,
-  credential: 'bearer',
   resend: 'paid',
   body,
   reply: BetaCreateReply,

@@ -117,7 +117,6 @@ export const betaList: Endpoint = {
   name: 'beta.list',
   method: 'POST',
   path: betaTasksPath,
-  credential: 'bearer',
   resend: 'read',
   body: BetaListBody,
   reply: BetaListReply,

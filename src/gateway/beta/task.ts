@@ -59,7 +59,6 @@ export const betaTasks: Endpoint = {
   name: 'beta.tasks',
   method: 'GET',
   path: betaTasksPath,
-  credential: 'bearer',
   resend: 'read',
   reply: BetaTasksReply,
   refusal: betaRefusal,

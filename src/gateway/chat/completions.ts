@@ -205,7 +205,6 @@ export const chatCompletions: Endpoint = {
   name: 'chat.completions',
   method: 'POST',
   path: '/v1/chat/completions',
-  credential: 'bearer',
   resend: 'chat',
   body: CompletionsBody,
   reply: CompletionsReply,

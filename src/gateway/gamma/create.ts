@@ -90,7 +90,6 @@ export const gammaCreate: Endpoint = {
   name: 'gamma.create',
   method: 'POST',
   path: '/v2/video_generation',
-  credential: 'bearer',
   resend: 'paid',
   body: GammaCreateBody,
   reply: GammaCreateReply,

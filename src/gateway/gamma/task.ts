@@ -20,7 +20,6 @@ export const gammaQuery: Endpoint = {
   name: 'gamma.query',
   method: 'GET',
   path: '/v2/query/video_generation/{task_id}',
-  credential: 'bearer',
   resend: 'read',
   reply: GammaTaskReply,
   // "400 for a missing or invalid task_id, an unknown task, or a task outside the 7-day window".

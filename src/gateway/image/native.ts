@@ -60,7 +60,6 @@ export const imageNative: Endpoint = {
   name: 'image.native',
   method: 'POST',
   path: '/v1/models/{model}:generateContent',
-  credential: 'bearer',
   resend: 'paid',
   body: ImageOpenBody,
   reply: ImageReply,

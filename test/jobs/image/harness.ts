@@ -16,7 +16,6 @@ export const generate: Endpoint = {
   name: 'image.generate',
   method: 'POST',
   path: '/v1/images/generations',
-  credential: 'bearer',
   resend: 'paid',
   reply: z.looseObject({}),
 };
