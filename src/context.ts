@@ -60,7 +60,6 @@ export interface Context {
   readonly agentLimits?: { readonly maxJobs: number; readonly maxCost?: Amount | undefined } | undefined;
 }
 
-/** The user's command for saved files. */
 interface AfterSave {
   /** As typed; the setting where it is undefined. */
   readonly command: string | undefined;
@@ -367,7 +366,6 @@ function warnOfDamage(unreadable: readonly UnreadableLine[], io: Io): void {
   if (more > 0) io.warn(`${more} more lines of the ledger cannot be read: see gw doctor`, 'urgent');
 }
 
-/** A transport that is loaded when it is used. */
 const lateTransport = (make: () => Promise<Transport>): Transport => ({
   exchange: async (request) => (await make()).exchange(request),
   stream: async (request, handler) => (await make()).stream(request, handler),

@@ -51,7 +51,6 @@ const commandPart = ({ usage, about, groups, notes, examples }: Page): string =>
 const rows = (all: readonly Row[]): string =>
   all.map(([term, text]) => `.TP\n.B ${escaped(term)}\n${escaped(text)}`).join('\n');
 
-/** Lines as they are. */
 const asTyped = (text: string): string => `.nf\n${escaped(text)}\n.fi`;
 
 /** A backslash is written \e, a minus that is typed \-, and no line begins like a request. */

@@ -438,7 +438,6 @@ function hear(work: Work, { event, id, status }: { event: string; id?: string; s
   for (const tell of work.watchers) tell(work.status);
 }
 
-/** The outcome of a command that is run for one job. */
 async function outcomeOf<T>(ran: ReturnType<AnyCommand['run']>): Promise<Outcome<T>> {
   if (!(Symbol.asyncIterator in ran)) return (await ran) as Outcome<T>;
   let only: Outcome<T> = {};
@@ -446,7 +445,6 @@ async function outcomeOf<T>(ran: ReturnType<AnyCommand['run']>): Promise<Outcome
   return only;
 }
 
-/** A job in a list. */
 const brief = ({ id, family, model, status, prompt, created_at, files }: JobView): object => ({
   id,
   family,

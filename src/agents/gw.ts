@@ -65,7 +65,6 @@ export function openLibrary({ version, distDir }: Library) {
   };
 }
 
-/** Keeps what is written. */
 class Kept extends Writable {
   readonly #chunks: Buffer[] = [];
 

@@ -118,7 +118,6 @@ export const settingsOf = (flags: FlagSet): [key: string, flag: Flag][] =>
 const nameOf = (name: string, { negativeOnly }: Flag): string =>
   `${negativeOnly ? 'no-' : ''}${flagName(name).slice(2)}`;
 
-/** A setting without its words. */
 function shortSchema({ value, choices, list: isList }: Flag): object {
   if (value === undefined) return { type: 'boolean' };
   if (isList) return { type: 'array', items: { type: 'string' } };

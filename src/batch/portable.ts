@@ -46,7 +46,6 @@ export function unportable(row: Row, creates: CreateFlags, hide: (text: string) 
   return faults;
 }
 
-/** The file that a reference names; undefined where it names none. */
 function fileOf(raw: string, name: string): string | undefined {
   const [, rest = raw] = /^[\p{L}\p{N}_-]{1,64}=([\s\S]*)$/u.exec(raw) ?? [];
   const reference = parseReference(rest, `--${name}`);

@@ -90,7 +90,6 @@ export const ownFields = ['id', 'command', 'skip', 'count', 'set', 'body'] as co
 export const notFields: ReadonlySet<string> = new Set(
   'events exec once again wait queue download preview maxCost unpriced'.split(' '),
 );
-/** Longest key of `--once`. */
 const MAX_KEY = 200;
 
 /** The flags of a command that a batch may say for its rows, `count` apart. */
@@ -103,7 +102,6 @@ export const fieldsOf = (flags: FlagSet): [key: string, flag: Flag][] =>
 export const rowFields = (flags: FlagSet): [key: string, flag: Flag][] =>
   fieldsOf(flags).filter(([, flag]) => mayStandIn(flag, 'row'));
 
-/** `first_frame` and `first-frame` -> `first-frame`. */
 const kebab = (name: string): string => name.replaceAll('_', '-');
 
 /**
@@ -268,7 +266,6 @@ function refuseTypedFields(flags: FlagSet, body: JsonObject | undefined, set: re
 
 const flagNames = (flags: FlagSet): string[] => fieldsOf(flags).map(([key]) => flagName(key).slice(2));
 
-/** Finds the flag that a name means, with or without `no-`. */
 function flagsByName(flags: FlagSet) {
   const known = new Map(fieldsOf(flags).map(([key, flag]) => [flagName(key).slice(2), { key, flag }]));
   return (name: string) => {
@@ -319,7 +316,6 @@ interface Meant {
 /** What a profile may say of a row, and the row itself may not. */
 const limitKeys = ['maxCost', 'unpriced'] as const;
 
-/** The flags that say the prompt of a row. */
 const promptKeys: readonly string[] = ['prompt', 'promptFile'];
 
 const canBeNegated = (flag: Flag | undefined): boolean =>

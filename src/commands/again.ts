@@ -413,7 +413,6 @@ async function contextOf(
   );
 }
 
-/** What was asked for then, under what is typed now. */
 function layOver({ request, prompt }: Source, typed: Record<string, unknown>, ctx: Context) {
   const { apiKeyFile: _, preset: _preset, set = [], body, ...globals } = ctx.globals;
   const hasPrompt = 'prompt' in typed || 'promptFile' in typed;

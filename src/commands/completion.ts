@@ -130,7 +130,6 @@ const loadLines: Readonly<Record<FileShell, (file: string) => readonly string[]>
   fish: () => ['fish reads it by itself, from the next shell on'],
 };
 
-/** A path for a line of shell code. */
 const quoted = (file: string): string =>
   /^[\w./~-]+$/.test(file) ? file : `'${file.replaceAll("'", "'\\''")}'`;
 

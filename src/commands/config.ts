@@ -127,7 +127,6 @@ interface ChangedSetting {
   readonly value: string | null;
 }
 
-/** Sets one setting of the profile in force, or takes it out where there is no text. */
 async function changeSetting(name: string, text: string | undefined, ctx: Context): Promise<ChangedSetting> {
   const { globals, host } = ctx;
   // What is stored and cannot be used must not stand in the way of what mends it.

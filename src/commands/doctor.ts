@@ -64,7 +64,6 @@ export const doctor = defineCommand<Record<string, never>, Diagnosis>({
   },
 });
 
-/** The program that frames are cut out of videos with. */
 async function checkFfmpeg(settings: Settings | undefined, { signal }: Context): Promise<Finding> {
   const version = await ffmpegVersion(settings?.childEnvironment() ?? {}, signal);
   if (version !== undefined) return ok('ffmpeg', version);
@@ -79,7 +78,6 @@ const alwaysTold: ReadonlySet<string> = new Set(
   'node, configuration, gateway, key, ledger, disk for outputs, ffmpeg'.split(', '),
 );
 
-/** Every setting in force and where it comes from. */
 async function checkConfiguration(
   ctx: Context,
 ): Promise<{ readonly settings: Settings | undefined; readonly findings: readonly Finding[] }> {

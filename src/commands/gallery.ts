@@ -120,7 +120,6 @@ function targetOf(out: string | undefined, cwd: string): string {
   return isDirectory ? path.join(named, DEFAULT_NAME) : named;
 }
 
-/** What may be replaced there. */
 const ownPage = (file: string): OwnFile => ({
   file,
   named: file,

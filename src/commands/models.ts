@@ -63,7 +63,6 @@ function refuseUnknownType(type: string, entries: readonly ModelEntry[]): void {
   );
 }
 
-/** The gateway's models as a list. */
 const modelTable = (entries: readonly ModelEntry[]): Table => ({
   columns: columnsOf(['id'], ['type', 'owner', 'endpoints'], ['created']),
   rows: entries.map((entry) => ({

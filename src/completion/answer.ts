@@ -57,7 +57,6 @@ function flagValues(
   };
 }
 
-/** Flags that may still be given, by their names. */
 function flagNames(
   flags: readonly CompletionFlag[],
   given: Walked['given'],
@@ -72,7 +71,6 @@ function flagNames(
   );
 }
 
-/** Subcommands, and words after the command. */
 function operands(
   table: CompletionTable,
   { node, args, given }: Walked,
@@ -104,7 +102,6 @@ const childrenOf = (node: CompletionNode | undefined, current: string): readonly
     current,
   );
 
-/** The command whose help is asked for. */
 const helped = (table: CompletionTable, path: readonly string[]): CompletionNode | undefined =>
   path.reduce<CompletionNode | undefined>(
     (node, word) => node?.children?.find(({ name }) => name === word),
@@ -124,7 +121,6 @@ interface Walked {
   readonly flagsEnded: boolean;
 }
 
-/** The flags that a command takes. */
 const flagsOf = (table: CompletionTable, node: CompletionNode): readonly CompletionFlag[] =>
   node.flags.map((at) => table.flags[at]).filter((flag) => flag !== undefined);
 

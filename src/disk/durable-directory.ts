@@ -70,7 +70,6 @@ export function replaceFile(file: string, text: string, mode = 0o600): void {
   }
 }
 
-/** For what is gw's own. */
 const PRIVATE = 0o700;
 
 /**

@@ -86,7 +86,6 @@ export const countFlags = {
   }),
 } as const;
 
-/** The longest key, in characters. */
 const LONGEST_ONCE = 200;
 
 function parseOnce(raw: string, flag: string): string {

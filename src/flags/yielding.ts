@@ -36,7 +36,6 @@ export function withoutYielding(
   return left;
 }
 
-/** The stored flags that break a rule, each with the rule. */
 function brokenBy(
   stored: readonly string[],
   flags: FlagValues<FlagSet>,

@@ -2,7 +2,6 @@ import type { Family, TaskFamily } from './task.ts';
 
 // What jobs there are, by the name that stands in the ledger and on the command line; each loaded when it is asked for.
 
-/** The families of asynchronous generation. */
 const taskLoaders: Readonly<Record<string, () => Promise<TaskFamily>>> = {
   alpha: async () => (await import('./alpha/task.ts')).alphaFamily,
   beta: async () => (await import('./beta/task.ts')).betaFamily,

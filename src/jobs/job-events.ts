@@ -8,13 +8,11 @@ interface Result {
   readonly status: string;
 }
 
-/** The same of a row. */
 interface RowResult extends RowOf, Omit<Result, 'id'> {
   readonly key: string | null;
   readonly id: string | null;
 }
 
-/** The row of a batch, as its events and objects name it. */
 interface RowOf {
   readonly row: number;
   readonly line: number;
@@ -22,7 +20,6 @@ interface RowOf {
   readonly row_key: string;
 }
 
-/** A job as its events name it. */
 interface Subject {
   /** gw's own key; null for a row of which no job is known here. */
   readonly key: string | null;

@@ -90,7 +90,6 @@ export function diesSoonAtMs(job: Job, family: Family, nowMs: number): number | 
   return Math.min(...soon);
 }
 
-/** Whether a living process holds the job of a key. */
 type IsHeld = (key: string) => boolean;
 
 /** A job's word for lists: the gateway's status, unless gw knows more; a create that nobody waits for any more may exist. */

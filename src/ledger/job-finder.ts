@@ -27,7 +27,6 @@ type Recent = { -readonly [K in keyof Row]: Row[K] } & { hasIntent: boolean; rea
 
 type Unreadable = (readonly [journal: number, line: number])[];
 
-/** The ledger at one moment. */
 interface Seen {
   readonly contents: Contents;
   readonly recent: ReadonlyMap<string, Recent>;

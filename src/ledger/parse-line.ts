@@ -46,7 +46,6 @@ const once: Check = (value) => fields(value) && matches(value, { key: text, atte
 
 const spend: Check = (value) => fields(value) && matches(value, { amount: count, unit: text });
 
-/** What every line must hold. */
 const common: Shape = { v: count, t: moment, job: text, event: text };
 
 /** What each event must hold to be believed; plain checks, because every line of every journal passes here. */

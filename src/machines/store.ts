@@ -20,7 +20,6 @@ import {
 
 /** Events that are kept for who follows; who was away longer reads the rows. */
 const MAX_EVENTS = 10_000;
-/** Rows that are read in one go. */
 const READ_AT_ONCE = 500;
 
 /**

@@ -165,7 +165,6 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   };
 }
 
-/** Says each sentence only once. */
 function once(tell: (what: string) => void): (what: string) => void {
   const told = new Set<string>();
   return (what) => {

@@ -13,7 +13,6 @@ import { digestOf } from '../../machines/row.ts';
 // before it looks for the others, so that of two that begin together at least one sees the other; the lock of a run that
 // was killed counts no more.
 
-/** What a run does with rows that nobody has sent. */
 type Doing = 'make' | 'hand-over';
 const others: Readonly<Record<Doing, Doing>> = { make: 'hand-over', 'hand-over': 'make' };
 

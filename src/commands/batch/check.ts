@@ -42,7 +42,6 @@ interface ChangedRow {
   readonly state: RowState;
 }
 
-/** So many changed rows are told of one by one. */
 const MOST_TOLD = 10;
 
 /** Names the rows that changed since their jobs were made, and what makes them as they now stand. */

@@ -54,7 +54,6 @@ export const defaultFlags: FlagSet = Object.fromEntries(
 
 export type NameFlags = FlagValues<typeof nameFlags & typeof fileFlags>;
 
-/** A manifest that is ready to be read. */
 interface OpenRows extends RowsInput {
   readonly files: RowFiles & {
     /** Files outside that a row has named, by their real paths; those that are added to `allowed` may be read. */
@@ -164,7 +163,6 @@ export async function allowOutside(
   throw usage(message, OUTSIDE_HINT);
 }
 
-/** How the rows of a batch stand at the end of a run. */
 interface RowCounts {
   readonly saved: number;
   readonly failed: number;

@@ -28,7 +28,6 @@ const words: Readonly<Record<ShownState, string>> = {
   not_sent: 'not sent',
 };
 
-/** Where a row stands. */
 type RowLine = Readonly<Record<'row' | 'line', number> & Record<'id' | 'reason', string | null>> & {
   readonly row_key: string;
   readonly status: ShownState;

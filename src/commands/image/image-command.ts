@@ -83,7 +83,6 @@ export const partialFlags = {
   keepPartials: on('save the partial images too, beside the final one', { from: everywhere }),
 } as const;
 
-/** The flags that every image command has, or that only some have. */
 type SharedValues = FlagValues<
   typeof promptFlags & typeof outputFlags & typeof partialFlags & typeof onceFlags & typeof budgetFlags
 > & { readonly model?: string; readonly multipart?: boolean };
@@ -187,7 +186,6 @@ interface Read {
   readonly plan: ReturnType<typeof planOutput>;
 }
 
-/** The request as the ledger keeps it. */
 function requestOf<F extends FlagSet>(spec: ImageCommand<F>, read: Read, ctx: Context): JobRequest {
   const { args, typed, base, model, prompt, references, planned, images, media, settings, plan } = read;
   const isOff = readSwitch(ctx.host.env, 'GW_LEDGER_PROMPTS') === false;

@@ -29,7 +29,6 @@ import { calmOf } from '../video/followers.ts';
  */
 export const silenceNote = `Waits up to ${SLOW_ANSWER_SILENCE_MS / 1000}s for the answer, unless --timeout or the profile says how long.`;
 
-/** A request for images that has passed all checks. */
 interface Checked {
   readonly request: JobRequest;
   /** What is sent: the body with its files, or a form. */

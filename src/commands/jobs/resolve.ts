@@ -81,7 +81,6 @@ export const resolve = defineCommand<typeof flags, JobView | ResolvedRow>({
     'row_key' in view ? `${view.row_key}\t${view.state}\n` : jobTable([view], ctx.clock.now()),
 });
 
-/** Looks the task up, and takes it for the job's own. */
 async function adopt(known: KnownJob, id: string, ctx: Context): Promise<void> {
   const { job, family, access } = await taskJob({ ...known, job: { ...known.job, id } }, ctx);
   const looker = await createFollowers(ctx, { ownRates: true }).looker(family, access);

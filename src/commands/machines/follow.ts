@@ -41,7 +41,6 @@ import type { RedisWords } from './queue-status.ts';
 
 // A batch on the queue, from the machine that has the manifest: its rows are handed over and followed.
 
-/** Rows that are handed over in one go. */
 const AT_ONCE = 200;
 /** How long one look for events lasts, and how often all rows are looked at, in case some were missed. */
 const BLOCK_MS = 1_000;
@@ -657,7 +656,6 @@ const notDone = (left: number, next: string): GwError =>
     hint: `go on with: ${next}`,
   });
 
-/** gw's own key of a row's job. */
 const keyOf = (record: RowRecord | undefined): string | undefined =>
   record?.job?.key ?? (record?.family === 'image' ? record.id : undefined);
 

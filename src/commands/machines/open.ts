@@ -143,7 +143,6 @@ export const rowReader: RowReader = {
 const isOfFamily = (pool: string, family: string): boolean =>
   pool === family || pool.startsWith(`${family}-`);
 
-/** Every pool that a row can count in. */
 function poolsOf(account: AccountType): Pool[] {
   const tasks = [
     { family: 'alpha', settings: {} },

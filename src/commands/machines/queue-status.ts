@@ -36,7 +36,6 @@ export async function withQueue<T>(
 type Input = Awaited<ReturnType<typeof openRows>>;
 type Counts = Record<RowState | 'not_handed_over', number>;
 
-/** Rows that are asked for in one go. */
 const AT_ONCE = 200;
 
 export interface MachinesStatus {

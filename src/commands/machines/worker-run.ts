@@ -46,7 +46,6 @@ const FOUND_PAUSE_MS = 500;
 /** How often a row is handed back that is a newer gw's, or whose followers cannot be given out; and after how long. */
 const MOST_TAKINGS = 3;
 const LEFT_TO_OTHERS_MS = 2_000;
-/** How often a slot that is kept is looked at. */
 const KEPT_LOOK_MS = 2_000;
 /** How long a row that this worker has declined is left to others before it is taken once more. */
 const DECLINED_MS = 30_000;

@@ -506,7 +506,6 @@ async function createOne(making: Promise<Checked | ShownRequest>, ctx: Context):
   return send(ready, { followers: createFollowers(ctx), turn: (make) => make() }, ctx);
 }
 
-/** `--count N` */
 async function* createMany(
   making: Promise<Checked | ShownRequest>,
   count: number,
@@ -674,13 +673,11 @@ function askedIn({ content, contents, prompt, ...rest }: Body) {
   };
 }
 
-/** The plain values of an object; none where it is no object. */
 const scalarsOf = (value: unknown): Body =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
     ? Object.fromEntries(Object.entries(value).filter(([, each]) => typeof each !== 'object'))
     : {};
 
-/** The words of a request: a prompt field, or the text items of its content. */
 function promptIn(source: unknown): string | undefined {
   if (isText(source)) return source;
   if (!Array.isArray(source)) return undefined;

@@ -118,7 +118,6 @@ async function ask(uploads: readonly Upload[], { host, signal }: Context): Promi
   if (!(await confirm(host, question))) throw usage('nothing was uploaded, and nothing was sent');
 }
 
-/** An upload that takes longer is ended. */
 const LONGEST_UPLOAD_MS = 600_000;
 
 async function addressOf({ file, named, facts }: Upload, ctx: Context): Promise<string> {

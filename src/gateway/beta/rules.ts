@@ -154,7 +154,6 @@ export function fillBetaShots(body: Record<string, unknown>): Record<string, unk
 
 type Type = BetaO1Item['type'];
 
-/** How many items there are of these types. */
 const count = ({ contents }: BetaO1Body, ...types: Type[]): number =>
   contents.filter(({ type }) => types.includes(type)).length;
 

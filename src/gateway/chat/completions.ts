@@ -81,7 +81,6 @@ export type CompletionsBody = z.infer<ReturnType<typeof chatBody>>;
 
 const thinkingOf = (body: CompletionsBody) => body.extra_body?.geo?.thinking_config;
 
-/** The rules between fields and per model. */
 const completionsRules: readonly Rule<CompletionsBody>[] = [
   {
     name: 'completions.one-output-limit',

@@ -102,7 +102,6 @@ export type MessagesBody = z.infer<ReturnType<typeof messagesBody>>;
 
 const budgetPath = ['thinking', 'budget_tokens'] as const;
 
-/** The rules between fields. */
 const messagesRules: readonly Rule<MessagesBody>[] = [
   {
     name: 'messages.adaptive-without-a-budget',

@@ -77,7 +77,6 @@ export function readRefusal(reply: unknown): string | undefined {
 // Where else than documented a reply has been seen to hold its images. The document says of native replies only that they
 // come "as Base64 or as an image URL", so an image that has been paid for is looked for in every shape that is in use.
 
-/** The parts of native candidates. */
 const partsOf = (candidates: unknown): readonly unknown[] =>
   itemsOf(candidates).flatMap((each) => itemsOf(fieldsOf(fieldsOf(each).content).parts));
 

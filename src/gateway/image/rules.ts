@@ -182,7 +182,6 @@ const formatAndRemarks: readonly Rule<ImageSettings>[] = [
   },
 ];
 
-/** The rules that both endpoints have. */
 const sharedRules = (action: Action): readonly Rule<ImageSettings>[] => [
   promptLength(action),
   ...fieldsAndSize,

@@ -198,7 +198,6 @@ const rulesOfSome: Readonly<Record<string, (model: ImageModel) => boolean>> = {
   'image.one-image-a-request': ({ maxImages }) => maxImages === 1,
 };
 
-/** What only img models take. */
 const imgFacts = (model: ImageModel): Fact[] => [
   ...fact('compression', `0-${MAX_COMPRESSION}, of jpeg and webp (default ${imageDefaults.compression})`),
   ...fact(

@@ -63,7 +63,6 @@ export interface BudgetDeps {
 /** gw's keys of the jobs that a command has begun, with what each took of its limit when it was seen last. */
 export type Begun = Map<string, Taken>;
 
-/** What a job takes of a limit of money. */
 interface Taken {
   readonly amount: number;
   /** More may have been taken. */

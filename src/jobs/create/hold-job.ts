@@ -3,7 +3,6 @@ import { GwError } from '../../errors.ts';
 import type { Job } from '../../ledger/event.ts';
 import type { Hold, Ledger } from '../../ledger/ledger.ts';
 
-/** How often to look whether another process has let go of a job. */
 const HOLD_RETRY_MS = 500;
 
 /** Holds a job as soon as no other process does; `onWait` tells who does. Throws as `waitForOther`. */

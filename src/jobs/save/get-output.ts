@@ -2,7 +2,6 @@ import { GwError } from '../../errors.ts';
 import type { Transport, WireHead } from '../../http/exchange.ts';
 import type { DownloadJournal } from './part-file.ts';
 
-/** Redirects of one GET that are followed. */
 const MAX_REDIRECTS = 5;
 
 /** Takes the body that was asked for. What it throws ends the transfer. */

@@ -193,7 +193,6 @@ export function cleanNameValue(value: string, odd = /[^A-Za-z0-9._-]+/g): string
 export const cleanKey = (key: string): string =>
   cleanNameValue(key.normalize('NFC').replaceAll('/', '-'), /[^\p{L}\p{N}\p{M}._-]+/gu);
 
-/** As many of the pieces as have at most so many bytes together. */
 function joinUpTo(maxBytes: number, pieces: readonly string[] | null, start = ''): string {
   let joined = start;
   for (const piece of pieces ?? []) {
@@ -203,7 +202,6 @@ function joinUpTo(maxBytes: number, pieces: readonly string[] | null, start = ''
   return joined;
 }
 
-/** Longest slug of a prompt. */
 const MAX_SLUG_BYTES = 48;
 
 /**

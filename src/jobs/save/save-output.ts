@@ -288,7 +288,6 @@ export class SaveOutput {
 export const jobWord = ({ id, family }: Pick<Naming, 'id' | 'family'>): string =>
   `${family === 'image' ? 'image job' : 'task'} ${id}`;
 
-/** The extension of the file's kind, from its first bytes. */
 function extensionOf(file: string): string {
   const { fd } = openRegular(file);
   try {

@@ -123,7 +123,6 @@ export interface TextBlock {
 
 export const heightOf = ({ lines, dotPx }: TextBlock): number => lines.length * DOTS_DOWN * dotPx;
 
-/** How many characters of this size go into a width. */
 const columnsIn = (widthPx: number, dotPx: number): number =>
   Math.max(1, Math.floor((widthPx + dotPx) / (DOTS_ACROSS * dotPx)));
 
