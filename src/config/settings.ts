@@ -80,7 +80,6 @@ export interface Settings {
     readonly jobs: Sourced<SettingValue<'budget.jobs'> | undefined>;
     readonly amount: Sourced<SettingValue<'budget.amount'> | undefined>;
   };
-  /** The file that says what models cost. */
   readonly prices: Sourced<string | undefined>;
   readonly cacert: Sourced<string | undefined>;
   /** The user's command that puts a local file where the gateway can fetch it. */

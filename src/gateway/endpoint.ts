@@ -44,7 +44,6 @@ export interface Endpoint<Reply = unknown> {
   /** Absent: the API key in the header `authorization`, as most endpoints take it. */
   readonly credential?: Credential | undefined;
   readonly resend: Resend;
-  /** The request body, where there is one. */
   readonly body?: z.ZodMiniType;
   /** A loose schema of what gw reads of a 2xx reply; the reply as it came travels beside it. */
   readonly reply: z.ZodMiniType<Reply>;

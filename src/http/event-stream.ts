@@ -4,7 +4,6 @@ import type { TakeChunk } from './client.ts';
 
 /** Takes the data of each event of one piece of the stream, in order. A promise holds the stream back. */
 export interface EventSink {
-  /** Called for each event. */
   onEvent(data: string): void;
   /** Called when all that has come has been told. */
   onPause(): void | Promise<void>;

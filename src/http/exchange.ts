@@ -133,13 +133,9 @@ export const exchangeCodes = {
   silence: 'SILENCE',
   /** A reply that breaks HTTP, cannot be decoded, or is larger than allowed. */
   unreadable: 'UNREADABLE',
-  /** The proxy would not pass the request on. */
   proxyRefused: 'PROXY_REFUSED',
-  /** The body of the request could not be made to its end. */
   bodyFault: 'BODY_FAULT',
-  /** The address is not one that may be asked. */
   refusedAddress: 'REFUSED_ADDRESS',
-  /** The transport was closed under the request. */
   closed: 'TRANSPORT_CLOSED',
 } as const;
 

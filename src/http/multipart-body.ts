@@ -14,7 +14,6 @@ export interface MultipartFile {
     readonly path: string;
     /** What the gateway is told it is called: no directories. */
     readonly name: string;
-    /** Its MIME type. */
     readonly type: string;
     /** The length that it had when it was looked at; another length is not sent. */
     readonly bytes: number;

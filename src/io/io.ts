@@ -104,7 +104,6 @@ export interface TableColumn {
 export interface TableRow {
   /** What `-q` prints. */
   readonly id: string;
-  /** One a column, in their order. */
   readonly cells: readonly string[];
   /** What a terminal shows in place of the cells. */
   readonly drawn?: readonly string[] | undefined;

@@ -8,7 +8,6 @@ import { type SecretFilter, SecretStream } from './secret-filter.ts';
 export interface Page {
   readonly hasColor: boolean;
   readonly hasUnicode: boolean;
-  /** Whether lines can be drawn over again. */
   readonly canRedraw: boolean;
   size(): TerminalSize;
   /**

@@ -13,9 +13,7 @@ export interface Piece {
 
 /** What a row needs besides its own facts. */
 export interface RowSetting {
-  /** Columns that the row may take. */
   readonly columns: number;
-  /** The spinner's present frame. */
   readonly spinner: string;
   /** A bar of `size` columns; without a fraction, one that only shows that something moves. */
   readonly bar: (fraction: number | undefined, size: number) => string;

@@ -23,7 +23,6 @@ export interface ReadJournal {
   /** The file's number (inode). */
   readonly number: number;
   readonly bytes: number;
-  /** How many newlines stand in them. */
   readonly newlines: number;
   /** A sum of the text before that byte: another file that was given the same number has other text there. */
   readonly tail: number;
@@ -160,7 +159,6 @@ export class Contents {
     }
   }
 
-  /** The names of all jobs. */
   *names(): Generator<Pick<Row, 'key' | 'id'>> {
     for (let at = 0; at < this.table.pieces.length; at += 1) {
       for (const text of this.textsOf(at)) {

@@ -102,7 +102,6 @@ export class JobFinder {
     }
   }
 
-  /** What `read` makes of the names of all jobs. */
   names<T>(read: (names: Iterable<JobNames>) => T): Promise<T> {
     return this.#answer(({ contents, recent }) => read(namesOf(contents, recent)));
   }
@@ -137,7 +136,6 @@ export class JobFinder {
     }
   }
 
-  /** The lines that the last look could not read. */
   get unreadable(): UnreadableLine[] {
     return [...this.#unreadable, ...this.#torn].map(([at, line]) => ({ path: this.#paths[at] ?? '', line }));
   }

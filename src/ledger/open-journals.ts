@@ -85,13 +85,11 @@ export class OpenJournals {
     return this.#bytes.toString('utf8', startByte - this.#window.startByte, endByte - this.#window.startByte);
   }
 
-  /** The lines of a journal from one byte to another. */
   linesOf(journal: number, startByte: number, endByte: number): Iterable<Line> {
     const fd = this.files[journal]?.fd;
     return fd === undefined ? [] : linesOf(fd, { startByte, endByte });
   }
 
-  /** How many newlines stand before a stretch of a journal. */
   newlinesBefore([journal, startByte]: Span): number {
     // Before the first line and behind the last there is nothing else.
     let newlines = startByte;

@@ -24,7 +24,6 @@ export interface LedgerOptions {
   readonly refuseNewPlace?: (() => void) | undefined;
   /** Leaves prompts out of what is written when false (GW_LEDGER_PROMPTS=off). */
   readonly keepPrompts: boolean;
-  /** Replaces the exact key in a text before it is written. */
   readonly hideSecret?: ((text: string) => string) | undefined;
   /** Told of the lines that cannot be read, whenever it is looked, and before a job is begun: it may be paid for twice. */
   readonly tellDamage?: ((lines: readonly UnreadableLine[]) => void) | undefined;

@@ -82,12 +82,10 @@ export class Door {
   /** For BullMQ, which keeps its commands until it is back. */
   readonly line: Redis;
   readonly #lines = new Set<Redis>();
-  /** The server, for messages. */
   readonly where: string;
   readonly #answerMs: number;
   /** How long a question is asked again while Redis is away or refuses, in milliseconds. */
   patienceMs = 0;
-  /** Ends every question. */
   readonly #signal: AbortSignal;
   readonly #over = new AbortController();
   #trouble: Trouble | undefined;

@@ -20,7 +20,6 @@ const ASK_MS = 5;
 /** Turns of one pool's requests, those of creates and of looks together. */
 export class PoolRate implements SharedRate {
   readonly #limiter: RateLimiterRedis;
-  /** This worker's own pace. */
   readonly #own: RateLimiterMemory;
   readonly #key: string;
   readonly #holdKey: string;

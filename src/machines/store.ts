@@ -92,7 +92,6 @@ export interface Actor {
 
 /** The rows of one account on one Redis. */
 export class RowStore {
-  /** What every key begins with. */
   readonly prefix: string;
   #steps = 0;
 
@@ -218,7 +217,6 @@ export class RowStore {
     return { result: result as StepResult, fields: flat && pairsOf(flat) };
   }
 
-  /** The records of rows, in their order. */
   async read(keys: readonly string[]): Promise<(RowRecord | undefined)[]> {
     const records: (RowRecord | undefined)[] = [];
     for (let at = 0; at < keys.length; at += READ_AT_ONCE) {
@@ -244,7 +242,6 @@ export class RowStore {
     return keys.filter((key) => batchOf(key) === batch);
   }
 
-  /** How many rows stand in each state. */
   async counts(): Promise<Readonly<Record<RowState, number>>> {
     const said = await this.door.ask(() => this.door.redis.hgetall(this.#countsKey()));
     return Object.fromEntries(

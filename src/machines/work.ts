@@ -81,7 +81,6 @@ export interface Hands {
   knows(row: RowRecord): Promise<boolean>;
   /** Creates the row, or goes on with its job where this machine's ledger has one; `beforeSend` is asked before each sending, and told the job. */
   create(row: RowRecord, beforeSend: (job?: CarriedJob) => Promise<void>): Promise<Made>;
-  /** Waits for the end of the row's task. */
   follow(row: RowRecord, id: string): Promise<Followed>;
   save(row: RowRecord, id: string): Promise<Brought>;
   /** Lets time pass, unless the work on the row is ended. */

@@ -139,7 +139,6 @@ export const refuseField = (path: readonly PropertyKey[], rule: string): Refusal
 export interface FormFile {
   /** The name of its part: `image[]`. */
   readonly field: string;
-  /** The file's own name. */
   readonly name: string;
   readonly type: string;
   /** Its beginning, where the form is large; `sizeBytes` is of all of it. */

@@ -10,7 +10,6 @@ import { refuseKind } from './parts.ts';
 
 /** A reference of a row to another one. */
 export interface RowNeed {
-  /** The key of the row that is named. */
   readonly key: string;
   readonly flag: string;
   readonly raw: string;

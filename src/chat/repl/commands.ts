@@ -16,7 +16,6 @@ export interface CommandContext {
   show(text: string): void;
   /** Hands a text to the terminal's clipboard. */
   copy(text: string): void;
-  /** The terminal's width. */
   columns(): number;
   /** A reference as typed -> what is sent. Throws GwError `usage`. */
   readImage(reference: string): Promise<ChatPart>;

@@ -8,7 +8,6 @@ import { type Ink, loadInk } from './markdown/spans.ts';
 export interface AnswerView {
   /** The next piece of the answer, as it came. */
   text(piece: string): void;
-  /** Shows what is left. */
   end(): void;
 }
 

@@ -82,7 +82,6 @@ export class Tally {
   savedBefore = 0;
   /** Rows that a run would send. */
   toMake = 0;
-  /** Position of the last row. */
   lastRow = 0;
   /** Rows that differ from what their jobs were made of. */
   readonly changed: ChangedRow[] = [];
@@ -90,7 +89,6 @@ export class Tally {
   readonly asked = new Map<string, string>();
   /** Rows that are to be made and ask for what was made under another key: that key by their own. */
   readonly alike = new Map<string, string>();
-  /** Which rows wait for which. */
   readonly chains = new Chains(creates);
   readonly #keys = new Set<string>();
   /** Rows by command and model. */

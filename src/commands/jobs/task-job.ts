@@ -268,7 +268,6 @@ export function wholeProgress(total: number, { io, clock }: Context) {
   };
   show();
   return {
-    /** One more is done with. */
     tell(isFailed: boolean): void {
       done += 1;
       if (isFailed) failed += 1;

@@ -62,7 +62,6 @@ interface WorkerFlags {
 
 /** A worker at work. */
 export class WorkerRun {
-  /** For the rows. */
   readonly #rowCtx: Context;
   readonly #rates = new Map<string, PoolRate>();
   readonly #outcomes: Outcome<JobResult>[] = [];
@@ -104,7 +103,6 @@ export class WorkerRun {
     ctx.signal.addEventListener('abort', () => this.#wake(), { once: true });
   }
 
-  /** Why it ended. */
   reason(): unknown {
     return this.#stop ?? this.ctx.signal.reason;
   }

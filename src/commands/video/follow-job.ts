@@ -25,7 +25,6 @@ export interface FollowRequest {
   readonly flags: PollFlags;
   readonly save: SavePlan;
   readonly deadlineMs: number;
-  /** As the ledger knows it. */
   readonly job?: Job | undefined;
   /** The job's gateway; the one in force when absent. */
   readonly access?: Access | undefined;

@@ -16,7 +16,6 @@ export interface Followers {
   jobDeps(access?: Access): Promise<JobDeps>;
   followDeps(family: TaskFamily, access?: Access): Promise<FollowDeps>;
   looker(family: TaskFamily, access?: Access): Promise<Looker>;
-  /** What --force may replace. */
   claims(): Promise<Claims>;
   /** Tells for all jobs of the run what concerns them all: a text once, and what changes `about` something seldom. */
   readonly tellAll: (text: string, about?: string) => void;

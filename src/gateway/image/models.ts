@@ -57,13 +57,11 @@ export interface ImageModel {
   /** In code points; absent where the document states none. */
   readonly maxPromptCharacters?: number;
   readonly size: SizeRule;
-  /** Where documented. */
   readonly defaultSize?: string;
   /** `auto` is the documented default, so every model takes it. */
   readonly qualities: readonly Quality[];
   /** Where an edit takes others. */
   readonly editQualities?: readonly Quality[];
-  /** Most images of one request. */
   readonly maxImages: number;
   /** Whether `background` is supported; absent: not a parameter of this model. */
   readonly background?: 'supported' | 'preview';

@@ -14,7 +14,6 @@ export type Intent = Omit<IntentEvent, 'bodySha256' | 'externalId'>;
 export interface HowAsked {
   readonly wait?: boolean;
   readonly queue?: boolean;
-  /** How many jobs of this request are made. */
   readonly count?: number;
   readonly waitTimeout?: number;
   readonly interval?: number;

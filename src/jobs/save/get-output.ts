@@ -255,7 +255,6 @@ export class GetBudget {
     this.later = options.outputs;
   }
 
-  /** The next output is begun. */
   begin(): void {
     this.later -= 1;
   }

@@ -79,7 +79,6 @@ export class PartFile {
     return this.totalBytes !== undefined && this.bytes === this.totalBytes;
   }
 
-  /** Whether a later process can go on with it. */
   get isResumable(): boolean {
     return this.etag !== undefined || this.isComplete;
   }
@@ -257,7 +256,6 @@ export interface DownloadJournal {
   /** By role. */
   readonly parts: Readonly<Record<string, RecordedPart>>;
   readonly files: readonly SavedFile[];
-  /** A GET is about to be sent. */
   aboutToGet(role: string): void;
   /** Whether nothing counts the GETs any more: each output is asked for once. */
   isUncounted?(): boolean;

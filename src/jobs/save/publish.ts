@@ -33,7 +33,6 @@ export interface PublishOptions {
   readonly mayReplace?: ((final: string) => Promise<boolean>) | undefined;
   /** Whether an earlier process gave the name to this very output and recorded nothing. */
   readonly isOurs?: ((final: string) => Promise<boolean>) | undefined;
-  /** Permissions of the final file. */
   readonly mode: number;
   /** The text of the file beside it, which takes its name together with it (`--sidecar`). */
   readonly sidecar?: string | undefined;

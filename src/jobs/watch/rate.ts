@@ -90,7 +90,6 @@ export class RateHold {
 
   constructor(private readonly options: HoldOptions) {}
 
-  /** A request was answered. */
   answered(): void {
     this.#tooMany = 0;
   }

@@ -272,7 +272,6 @@ export class Canvas {
     this.pixels = new Uint32Array(bytes);
   }
 
-  /** Fills a rectangle. */
   fill(left: number, top: number, width: number, height: number, pixel: number): void {
     const from = Math.max(0, left);
     const to = Math.min(this.width, left + width);

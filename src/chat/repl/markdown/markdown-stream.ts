@@ -53,7 +53,6 @@ export class MarkdownStream {
     return lines.length > 0 && this.#hasGap ? ['', ...lines] : lines;
   }
 
-  /** The lines of what is left. */
   end(drawing: Drawing): string[] {
     const lines = this.live(drawing);
     this.#take(this.#open.length);
