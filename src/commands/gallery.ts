@@ -10,6 +10,7 @@ import { GALLERY_MARK, type GalleryItem, galleryPage } from '../gallery/page.ts'
 import type { Cost, Pricing } from '../jobs/cost.ts';
 import { waysOf } from '../jobs/save/disk-ways.ts';
 import { newPartName } from '../jobs/save/output-path.ts';
+import { outputsBySize } from '../jobs/save/saved.ts';
 import { takeName } from '../jobs/save/take-name.ts';
 import { spendText } from '../jobs/stats.ts';
 import type { SavedFile } from '../ledger/event.ts';
@@ -54,14 +55,13 @@ export const gallery = defineCommand<typeof flags, Written>({
     );
     const shared = await sharedIds(ctx);
     const pricing = await ctx.pricing();
-    const all = jobs.flatMap((known) => known.job.files.map((file) => ({ known, file })));
-    const here = all.filter(({ file }) => fs.existsSync(file.path));
+    const outputs = jobs.map((known) => ({ known, ...outputsBySize(known.job, known.family) }));
+    const here = outputs.flatMap(({ known, files }) => files.map((file) => ({ known, file })));
     const related = relatedOutputs(here.map(({ known: { job }, file }) => ({ job, file })));
     const world = { target, shared, pricing, related };
     const items = here.map(({ known, file }) => itemOf(known, file, world));
-    const gone = all.length - here.length;
-    if (gone > 0)
-      ctx.io.note(`${gone} of ${all.length} outputs are no longer where they were saved: left out`);
+    const gone = outputs.flatMap(({ missing }) => missing).length;
+    if (gone > 0) ctx.io.note(`${gone} of ${here.length + gone} outputs are not on disk as saved: left out`);
     const date = new Date(nowMs).toISOString().slice(0, 10);
     await write(target, galleryPage(items, `Written by gw ${ctx.host.version} on ${date}`));
     if (open && (await openOnDesktop(target, ctx))) ctx.io.note(`opened ${target}`);
@@ -144,10 +144,8 @@ async function write(target: string, page: string): Promise<void> {
     }
   } catch (error) {
     if (error instanceof GwError) throw error;
-    throw usage(
-      `${target}: the page cannot be written there (${errorCode(error) ?? faultReason(error)})`,
-      'name another place with -o',
-    );
+    const what = `${target}: the page cannot be written there (${errorCode(error) ?? faultReason(error)})`;
+    throw usage(what, 'name another place with -o');
   } finally {
     if (isMade) fs.rmSync(trial, { force: true });
   }

@@ -1,4 +1,3 @@
-import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { defineCommand } from '../command.ts';
 import { readVariable } from '../config/environment.ts';
@@ -6,6 +5,7 @@ import { type Context, commandFor } from '../context.ts';
 import { GwError } from '../errors.ts';
 import { on } from '../flags/flag.ts';
 import type { Host } from '../host.ts';
+import { savedOutputs } from '../jobs/save/saved.ts';
 import { jobIdSummary, knownJob } from './jobs/find-jobs.ts';
 
 const flags = { folder: on('open the folder that the output is in') } as const;
@@ -26,9 +26,10 @@ export const open = defineCommand<typeof flags, Opened>({
     'Where there is no desktop (over SSH, in a container), the path is printed in place of being opened.',
   ],
   async run({ args, flags }, ctx) {
-    const { id, job } = await knownJob(args, ctx);
-    const file = job.files.find((each) => fs.existsSync(each.path));
-    if (!file) throw nothingToOpen(id, job.files[0]?.path, ctx);
+    const { id, job, family } = await knownJob(args, ctx);
+    const { files, missing } = await savedOutputs(job, family, ctx.signal);
+    const [file] = files;
+    if (!file) throw nothingToOpen(id, missing[0]?.path, ctx);
     const target = flags.folder ? path.dirname(file.path) : file.path;
     const opened = await openOnDesktop(target, ctx);
     if (opened) ctx.io.note(`opened ${target}`);
@@ -38,11 +39,12 @@ export const open = defineCommand<typeof flags, Opened>({
 });
 
 function nothingToOpen(id: string, gone: string | undefined, ctx: Context): GwError {
-  const what = gone === undefined ? `job ${id} has no saved output` : `${gone} is gone`;
-  return new GwError('not_found', what, {
-    taskId: id,
-    hint: `save it with: ${commandFor(`gw jobs download ${id}`, ctx)}`,
-  });
+  const what =
+    gone === undefined
+      ? `job ${id} has no saved output`
+      : `${gone} is gone, unreadable or not what was saved`;
+  const hint = `save it with: ${commandFor(`gw jobs download ${id}`, ctx)}`;
+  return new GwError('not_found', what, { taskId: id, hint });
 }
 
 /** The desktop's program that opens any file; undefined where no desktop is to be seen. */

@@ -1,6 +1,6 @@
 import type { Family, TaskUsage } from '../gateway/task.ts';
 import { RawJson } from '../io/escape.ts';
-import type { Job } from '../ledger/event.ts';
+import type { Job, SavedFile } from '../ledger/event.ts';
 import { lacksOutputs, namesOutputs, taskOf } from '../ledger/settled.ts';
 import { gatewayNowMs } from './gateway-clock.ts';
 import { outputsBySize, type SavedOutputs } from './save/saved.ts';
@@ -38,12 +38,7 @@ export interface JobView {
     readonly tokens: number | null;
     readonly charges: TaskUsage['charges'] | null;
   } | null;
-  readonly files: readonly {
-    readonly path: string;
-    readonly bytes: number;
-    readonly sha256: string;
-    readonly type: string;
-  }[];
+  readonly files: readonly Pick<SavedFile, 'path' | 'bytes' | 'sha256' | 'type'>[];
 }
 
 /** From this share of its life on, what is not saved yet deserves a warning (promises, section 4). */
@@ -76,16 +71,13 @@ export const isUnsaved = (job: Job, family: Family): boolean =>
  * finished, or not saved.
  */
 export function diesSoonAtMs(job: Job, family: Family, nowMs: number): number | undefined {
-  const link = linkExpiresAtMs(job, family);
-  const record = recordExpiresAtMs(job, family);
-  const soon = [
-    ...(link !== undefined
-      ? [{ atMs: link, lifeMs: family.linkLifeMs, byMs: gatewayNowMs(job, nowMs) }]
-      : []),
-    ...(record !== undefined ? [{ atMs: record, lifeMs: family.recordLifeMs ?? 0, byMs: nowMs }] : []),
-  ]
-    .filter(({ atMs, lifeMs, byMs }) => byMs < atMs && byMs >= atMs - lifeMs * (1 - OLD_AGE))
-    .map(({ atMs }) => atMs);
+  const ends = [
+    [linkExpiresAtMs(job, family), family.linkLifeMs, gatewayNowMs(job, nowMs)],
+    [recordExpiresAtMs(job, family), family.recordLifeMs ?? 0, nowMs],
+  ] as const;
+  const soon = ends.flatMap(([atMs, lifeMs, byMs]) =>
+    atMs !== undefined && byMs < atMs && byMs >= atMs - lifeMs * (1 - OLD_AGE) ? [atMs] : [],
+  );
   if (soon.length === 0 || (job.state !== 'running' && !isUnsaved(job, family))) return undefined;
   return Math.min(...soon);
 }
@@ -103,8 +95,12 @@ export function statusWord(job: Job, isHeld: IsHeld): string {
 }
 
 /** A job as it is listed; one of a family that this build does not know has no life and no usage. */
-export function jobView(job: Job, family: Family | undefined, isHeld: IsHeld = () => false): JobView {
-  const outputs = outputsBySize(job, family);
+export function jobView(
+  job: Job,
+  family: Family | undefined,
+  isHeld: IsHeld = () => false,
+  outputs: SavedOutputs = outputsBySize(job, family),
+): JobView {
   // What is gone is told of where nothing of it is there.
   const files = outputs.files.length > 0 ? outputs.files : job.files;
   return {

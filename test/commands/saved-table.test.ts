@@ -37,6 +37,10 @@ interface Way {
   readonly argv: (family: FamilyRow, id: string) => readonly string[];
   /** What is saved already is passed over without a word. */
   readonly isSilent?: boolean;
+  /** It goes by sizes, as all that look at thousands. */
+  readonly isBySize?: boolean;
+  /** It fetches nothing: the output that it tells of. */
+  readonly sees?: (out: string) => string | undefined;
   readonly isFor?: (family: FamilyRow) => boolean;
 }
 const ways: Readonly<Record<string, Way>> = {
@@ -47,7 +51,24 @@ const ways: Readonly<Record<string, Way>> = {
   'the create again under --once': {
     argv: (family) => [...typed(family), '--once', 'day/fox', ...(isVideo(family) ? ['--wait'] : [])],
   },
-  'batch run again': { argv: () => ['batch', 'run', 'day.jsonl'], isSilent: true },
+  'batch run again': { argv: () => ['batch', 'run', 'day.jsonl'], isSilent: true, isBySize: true },
+  open: { argv: (_, id) => ['open', id], sees: (out) => out.trim() || undefined },
+  'jobs show': {
+    argv: (_, id) => ['jobs', 'show', id, '--json'],
+    sees(out) {
+      const { saved, files } = JSON.parse(out) as { saved: boolean; files: { path: string }[] };
+      return saved ? files.map((file) => file.path).join() : undefined;
+    },
+  },
+  gallery: {
+    argv: () => ['gallery'],
+    isBySize: true,
+    sees(out) {
+      const page = readFileSync(out.trim(), 'utf8');
+      const links = [...page.matchAll(/"href":"([^"]+)"/g)].map(([, link = '']) => decodeURIComponent(link));
+      return links.map((link) => path.resolve(path.dirname(out.trim()), link)).join() || undefined;
+    },
+  },
 };
 
 /** Where the job's one output lies, and where its copy does. */
@@ -68,7 +89,7 @@ interface Fact {
   readonly make: (places: Places) => unknown;
   /** What it leaves behind goes beyond the files. */
   readonly isLasting?: boolean;
-  /** Whether a batch, which goes by sizes, does not see it. */
+  /** Whether what goes by sizes does not see it. */
   readonly isUnseenBySize?: boolean;
   /** Which path tells of it, or that it has to be fetched anew, which takes the place that is free. */
   readonly told: 'first' | 'copy' | 'fetched' | 'held';
@@ -183,12 +204,17 @@ describe.each(Object.keys(rows))('%s', (family) => {
       const here = `${family}, ${name}: ${what}\n${run.err}`;
       const sent = world.sandbox.requests.filter(({ method }) => method === 'POST').length - before;
       expect(sent, here).toBe(0);
-      const isSeen = !(fact.isUnseenBySize && way.isSilent);
-      if (fact.told === 'held') {
+      const isSeen = !(fact.isUnseenBySize && way.isBySize);
+      const isTold = fact.told === 'first' || fact.told === 'copy' || !isSeen;
+      const told = fact.told === 'copy' ? places.copy : first;
+      if (way.sees) {
+        expect([run.code, way.sees(run.out)], here).toEqual(
+          isTold ? [0, told] : [name === 'open' ? 4 : 0, undefined],
+        );
+      } else if (fact.told === 'held') {
         expect([run.code, run.out], here).toEqual([10, '']);
         expect(run.err, here).toContain(`another gw (process ${sleeper.pid})`);
-      } else if (fact.told !== 'fetched' || !isSeen) {
-        const told = fact.told === 'copy' ? places.copy : first;
+      } else if (isTold) {
         expect([run.code, run.out], here).toEqual([0, way.isSilent ? '' : `${told}\n`]);
       } else if (family === 'image data' || family === 'native image') {
         expect([run.code, run.out], here).toEqual([12, '']);

@@ -15,10 +15,8 @@ import { type BrowserPage, openChromium } from './chromium.ts';
 // `gw gallery`: what is written to the disk, and what the page does in a browser.
 
 /** A job whose output lies in the working directory. */
-function output(world: World, id: string, changes: Parameters<typeof savedJob>[3] = {}): void {
+const output = (world: World, id: string, changes: Parameters<typeof savedJob>[3] = {}) =>
   savedJob(world, id, 1000, changes);
-  writeFileSync(path.join(world.cwd, `${id}.mp4`), 'mp4');
-}
 const itemsOf = (world: World, name = 'gallery.html'): GalleryItem[] => {
   const page = readFileSync(path.join(world.cwd, name), 'utf8');
   return JSON.parse(/id="items">(.*)<\/script>/.exec(page)?.[1] ?? '');
@@ -31,7 +29,7 @@ describe('what is written', () => {
     rmSync(`${world.cwd}/cgt-gone.mp4`);
     const run = await world.gw(['gallery', '-o', 'pages/']);
     expect([run.code, run.out]).toEqual([0, `${path.join(world.cwd, 'pages/gallery.html')}\n`]);
-    expect(run.err).toBe('1 of 2 outputs are no longer where they were saved: left out\n');
+    expect(run.err).toBe('1 of 2 outputs are not on disk as saved: left out\n');
     expect(itemsOf(world, 'pages/gallery.html')).toEqual([
       {
         ...{ id: 'cgt-fox', family: 'alpha', model: 'alpha-video-2-5-260628', prompt: 'a fox in the snow' },
@@ -193,7 +191,8 @@ describe('in a browser', { tags: ['chromium'] }, () => {
       const file = path.join(world.cwd, names[at] ?? `${id}.png`);
       writeFileSync(file, at === 0 ? readFileSync(path.join(clipsDir, '768p-9x16.mp4')) : tinyPng);
       const type = at === 0 ? 'video/mp4' : 'image/png';
-      ledger.append(key, { event: 'saved', role: 'video', path: file, bytes: 1, sha256: 'ab', type });
+      const saved = { path: file, bytes: readFileSync(file).length, sha256: 'ab', type };
+      ledger.append(key, { event: 'saved', role: 'video', ...saved });
     }
     await world.ok(['gallery']);
     url = pathToFileURL(path.join(world.cwd, 'gallery.html')).href;

@@ -3,6 +3,7 @@ import { oneLine, safeJson } from '../../io/escape.ts';
 import { durationText } from '../../io/quantity-text.ts';
 import type { Cost } from '../../jobs/cost.ts';
 import { type JobView, jobView, printableRecord } from '../../jobs/job-view.ts';
+import { savedOutputs } from '../../jobs/save/saved.ts';
 import { spendText } from '../../jobs/stats.ts';
 import type { KeptReference } from '../../ledger/event.ts';
 import { EMBEDDED } from '../../ledger/job-key.ts';
@@ -28,7 +29,8 @@ export const show = defineCommand<Record<string, never>, ShownJob>({
     const known = job.gateway === EMBEDDED ? undefined : (await ctx.pricing()).costOf(job, family);
     const cost = known ? { spend: known.spend, by: known.by } : null;
     const madeFrom = (job.references ?? []).filter(({ name }) => namesOutput(name));
-    const view = jobView(job, family, (await ctx.ledger()).isHeld);
+    const outputs = await savedOutputs(job, family, ctx.signal);
+    const view = jobView(job, family, (await ctx.ledger()).isHeld, outputs);
     return { value: { ...view, made_from: madeFrom, cost, record: printableRecord(job) ?? null } };
   },
   human: (job, ctx) =>
@@ -47,12 +49,8 @@ function* rowsOf(job: ShownJob, nowMs: number): Generator<readonly [string, stri
   yield ['family', job.family];
   yield ['model', job.model ?? ''];
   yield ['prompt', job.prompt ?? ''];
-  yield [
-    'settings',
-    Object.entries(job.settings)
-      .map(([name, value]) => `${name}=${value}`)
-      .join(' '),
-  ];
+  const settings = Object.entries(job.settings).map(([name, value]) => `${name}=${value}`);
+  yield ['settings', settings.join(' ')];
   for (const { name, sha256 } of job.made_from)
     yield ['made from', sha256 === undefined ? name : `${name} (sha256 ${sha256})`];
   yield ['gateway', `${job.gateway} (profile ${job.profile})`];
@@ -71,6 +69,7 @@ function* rowsOf(job: ShownJob, nowMs: number): Generator<readonly [string, stri
   if (job.cost?.by === 'prices') yield ['cost', `${spendText(job.cost.spend)} by your price file`];
   for (const { path, bytes, sha256 } of job.files)
     yield ['file', `${path} (${bytes} bytes, sha256 ${sha256})`];
+  yield ['saved', job.saved === false ? 'not whole, or not yet' : ''];
   yield ['reply', job.record === null ? '' : safeJson(job.record)];
 }
 
