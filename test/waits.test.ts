@@ -32,7 +32,7 @@ const ends: Readonly<Record<string, string>> = {
   'http/http-client.ts': '--retries',
   'http/round-trip.ts': '--timeout without a byte',
   'http/socket.ts': 'the longest time of a connection',
-  'io/create-io.ts': 'nothing waits: a spinner begins a moment later',
+  'io/awaited.ts': 'nothing waits: a spinner begins a moment later',
   'io/progress-lines.ts': 'nothing waits: a sign of life comes again and again',
   'jobs/create/budget.ts': '10 s for the lock of the budget',
   'jobs/create/hold-job.ts': 'as disk/other-gw.ts',
