@@ -1,10 +1,10 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, readFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { promisify } from 'node:util';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { builtGw } from './cli/built.ts';
+import { newDir } from './helpers/new-dir.ts';
 
 // What is handed on: the tarball, what is bundled in it and under which licences, and what a fresh clone installs.
 
@@ -27,8 +27,7 @@ test('everything that is installed is pinned by its content, wherever it is fetc
 });
 
 test('a bare checkout is told to install its packages first', () => {
-  const bare = mkdtempSync(path.join(tmpdir(), 'gw-bare-'));
-  onTestFinished(() => rmSync(bare, { recursive: true }));
+  const bare = newDir();
   cpSync(path.join(root, 'bin'), path.join(bare, 'bin'), { recursive: true });
   const { status, stderr } = spawnSync(process.execPath, ['bin/build.js'], { cwd: bare, encoding: 'utf8' });
   expect([status, stderr]).toEqual([

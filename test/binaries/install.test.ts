@@ -2,10 +2,10 @@ import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { createServer } from 'node:http';
-import { tmpdir } from 'node:os';
 import * as path from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { listening } from '../helpers/listening.ts';
+import { newDir } from '../helpers/new-dir.ts';
 
 // @module-tag curl
 // bin/install.sh, from a release in a folder and served on loopback; a script stands for the file, `.ci/binaries` has the real one.
@@ -14,8 +14,7 @@ const name = `gw-${process.platform === 'darwin' ? 'macos' : 'linux'}-${process.
 const installer = path.join(import.meta.dirname, '../../bin/install.sh');
 
 function release() {
-  const dir = fs.mkdtempSync(path.join(tmpdir(), 'gw-install-'));
-  onTestFinished(() => fs.rmSync(dir, { recursive: true }));
+  const dir = newDir();
   const folder = path.join(dir, 'release');
   const to = path.join(dir, 'bin');
   fs.mkdirSync(folder);

@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
-import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { promisify } from 'node:util';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { newDir } from '../helpers/new-dir.ts';
 
 // bin/release.js in a clone: what is handed on, and what stops it. `.ci/binaries` makes the files of the platforms.
 
@@ -13,8 +13,7 @@ const run = promisify(execFile);
 
 /** A repository of this project as it is now, in one commit. */
 async function clone() {
-  const dir = fs.mkdtempSync(path.join(tmpdir(), 'gw-release-'));
-  onTestFinished(() => fs.rmSync(dir, { recursive: true }));
+  const dir = newDir();
   const { stdout } = await run('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
     cwd: root,
   });

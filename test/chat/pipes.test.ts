@@ -1,21 +1,18 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import * as path from 'node:path';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { builtGw } from '../cli/built.ts';
 import { listening } from '../helpers/listening.ts';
+import { newDir } from '../helpers/new-dir.ts';
 
 // The spawned gw between real pipes.
 
-const home = mkdtempSync(path.join(tmpdir(), 'gw-chat-pipes-'));
+const home = newDir();
 let gw = '';
 beforeAll(() => {
   gw = builtGw().command.join(' ');
 });
-afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 const chunk = (content: string) =>
   `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content } }] })}\n\n`;

@@ -1,20 +1,19 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { builtGw } from '../cli/built.ts';
+import { newDir } from '../helpers/new-dir.ts';
 
 // An asset's whole life as a user's script: in a pipe, with `set -e`, against the embedded gateway of one home.
 
-const dir = mkdtempSync(path.join(tmpdir(), 'gw-asset-life-'));
+const dir = newDir();
 beforeAll(() => {
   mkdirSync(path.join(dir, 'bin'));
   writeFileSync(path.join(dir, 'bin/gw'), `#!/bin/sh\nexec ${builtGw().command.join(' ')} "$@" --sandbox\n`, {
     mode: 0o755,
   });
 });
-afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
 const script = `
 set -euo pipefail

@@ -1,11 +1,11 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { Readable } from 'node:stream';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { hostOf } from '../../src/disk/lock-file.ts';
 import { type Answer, fakeGateway } from '../helpers/fake-gateway.ts';
 import { World } from '../helpers/gw.ts';
+import { newDir } from '../helpers/new-dir.ts';
 
 // What becomes of a change whose answer was lost, and of one that cannot be undone.
 
@@ -18,8 +18,7 @@ const argvOf = (group: string) => ['asset', 'create', '--group', group, '--url',
 
 /** A world whose library holds a group already, and in which faults strike from now on. */
 async function withGroup(fault?: string, before?: (world: World, group: string) => Promise<void>) {
-  const stateDir = path.join(mkdtempSync(path.join(tmpdir(), 'gw-asset-')), 'state');
-  onTestFinished(() => rmSync(path.dirname(stateDir), { recursive: true, force: true }));
+  const stateDir = path.join(newDir(), 'state');
   const calm = await open({ stateDir });
   const group = (await calm.gw(['asset', 'group', 'create', '--name', 'foxes'])).out.trim();
   await before?.(calm, group);

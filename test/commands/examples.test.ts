@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
@@ -10,11 +9,12 @@ import { program } from '../../src/program.ts';
 import { builtGw } from '../cli/built.ts';
 import { openPlace, Place } from '../cli/place.ts';
 import { freePort } from '../helpers/free-port.ts';
+import { newDir } from '../helpers/new-dir.ts';
 
 // Every example of every help runs as printed on a narrow terminal, in a shell: those of a page in their order, in a home that
 // holds nothing else.
 
-const bin = mkdtempSync(path.join(tmpdir(), 'gw-examples-'));
+const bin = newDir();
 const LONGEST_MS = 400_000;
 const NARROW = 60;
 
@@ -23,7 +23,6 @@ beforeAll(() => {
     mode: 0o755,
   });
 });
-afterAll(() => rmSync(bin, { recursive: true, force: true }));
 
 async function* commands(node: Node, words: string): AsyncGenerator<{ words: string; command: AnyCommand }> {
   if (node.load) yield { words, command: await node.load() };

@@ -1,22 +1,19 @@
 import { spawn } from 'node:child_process';
 import * as fs from 'node:fs';
-import * as os from 'node:os';
 import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hostOf, tryLock, waitForLock } from '../../src/disk/lock-file.ts';
 import { waitForOther } from '../../src/disk/other-gw.ts';
 import { onceJobKey } from '../../src/ledger/job-key.ts';
 import { World } from '../helpers/gw.ts';
+import { newDir } from '../helpers/new-dir.ts';
 
 // A gw that is stopped (Ctrl-Z, a frozen machine) lives and lets go of nothing. A lock of a living process that never beats
 // is what it leaves to look at.
 
 const sleeper = spawn('sleep', ['600'], { stdio: 'ignore' });
-const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'gw-other-'));
-afterAll(() => {
-  sleeper.kill();
-  fs.rmSync(dir, { recursive: true, force: true });
-});
+const dir = newDir();
+afterAll(() => sleeper.kill());
 
 const create = 'video gamma create --resolution 768P --duration 4 --ratio 16:9'.split(' ');
 

@@ -1,15 +1,15 @@
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
-import * as os from 'node:os';
 import * as path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { confinedPaths } from '../../src/disk/confined-path.ts';
 import { readSmallFile, readTypedFile, sha256OfFile } from '../../src/disk/small-file.ts';
+import { newDir } from '../helpers/new-dir.ts';
 
 let place = '';
 let dir = '';
 beforeEach(() => {
-  place = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'gw-strangers-')));
+  place = fs.realpathSync(newDir());
   dir = path.join(place, 'shots');
   fs.mkdirSync(path.join(dir, 'inner'), { recursive: true });
   fs.writeFileSync(path.join(dir, 'fox.png'), 'fox');
@@ -21,7 +21,6 @@ beforeEach(() => {
   fs.symlinkSync('/proc/self/environ', path.join(dir, 'environ'));
   execFileSync('mkfifo', [path.join(dir, 'fifo')]);
 });
-afterEach(() => fs.rmSync(place, { recursive: true, force: true }));
 
 const of = (name: string, more = {}) =>
   confinedPaths({ dir, what: "the manifest's folder", hint: 'give --allow-outside', ...more })(name, 'image');

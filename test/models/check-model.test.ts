@@ -2,26 +2,24 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import * as path from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { Context } from '../../src/context.ts';
 import { GwError, Interrupted } from '../../src/errors.ts';
 import { checkModel } from '../../src/models/check-model.ts';
 import { readModelCache, writeModelCache } from '../../src/models/model-cache.ts';
+import { newDir } from '../helpers/new-dir.ts';
 
 let dir: string;
 beforeEach(() => {
-  dir = mkdtempSync(path.join(tmpdir(), 'gw-models-'));
+  dir = newDir();
 });
-afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
 const GATEWAY = 'https://gateway.example';
 const host = () => ({ env: {}, cwd: dir, platform: 'linux' as const, homeDir: dir });

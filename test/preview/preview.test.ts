@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { inflateSync } from 'node:zlib';
 import encodeJpeg, { init as initJpeg } from '@jsquash/jpeg/encode.js';
@@ -9,6 +8,7 @@ import { halfBlocks, type Pixels, shrunk } from '../../src/preview/half-blocks.t
 import { depthOf, type Graphics, previewText, showPreview } from '../../src/preview/show-preview.ts';
 import { makePng } from '../../src/sandbox/media-check.ts';
 import { assetsDir, wasmDir } from '../helpers/assets-dir.ts';
+import { newDir } from '../helpers/new-dir.ts';
 import { pngHead } from '../media/fixtures.ts';
 
 const none: Graphics = { kitty: false, iterm2: false, sixel: false };
@@ -157,7 +157,7 @@ describe('what cannot be drawn is said in a clause', () => {
     });
   });
   test('a picture of few bytes and far too many pixels', async () => {
-    const file = path.join(mkdtempSync(path.join(tmpdir(), 'gw-preview-')), 'large.png');
+    const file = path.join(newDir(), 'large.png');
     writeFileSync(file, pngHead(20_000, 20_000));
     expect(await shown(file)).toEqual({
       said: 'it is 20000x20000 px; at most 64 megapixels are drawn',

@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
-import * as os from 'node:os';
 import * as path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { newDir } from '../../helpers/new-dir.ts';
 import { serveFile } from '../../helpers/output-server.ts';
 import { listing, outputServer, run, tempDir } from './harness.ts';
 import { bundleFetchOne, runToEnd } from './spawned.ts';
@@ -16,12 +16,7 @@ const outputsIn = (dir: string) => listing(dir).filter((name) => !isTrial(name))
 const isPart = (name: string) => /^\.gw-[0-9a-f]{32}\.part$/.test(name);
 const serve = () => outputServer((request, response) => serveFile(file, request, response, { etag }));
 
-const tools = fs.mkdtempSync(path.join(os.tmpdir(), 'gw-fetch-one-'));
-let script: string;
-beforeAll(async () => {
-  script = await bundleFetchOne(tools);
-});
-afterAll(() => fs.rmSync(tools, { recursive: true, force: true }));
+const script = await bundleFetchOne(newDir());
 
 describe('a full disk', { tags: ['mount'] }, () => {
   const whileMounted = async (options: string, act: (dir: string) => Promise<void>) => {
