@@ -106,6 +106,9 @@ describe('looking at tasks of family B', () => {
     const id = await createBeta(world, '--external-id', 'order-17');
     const run = await world.ok([...beta, 'get', '--external', 'order-17', '--json']);
     expect(JSON.parse(run.out).data[0]).toMatchObject({ id, external_id: 'order-17' });
+    // One that only a body may say can be asked for too.
+    const odd = await createBeta(world, '--set', 'options.external_task_id=order 19');
+    expect((await world.ok([...beta, 'get', '--external', 'order 19', '--json'])).out).toContain(odd);
     const lost = await world.gw([...beta, 'get', '--external', 'order-18', 'order-17']);
     expect(lost.code).toBe(13);
     expect(lost.err).toContain('order-18');

@@ -161,6 +161,13 @@ const sandboxRefuses: readonly Row[] = [
 /** What gw refuses without a rule that quotes the document: the sentence that each refusal rests on. */
 const gwRefuses: readonly Row[] = [
   {
+    at: /^\/v1beta\//,
+    says: /(generationConfig\.\w+|\.role|\.thought|\.text)\b[^;]*: must be /,
+    quote: 'maxOutputTokens, temperature, topP, topK, stopSequences, candidateCount',
+    reading: 'named without their types: those of the public API are taken',
+    most: 5000,
+  },
+  {
     says: /(^|: |[^:] )(is required|must be |one of )|is in no form|not a known type of content item|a text, or a list of/,
     quote: 'missing parameters',
     reading: 'the type of a field that the document lists, its words, and whether it is required',
