@@ -1,7 +1,7 @@
 import type { Outcome } from '../../command.ts';
 import { type Access, type Context, commandFor } from '../../context.ts';
 import { GwError, UnknownOutcome, usage } from '../../errors.ts';
-import { type SaveFlags, saveFlags, sidecarBy } from '../../flags/job-flags.ts';
+import { type SaveFlags, saveFlags } from '../../flags/job-flags.ts';
 import { findTaskFamily } from '../../gateway/families.ts';
 import type { Family, TaskFamily } from '../../gateway/task.ts';
 import { holdWhenFree } from '../../jobs/create/hold-job.ts';
@@ -13,8 +13,8 @@ import { type Job, mayExist, type SavedFile, type SavePlan } from '../../ledger/
 import { adoptedJobKey } from '../../ledger/job-key.ts';
 import type { Hold, Ledger } from '../../ledger/ledger.ts';
 import { lacksOutputs, taskOf } from '../../ledger/settled.ts';
-import type { JobResult } from '../video/follow-job.ts';
 import type { Followers } from '../video/followers.ts';
+import { type JobResult, newSavePlan } from '../video/job-result.ts';
 import { showQueries } from '../video/task-ids.ts';
 import { type KnownJob, type NamedJob, notInLedger } from './find-jobs.ts';
 
@@ -102,12 +102,7 @@ async function takeIn(
   const access = await ctx.gateway();
   const looker = await followers.looker(family);
   const { name: gateway, keyId } = access;
-  const save = {
-    target: planTarget(flags.out ?? settings.out.value, host.cwd),
-    force: flags.force ?? false,
-    download: flags.download === undefined,
-    sidecar: sidecarBy(flags, settings, host.version),
-  };
+  const save = newSavePlan(flags, settings, host);
   return async (id) => {
     // A mistyped ID must not become a job.
     const look = await looker.look(id, { signal });

@@ -21,7 +21,6 @@ import {
   queues,
   refuseOnce,
   saveFlags,
-  sidecarBy,
   waitFlags,
 } from '../../flags/job-flags.ts';
 import { readPrompt, refuseSharedStdin, stdinFlags } from '../../flags/prompt.ts';
@@ -34,7 +33,7 @@ import { digestsOf, identifyBody, type JobRequest } from '../../jobs/create/job-
 import type { Made } from '../../jobs/create/make.ts';
 import type { OncePlace } from '../../jobs/create/once.ts';
 import { checkTarget } from '../../jobs/save/check-target.ts';
-import { planTarget, withIndex } from '../../jobs/save/output-path.ts';
+import { withIndex } from '../../jobs/save/output-path.ts';
 import { onceJobKey, originOfGateway } from '../../ledger/job-key.ts';
 import { firstOfTask } from '../../ledger/ledger.ts';
 import { withoutSecrets } from '../../ledger/serialize.ts';
@@ -43,7 +42,7 @@ import { askedOf, findOutputs, noteOutputsInCurl, shownOf } from '../../shots/ou
 import { keptRequest, refuseOverBudget, warnOfAlike, withinBudget } from '../before-create.ts';
 import { showInstead } from '../show-instead.ts';
 import { calmOf, createFollowers } from './followers.ts';
-import { type JobResult, jobLines, waitDeadlineMs } from './job-result.ts';
+import { type JobResult, jobLines, newSavePlan, waitDeadlineMs } from './job-result.ts';
 import type { Media } from './read-media.ts';
 import type { SendPlace } from './send-many.ts';
 import { noteOfName, refuseSharedName } from './task-ids.ts';
@@ -325,7 +324,7 @@ async function read<F extends FlagSet>(
         request,
         profile: settings.profile.value,
         gateway: gatewayName(settings),
-        save: savePlanOf(how, out, settings, host),
+        save: newSavePlan(how, settings, host),
       },
     }),
   };
@@ -378,18 +377,6 @@ function bodyMaker<F extends FlagSet>(
     return spec.fill?.(whole, flags) ?? whole;
   };
 }
-
-const savePlanOf = (
-  how: SharedValues,
-  out: string | undefined,
-  settings: Settings,
-  host: Context['host'],
-) => ({
-  target: planTarget(out, host.cwd),
-  force: how.force ?? false,
-  download: how.download === undefined,
-  sidecar: sidecarBy(how, settings, host.version),
-});
 
 const isText = (value: unknown): value is string => typeof value === 'string';
 

@@ -1,8 +1,10 @@
 import { type Outcome, ShownRequest } from '../../command.ts';
+import type { Settings } from '../../config/settings.ts';
 import { DEFAULT_WAIT_TIMEOUT, parseDuration } from '../../config/table.ts';
 import type { Context } from '../../context.ts';
-import type { PollFlags } from '../../flags/job-flags.ts';
-import type { SavedFile } from '../../ledger/event.ts';
+import { type PollFlags, type SaveFlags, sidecarBy } from '../../flags/job-flags.ts';
+import { planTarget } from '../../jobs/save/output-path.ts';
+import type { SavedFile, SavePlan } from '../../ledger/event.ts';
 
 /** The one object that a command prints which creates, waits or saves (the contract, section 1). */
 export interface JobResult {
@@ -24,6 +26,18 @@ export const fileLines = ({ files }: Pick<JobResult, 'files'>): string =>
 /** As {@link fileLines}, or the task ID where nothing was saved. */
 export const jobLines = (result: JobResult, _ctx: Context, failed: boolean): string =>
   result.files.length > 0 || failed ? fileLines(result) : `${result.id}\n`;
+
+/** Where the outputs of a new job go, and how. */
+export const newSavePlan = (
+  flags: SaveFlags,
+  { out, sidecar }: Settings,
+  { cwd, version }: Context['host'],
+): SavePlan => ({
+  target: planTarget(flags.out ?? out.value, cwd),
+  force: flags.force ?? false,
+  download: flags.download === undefined,
+  sidecar: sidecarBy(flags, { sidecar }, version),
+});
 
 /** The steady moment at which a wait ends. */
 export const waitDeadlineMs = (flags: PollFlags, ctx: Context): number =>
