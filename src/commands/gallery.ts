@@ -13,7 +13,7 @@ import { newPartName } from '../jobs/save/output-path.ts';
 import { outputsBySize } from '../jobs/save/saved.ts';
 import { takeName } from '../jobs/save/take-name.ts';
 import { spendText } from '../jobs/stats.ts';
-import type { SavedFile } from '../ledger/event.ts';
+import type { Job, SavedFile } from '../ledger/event.ts';
 import { EMBEDDED } from '../ledger/job-key.ts';
 import { nextShot, relatedOutputs } from '../shots/related.ts';
 import { type KnownJob, readOwnJobs, sharedIds } from './jobs/find-jobs.ts';
@@ -49,18 +49,18 @@ export const gallery = defineCommand<typeof flags, Written>({
     refuseForeign(ownPage(target));
     const nowMs = ctx.clock.now();
     const isMeant = batchFilter(batch);
-    const jobs = await readOwnJobs(
-      { sinceMs: since?.(nowMs), family, where: (job) => job.files.length > 0 && isMeant(job) },
-      ctx,
-    );
+    const where = (job: Job) => job.files.length > 0 && isMeant(job);
+    const jobs = await readOwnJobs({ sinceMs: since?.(nowMs), family, where }, ctx);
     const shared = await sharedIds(ctx);
     const pricing = await ctx.pricing();
     const outputs = jobs.map((known) => ({ known, ...outputsBySize(known.job, known.family) }));
-    const here = outputs.flatMap(({ known, files }) => files.map((file) => ({ known, file })));
+    const here = outputs.flatMap(({ known, files, missing }) =>
+      [...files, ...missing.flatMap(({ rescued }) => rescued ?? [])].map((file) => ({ known, file })),
+    );
     const related = relatedOutputs(here.map(({ known: { job }, file }) => ({ job, file })));
     const world = { target, shared, pricing, related };
     const items = here.map(({ known, file }) => itemOf(known, file, world));
-    const gone = outputs.flatMap(({ missing }) => missing).length;
+    const gone = outputs.flatMap(({ missing }) => missing.filter(({ rescued }) => !rescued)).length;
     if (gone > 0) ctx.io.note(`${gone} of ${here.length + gone} outputs are not on disk as saved: left out`);
     const date = new Date(nowMs).toISOString().slice(0, 10);
     await write(target, galleryPage(items, `Written by gw ${ctx.host.version} on ${date}`));

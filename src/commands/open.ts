@@ -28,7 +28,7 @@ export const open = defineCommand<typeof flags, Opened>({
   async run({ args, flags }, ctx) {
     const { id, job, family } = await knownJob(args, ctx);
     const { files, missing } = await savedOutputs(job, family, ctx.signal);
-    const [file] = files;
+    const file = files[0] ?? missing.find(({ rescued }) => rescued)?.rescued;
     if (!file) throw nothingToOpen(id, missing[0]?.path, ctx);
     const target = flags.folder ? path.dirname(file.path) : file.path;
     const opened = await openOnDesktop(target, ctx);

@@ -166,6 +166,10 @@ test.each<[what: string, code: number, make: (dir: string) => void]>([
     expect([waited.code, waited.out]).toEqual([code, `${code === 0 ? file : rescued}\n`]);
     const bytes = readFileSync(waited.out.trim());
     if (code === 0) return;
+    expect(await world.gw(['open', id])).toMatchObject({ code: 0, out: `${rescued}\n` });
+    expect(await world.gw(['gallery', '--json'])).toMatchObject({
+      out: expect.stringContaining('"outputs":1'),
+    });
     rmSync(dir);
     expect(await world.gw(['jobs', 'sync'])).toMatchObject({ code: 0, out: `${file}\n` });
     expect(readFileSync(file)).toEqual(bytes);

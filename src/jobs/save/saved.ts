@@ -11,9 +11,11 @@ import { taskOf } from '../../ledger/settled.ts';
 export interface SavedOutputs {
   /** One file an output, in their order: where it was saved first, else a copy. */
   readonly files: readonly SavedFile[];
-  /** The outputs that are not on disk as they were saved; `path` where one was saved, and is gone or changed. */
-  readonly missing: readonly { readonly role: string; readonly path?: string }[];
+  /** The others: `path` where one was saved, and is gone or changed; `rescued` where it is kept whole until it can be saved. */
+  readonly missing: readonly Missing[];
 }
+
+type Missing = Readonly<{ role: string; path?: string | undefined; rescued?: SavedFile | undefined }>;
 
 /** By what the files hold: each is read, and has the recorded SHA-256. Aborting throws the signal's reason. */
 export async function savedOutputs(
@@ -24,9 +26,8 @@ export async function savedOutputs(
   const whole = new Set<SavedFile>();
   for (const [, copies] of copiesOf(job, family)) {
     for (const file of copies) {
-      if (!(await isWhole(file, signal))) continue;
-      whole.add(file);
-      break;
+      if (await isWhole(file, signal)) whole.add(file);
+      if (whole.has(file) && isHome(file)) break;
     }
   }
   return verdict(copiesOf(job, family), (file) => whole.has(file));
@@ -73,14 +74,13 @@ function copiesOf(job: Job, family: Family | undefined): Copies {
 
 function verdict(outputs: Copies, isThere: (file: SavedFile) => boolean): SavedOutputs {
   const files: SavedFile[] = [];
-  const missing: { role: string; path?: string }[] = [];
+  const missing: Missing[] = [];
   for (const [role, copies] of outputs) {
     // What was rescued is still to be saved where it was wanted, and what is cut to be had whole.
-    const own = copies.filter(isHome);
-    const file = own.find(isThere);
-    const [first] = own;
+    const there = copies.filter(isThere);
+    const file = there.find(isHome);
     if (file) files.push(file);
-    else missing.push({ role, ...(first && { path: first.path }) });
+    else missing.push({ role, path: copies.find(isHome)?.path, rescued: there.find((each) => each.rescued) });
   }
   return { files, missing };
 }
