@@ -45,11 +45,11 @@ export function lookAtBody(
   { exempt = [], suggestions = [], isGiven = () => false }: FieldVerdict = {},
 ): Look {
   const { broken, unstated } = issuesOf(schema, body);
-  const issues = [...broken, ...unstated.filter(({ path }) => !isGiven(path, valueAt(body, path)))];
+  const said = unstated.filter(({ path }) => !isGiven(path, valueAt(body, path)));
+  const issues = [...broken, ...said].filter(({ path }) => !exempt.includes(path.map(String).join('.')));
   const breaches = new Map<string, Breach>();
   for (const issue of issues) {
     const at = issue.path.map(String).join('.');
-    if (exempt.includes(at)) continue;
     // A value of the table that another rule refuses is no help.
     const brokenBy = (value: string) => issuesOf(schema, withValueAt(body, issue.path, value)).broken;
     const helps = (value: string) => !brokenBy(value).some(({ path }) => path.join('.') === at);

@@ -80,3 +80,9 @@ test('a model of another family is refused, though the gateway lists it', async 
   expect((await gw(...alpha, '-m', 'gamma-H3')).code).toBe(2);
   expect(requests).toEqual([]);
 });
+
+test('what the document leaves open is warned of beside a model that the gateway lists', async () => {
+  const { gw } = await withList(listed);
+  const { code, err } = await gw(...alpha, '-m', 'alpha-video-3-0', '--set', 'content=[]');
+  expect([code, err.match(/^warning: (\w+)/gm)]).toEqual([0, ['warning: gw', 'warning: content']]);
+});

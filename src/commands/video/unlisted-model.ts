@@ -13,11 +13,12 @@ export async function lookUnlessListed(
   model: string,
   ctx: Context,
 ): Promise<Look> {
-  if (look({ exempt: ['model'] }).breaches.length > 0) return look();
+  const others = look({ exempt: ['model'] });
+  if (others.breaches.length > 0) return look();
   const sheets = await modelSheets();
   if (sheets.some(({ id, aliases }) => id === model || aliases.includes(model))) return look();
   const ids = await lookUpModel(model, ctx);
   if (!ids.includes(model)) return look({ suggestions: ids });
   ctx.io.warn(`gw's tables do not know ${model}, which the gateway lists: its limits are not checked`);
-  return { breaches: [], oddities: [] };
+  return others;
 }
