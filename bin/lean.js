@@ -1,7 +1,6 @@
 // How esbuild is to take gw's sources: without what it never uses.
 'use strict';
 const fs = require('node:fs');
-const path = require('node:path');
 
 /**
  * What dependencies load and gw never uses: in undici HTTP/2, which costs 7 ms, and forms, which gw writes itself; in
@@ -42,10 +41,6 @@ const withoutUnused = {
         "export class DefaultJsonSchemaValidator {}\nexport { default as process } from 'node:process';",
     }));
     leaveOutOf(/node_modules.commander/, /^node:child_process$/);
-    // Both of a kind have the same functions; each Node that gw runs on takes the one with SIMD.
-    onResolve({ filter: /\/llhttp-wasm\.js$/ }, ({ resolveDir }) => ({
-      path: path.join(resolveDir, '../llhttp/llhttp_simd-wasm.js'),
-    }));
     onLoad({ filter: /cli-spinners.spinners\.json$/ }, ({ path: file }) => {
       const { dots, line } = JSON.parse(fs.readFileSync(file, 'utf8'));
       return { contents: JSON.stringify({ dots, line }), loader: 'json' };

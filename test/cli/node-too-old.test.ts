@@ -36,6 +36,12 @@ test.each(['20.18.0', '20.19.1', '22.0.0', '24.1.0'])('Node %s is let in', (vers
   expect(runAs(version, ['jobs', 'list'])).toMatchObject({ status: 0, stdout: '', stderr: '' });
 });
 
+test.runIf(process.arch === 'x64')('a processor without SIMD reaches the gateway', () => {
+  const args = ['--no-enable-sse4-1', builtGw().script, 'models', 'list', '--sandbox'];
+  const { status, stderr } = spawnSync(process.execPath, args, { env: new Place().env(), encoding: 'utf8' });
+  expect([status, stderr]).toEqual([0, '']);
+});
+
 test('the launcher is written for any Node: no word that an old one cannot read', () => {
   const source = fs.readFileSync(builtGw().script, 'utf8');
   const beforeModern = source.replace(/^#!.*\n/, '').replace(/\/\/.*$/gm, '');

@@ -63,7 +63,7 @@ async function encodeJpeg(canvas: Canvas, { quality, wasmDir }: EncodeOptions): 
 
 async function encodeWebp(canvas: Canvas, { quality, wasmDir }: EncodeOptions): Promise<Uint8Array> {
   const { default: encodeImage, init } = await import('@jsquash/webp/encode.js');
-  // Of its two builds the codec takes this one wherever there is SIMD, which every Node that gw runs on has.
+  // Of its two builds the codec takes this one wherever there is SIMD; the other one is not bundled.
   await once(join(wasmDir, 'webp_enc_simd.wasm'), (wasm) => init(given(wasm)));
   return new Uint8Array(await encodeImage(canvas, { quality, method: 0 }));
 }
