@@ -39,10 +39,7 @@ export const open = defineCommand<typeof flags, Opened>({
 });
 
 function nothingToOpen(id: string, gone: string | undefined, ctx: Context): GwError {
-  const what =
-    gone === undefined
-      ? `job ${id} has no saved output`
-      : `${gone} is gone, unreadable or not what was saved`;
+  const what = gone ? `${gone} is gone, unreadable or not what was saved` : `job ${id} has no saved output`;
   const hint = `save it with: ${commandFor(`gw jobs download ${id}`, ctx)}`;
   return new GwError('not_found', what, { taskId: id, hint });
 }

@@ -119,14 +119,14 @@ export class FailedSync extends Error {
 }
 
 /**
- * Appends one line to a journal, durable when this returns. One write() of "\n"+json+"\n" on an O_APPEND descriptor:
+ * Appends one line, or several, to a journal, durable when this returns. One write() of "\n"+json+"\n" on an O_APPEND descriptor:
  * lines of several processes never mix, and a torn line never reaches into the next one. Returns the number of the file
  * (its inode) that took it, which may have lost its name meanwhile.
  * Throws the system's error, ShortWrite, or FailedSync.
  */
 export function appendLine(
   file: string,
-  json: string,
+  json: string | Uint8Array,
   { calls = fs, step = () => {} }: { readonly calls?: AppendCalls; readonly step?: Step } = {},
 ): number {
   const { O_APPEND, O_CREAT, O_WRONLY } = fs.constants;
@@ -136,7 +136,7 @@ export function appendLine(
     // An empty file is new, so its name may not be durable yet; nobody writes to it before the directory is synced.
     const { size, ino } = calls.fstatSync(fd);
     if (size === 0) syncOrThrow(() => syncDirectory(path.dirname(file), calls));
-    const bytes = Buffer.from(`\n${json}\n`);
+    const bytes = Buffer.concat(['\n', json, '\n'].map((part) => Buffer.from(part)));
     step('write the line');
     const written = calls.writeSync(fd, bytes, 0, bytes.length);
     if (written !== bytes.length) throw new ShortWrite(`${written} of ${bytes.length} bytes written`);

@@ -1,7 +1,13 @@
 import * as crypto from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { ensureDirectory, hasNoLinks, renameFile, syncDirectory } from '../disk/durable-directory.ts';
+import {
+  appendLine,
+  ensureDirectory,
+  hasNoLinks,
+  renameFile,
+  syncDirectory,
+} from '../disk/durable-directory.ts';
 import { type Step, tryLock } from '../disk/lock-file.ts';
 import { endOfLastLine, readLines } from '../disk/read-lines.ts';
 import { errorCode, usage } from '../errors.ts';
@@ -16,6 +22,8 @@ import { jobOfLine } from './parse-line.ts';
 
 /** How the name of a rewritten journal ends that is not in use yet. */
 const FRESH = '.new';
+
+type Keeps = (line: string) => boolean;
 
 /**
  * Takes jobs out of every journal; all other lines stay, those that cannot be read among them.
@@ -50,11 +58,7 @@ function forgetUnfinished(dir: string): void {
  * Leaves out of a journal the lines that `keeps` refuses. One process at a time may do this to a journal.
  * Throws the system's error, or GwError `usage` where there are no hard links; then all lines are still there.
  */
-function rewriteJournal(
-  { path: file, files }: Journal,
-  keeps: (line: string) => boolean,
-  step: Step = () => {},
-): void {
+function rewriteJournal({ path: file, files }: Journal, keeps: Keeps, step: Step = () => {}): void {
   const nonce = crypto.randomBytes(6).toString('hex');
   const fresh = `${file}.${nonce}${FRESH}`;
   const formers = files.filter((each) => each !== file);
@@ -110,13 +114,12 @@ function keepAs(file: string, former: string): void {
 }
 
 const chunkBytes = 1 << 16;
-const newline = 0x0a;
 
 /** Copies the lines that stay, of each file only its first bytes; durable when this returns. */
 function copyLines(
   to: string,
   from: readonly { readonly path: string; readonly bytes: number }[],
-  keeps: (line: string) => boolean,
+  keeps: Keeps,
 ): { kept: number; dropped: number } {
   const counts = { kept: 0, dropped: 0 };
   const fd = fs.openSync(to, 'wx', 0o600);
@@ -124,11 +127,9 @@ function copyLines(
     let block = '';
     for (const source of from) {
       for (const line of readLines(source.path, { endByte: source.bytes })) {
-        if (!keeps(line)) {
-          counts.dropped += 1;
-          continue;
-        }
-        counts.kept += 1;
+        const isKept = keeps(line);
+        counts[isKept ? 'kept' : 'dropped'] += 1;
+        if (!isKept) continue;
         block += `\n${line}\n`;
         if (block.length < chunkBytes) continue;
         fs.writeFileSync(fd, block);
@@ -147,7 +148,6 @@ function copyLines(
 function appendRest(former: number, fromByte: number, file: string): void {
   const rest = Buffer.alloc(Math.max(0, fs.fstatSync(former).size - fromByte));
   fs.readSync(former, rest, 0, rest.length, fromByte);
-  if (rest.every((byte) => byte === newline)) return;
-  const lines = Buffer.concat([Buffer.from('\n'), rest, Buffer.from('\n')]);
-  fs.writeFileSync(file, lines, { flag: 'a', mode: 0o600, flush: true });
+  if (rest.every((byte) => byte === 0x0a)) return;
+  appendLine(file, rest);
 }

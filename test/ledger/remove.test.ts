@@ -135,7 +135,7 @@ describe('removing jobs', () => {
       'fsync directory',
       'rename 2026-10.jsonl',
       'fsync directory',
-      'fsync 2026-10.jsonl',
+      'fdatasync 2026-10.jsonl',
       'unlink 2026-10.jsonl.old',
       'fsync directory',
     ]);
@@ -155,11 +155,15 @@ describe('removing jobs', () => {
 
 /** Hears of each call that changes a name or makes something durable, with the path that it is about. */
 function logCalls(hear: (name: string, file: string) => void): void {
-  const { fsyncSync, linkSync, renameSync, unlinkSync } = realFs;
+  const { fdatasyncSync, fsyncSync, linkSync, renameSync, unlinkSync } = realFs;
   const spies = [
     vi.spyOn(realFs, 'fsyncSync').mockImplementation((fd) => {
       hear('fsync', fs.readlinkSync(`/proc/self/fd/${fd}`));
       fsyncSync(fd);
+    }),
+    vi.spyOn(realFs, 'fdatasyncSync').mockImplementation((fd) => {
+      hear('fdatasync', fs.readlinkSync(`/proc/self/fd/${fd}`));
+      fdatasyncSync(fd);
     }),
     vi.spyOn(realFs, 'linkSync').mockImplementation((from, to) => {
       hear('link', String(to));

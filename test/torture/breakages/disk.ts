@@ -76,8 +76,8 @@ export const disk: readonly Breakage[] = [
   },
   {
     costs: 'a torn line takes the next one with it',
-    find: 'const bytes = Buffer.from(`\\n${json}\\n`);',
-    replace: 'const bytes = Buffer.from(`${json}\\n`);',
+    find: "Buffer.concat(['\\n', json, '\\n']",
+    replace: "Buffer.concat([json, '\\n']",
     tests: ['ledger/ledger', 'ledger/write-faults', 'ledger/processes'],
   },
   {

@@ -55,8 +55,8 @@ export const ledger: readonly Breakage[] = [
   },
   {
     costs: 'a line appended beside a prune is not on the disk when its former journal goes',
-    find: "{ flag: 'a', mode: 0o600, flush: true }",
-    replace: "{ flag: 'a', mode: 0o600 }",
+    find: 'appendLine(file, rest);',
+    replace: "fs.appendFileSync(file, Buffer.concat([Buffer.from('\\n'), rest, Buffer.from('\\n')]));",
     tests: rewritten,
   },
   {
