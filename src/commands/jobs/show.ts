@@ -69,7 +69,7 @@ function* rowsOf(job: ShownJob, nowMs: number): Generator<readonly [string, stri
   if (job.cost?.by === 'prices') yield ['cost', `${spendText(job.cost.spend)} by your price file`];
   for (const { path, bytes, sha256 } of job.files)
     yield ['file', `${path} (${bytes} bytes, sha256 ${sha256})`];
-  yield ['saved', job.saved === false ? 'not whole, or not yet' : ''];
+  if (job.saved === false) yield ['saved', 'no'];
   yield ['reply', job.record === null ? '' : safeJson(job.record)];
 }
 
