@@ -75,9 +75,7 @@ export function afterSaveWith(command: string | undefined): AfterSave {
   return {
     command,
     add(work) {
-      last = last.then(work).catch((error: unknown) => {
-        failures.push(error);
-      });
+      last = last.then(work).catch((error: unknown) => void failures.push(error));
     },
     async ended() {
       await last;
@@ -98,18 +96,21 @@ export function commandFor(words: string, { globals }: Pick<Context, 'globals'>)
 }
 
 /**
- * A paid request under way is not dropped, as its reply holds what was paid for: an interrupt meanwhile says so. What is
- * given back ends that.
+ * A paid request under way is not dropped, as its reply holds what was paid for: an interrupt meanwhile says so. `onExchange`
+ * is for the client, and `stop` ends it.
  */
-export function tellIfInterrupted(
-  { io, signal }: Pick<Context, 'io' | 'signal'>,
-  isUnderWay = () => true,
-): () => void {
+export function tellIfInterrupted({ io, signal }: Pick<Context, 'io' | 'signal'>) {
+  let isUnderWay = false;
   const tell = () => {
-    if (isUnderWay()) io.note('waiting for the answer to a paid request; interrupt again to end at once');
+    if (isUnderWay) io.note('waiting for the answer to a paid request; interrupt again to end at once');
   };
   signal.addEventListener('abort', tell);
-  return () => signal.removeEventListener('abort', tell);
+  return {
+    onExchange: (isNow: boolean) => {
+      isUnderWay = isNow;
+    },
+    stop: () => signal.removeEventListener('abort', tell),
+  };
 }
 
 /** A gateway, ready to be used. */
@@ -164,9 +165,7 @@ class Gateways {
   /** One for each set of trusted roots. A proxy never stands before this machine, so the embedded gateway needs none apart. */
   #transportFor(inForce: Settings): Promise<Transport> {
     const cacert = inForce.cacert.value;
-    const known = this.#transports.get(cacert);
-    if (known) return known;
-    const made = this.#makeTransport(inForce);
+    const made = this.#transports.get(cacert) ?? this.#makeTransport(inForce);
     this.#transports.set(cacert, made);
     return made;
   }

@@ -102,12 +102,13 @@ async function send(endpoint: Endpoint, input: RequestInput, ctx: Context): Prom
   if (endpoint.resend === 'paid') {
     io.note('what this creates is paid for and not in the ledger: keep its ID, no gw jobs command knows it');
   }
-  const stopTelling = tellIfInterrupted(ctx, () => endpoint.resend === 'paid');
+  const telling = tellIfInterrupted(ctx);
   const passed = passOn(io);
   let refused: WireReply | undefined;
   try {
     await client.receive(endpoint, input, passed, {
       signal,
+      onExchange: endpoint.resend === 'paid' ? telling.onExchange : undefined,
       onRefused: (reply) => {
         refused = reply;
       },
@@ -118,7 +119,7 @@ async function send(endpoint: Endpoint, input: RequestInput, ctx: Context): Prom
     else await passed.end().catch(() => {});
     throw withoutLedger(error, endpoint);
   } finally {
-    stopTelling();
+    telling.stop();
   }
   const error = refusalIn(await passed.end(), endpoint);
   return error === undefined ? {} : { error };

@@ -60,6 +60,8 @@ export interface SendOptions {
   readonly onSend?: (() => void) | undefined;
   /** Called directly before the first byte of an attempt leaves: what it throws ends the call, and no byte has left. */
   readonly onConnected?: (() => void) | undefined;
+  /** Tells when an attempt is under way, and when it is over: between attempts it is only waited for. */
+  readonly onExchange?: ((isUnderWay: boolean) => void) | undefined;
   /** Called when no byte of an attempt left, before what follows from it: it was not sent after all. */
   readonly onUnsent?: (() => void) | undefined;
   /** Called when an attempt may have done its work and no complete, readable 2xx reply came, before what follows from it. */

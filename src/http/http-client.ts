@@ -60,6 +60,9 @@ const RECORDS_LIMIT_BYTES = 16 * 1024 * 1024;
 export function createClient(options: ClientOptions): Client {
   const { gateway, transport, clock, userAgent } = options;
   const sender: Sender = { options, key: new Key(gateway), speed: 1 };
+  const tracing = (beganMs: number) => (head: WireHead) => {
+    if (options.trace) traceReply(head, clock.steady() - beganMs).forEach(options.trace);
+  };
   return {
     gateway,
     speed: () => sender.speed,
@@ -77,12 +80,7 @@ export function createClient(options: ClientOptions): Client {
         endpoint,
         { ...input, stream: true },
         sendOptions,
-        (wire) => {
-          const beganMs = clock.steady();
-          return streamOnce(transport, wire, takeChunk, (head) => {
-            if (options.trace) traceReply(head, clock.steady() - beganMs).forEach(options.trace);
-          });
-        },
+        (wire) => streamOnce(transport, wire, takeChunk, tracing(clock.steady())),
         false,
       );
       if ('reply' in outcome) return { streamed: false, reply: outcome.reply };
@@ -90,9 +88,9 @@ export function createClient(options: ClientOptions): Client {
     },
     async receive(endpoint, input, taker, sendOptions = {}) {
       const outcome = await attempts(sender, endpoint, input, sendOptions, (wire, stopWaiting) => {
-        const beganMs = clock.steady();
+        const trace = tracing(clock.steady());
         const onHead = (head: WireHead) => {
-          if (options.trace) traceReply(head, clock.steady() - beganMs).forEach(options.trace);
+          trace(head);
           stopWaiting();
           taker.onHead(head);
         };
@@ -165,6 +163,7 @@ async function tryOnce<T>(
   sender: Sender,
   request: PreparedRequest,
   endpoint: Endpoint<T>,
+  { onExchange }: SendOptions,
   exchange: () => Promise<WireReply | StreamedReply>,
 ): Promise<Success<T> | { readonly failed: Failed; readonly wire?: WireReply }> {
   const { options } = sender;
@@ -173,12 +172,15 @@ async function tryOnce<T>(
   const context = { request, resend: endpoint.resend, nowMs: clock.now() };
   let wire: WireReply | StreamedReply;
   try {
+    onExchange?.(true);
     wire = await exchange();
   } catch (error) {
     if (!(error instanceof ExchangeError)) throw error;
     options.trace?.(`< ${error.message}`);
     const { failedExchange } = await import('./failures.ts');
     return { failed: failedExchange(error, context) };
+  } finally {
+    onExchange?.(false);
   }
   sender.speed = saidSpeed(wire.headers, request.url) ?? sender.speed;
   const now = { ...context, nowMs: clock.now() };
@@ -230,9 +232,9 @@ async function attempts<T>(
     if (wire.body && 'check' in wire.body) await wire.body.check();
     onSend?.();
     const stopWaiting = (isSaid && options.awaiting?.(waitingText(wire))) || (() => {});
-    const outcome = await tryOnce(sender, request, endpoint, () => exchange(wire, stopWaiting)).finally(
-      stopWaiting,
-    );
+    const outcome = await tryOnce(sender, request, endpoint, sendOptions, () =>
+      exchange(wire, stopWaiting),
+    ).finally(stopWaiting);
     if (!('failed' in outcome)) {
       budget.earn();
       return outcome;
@@ -257,15 +259,13 @@ async function attempts<T>(
       if (outcome.wire) onRefused?.(outcome.wire);
       throw decision.action === 'unknown' ? unknown : withCount(stopped, retriesDone);
     }
-    options.trace?.(
-      `* sent again in ${(decision.delayMs / 1000).toFixed(1)} s: ${failure.kind.replaceAll('_', ' ')}`,
-    );
     const { delayMs } = decision;
+    const seconds = (delayMs / 1000).toFixed(1);
+    options.trace?.(`* sent again in ${seconds} s: ${failure.kind.replaceAll('_', ' ')}`);
     if (sendOptions.pause) {
       await sendOptions.pause({ delayMs, isRateLimited: failure.kind === 'rate_limited' });
     } else {
-      const trouble = troubles[failure.kind] ?? 'no whole answer';
-      const said = `${trouble} (${request.url.host}): trying again`;
+      const said = `${troubles[failure.kind] ?? 'no whole answer'} (${request.url.host}): trying again`;
       const count = `, ${retriesDone + 1} of ${limits.retries}`;
       const stopSaying = options.awaiting?.(`${said}${count}`);
       const line = `${said} at ${new Date(clock.now() + delayMs).toISOString()}${count}`;
@@ -286,10 +286,8 @@ function waitingText({ body }: WireRequest): string {
 }
 
 /** Says how often it was tried, where that was more than once. */
-function withCount(error: GwError, retriesDone: number): GwError {
-  if (retriesDone === 0) return error;
-  return error.told({}, `${error.message} (tried ${retriesDone + 1} times)`);
-}
+const withCount = (error: GwError, retriesDone: number): GwError =>
+  retriesDone === 0 ? error : error.told({}, `${error.message} (tried ${retriesDone + 1} times)`);
 
 /** The speed of a sandbox; one on another machine has no say, because that would be a way to be asked too often. */
 function saidSpeed(headers: WireHead['headers'], { protocol, hostname }: URL): number | undefined {

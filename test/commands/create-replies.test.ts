@@ -338,3 +338,21 @@ test('of an answer that does not come for half a minute, a wait that nobody sees
     'the gateway has not answered a create yet: waiting for its answer\n',
   ]);
 });
+
+test('while a create waits out a 429, nothing says that its answer is waited for', async () => {
+  const world = await World.open();
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { clock } = world;
+  const sleep = clock.sleep.bind(clock);
+  clock.sleep = (ms, signal) => {
+    vi.advanceTimersByTime(ms);
+    return sleep(ms, signal);
+  };
+  const limited = { status: 429, headers: { 'retry-after': '33' }, body: {} };
+  const answers = [limited, { body: { id: 'vt-20261121001503-1', status: 'queued' } }];
+  const gateway = await fakeGateway(() => answers.shift() ?? limited);
+  const run = await world.ok(creates.alpha ?? [], { env: { GW_BASE_URL: gateway.url } });
+  expect(run.err).toContain('the gateway asks to wait');
+  expect(run.err).not.toContain('has not answered');
+});

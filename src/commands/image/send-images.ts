@@ -70,7 +70,7 @@ export async function sendImages(
     if (ctx.followers) await calmOf(ctx.followers, ctx)();
     ctx.signal.throwIfAborted();
     if (!canBeSent) throw new Error('the output of a job is not found yet, and nothing was sent');
-    const stopTelling = tellIfInterrupted(ctx);
+    const telling = tellIfInterrupted(ctx);
     return createImages(
       {
         endpoint,
@@ -81,13 +81,14 @@ export async function sendImages(
         keepPartials,
         key: place?.key,
         within,
+        onExchange: telling.onExchange,
         onBegun: place?.confirm ?? (() => warnOfAlike(intent, () => intent.bodySha256, ctx)),
         intent: { ...intent, ...(place && { once: place.once }) },
         ...(toStdout && { toStdout: (bytes: Uint8Array) => ctx.io.outBytes(bytes) }),
       },
       { ...deps, silenceMs: silence.source === 'default' ? SLOW_ANSWER_SILENCE_MS : silence.value },
     ).finally(() => {
-      stopTelling();
+      telling.stop();
       deps.progress.stop();
     });
   };

@@ -564,8 +564,7 @@ async function make(
   const within = await withinBudget(request, ctx);
   const digests = digestsOf(family, request.body);
   const identified = identifyBody(family, body, under?.key, under?.externalId);
-  let isUnderWay = false;
-  const stopTelling = tellIfInterrupted(ctx, () => isUnderWay);
+  const telling = tellIfInterrupted(ctx);
   let stopWaiting = () => {};
   let beat: NodeJS.Timeout | undefined;
   const tellOfWait = () =>
@@ -592,7 +591,7 @@ async function make(
         stopWaiting = ctx.io.awaiting('looking for the job');
       },
       onExchange: (isNow) => {
-        isUnderWay = isNow;
+        telling.onExchange(isNow);
         clearInterval(beat);
         // On a terminal it stands there all the time.
         if (isNow && !ctx.io.stderrIsTerminal) beat = setInterval(tellOfWait, BEAT_MS);
@@ -611,7 +610,7 @@ async function make(
     });
   } finally {
     stopWaiting();
-    stopTelling();
+    telling.stop();
   }
 }
 

@@ -2,7 +2,7 @@ import { GwError } from '../../errors.ts';
 import type { RatePool } from '../../gateway/limits.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
 import { type Clock, sleepAloud } from '../../host.ts';
-import type { Client } from '../../http/client.ts';
+import type { Client, SendOptions } from '../../http/client.ts';
 import type { SavedFile } from '../../ledger/event.ts';
 import { isOwnExternalId } from '../../ledger/job-key.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
@@ -69,8 +69,7 @@ export interface MakeInput
   readonly signal: AbortSignal;
   /** Longest time without a sign of life of another gw that is waited for (`--timeout`). */
   readonly silenceMs: number;
-  /** Tells when a request is under way, and when not: what cannot be dropped, because it is paid for. */
-  readonly onExchange?: ((isUnderWay: boolean) => void) | undefined;
+  readonly onExchange?: SendOptions['onExchange'];
   /** Tells that the answer was lost and the job is being looked for. */
   readonly note: (text: string) => void;
   /** Begins the job within the user's limits, with what it is going to cost. */
@@ -188,14 +187,7 @@ export class Attempt {
     const onUnsent = () => {
       this.isSent = wasSent;
     };
-    const send = async () => {
-      onExchange?.(true);
-      try {
-        return await client.send(endpoint, { body }, { signal, onSend, onUnsent });
-      } finally {
-        onExchange?.(false);
-      }
-    };
+    const send = () => client.send(endpoint, { body }, { signal, onSend, onExchange, onUnsent });
     const reply = queue ? await whenSlotIsFree(send, queue, this.input) : await send();
     return { ...family.readCreateReply(reply.json), reply: reply.json, isOwnReply: true };
   }

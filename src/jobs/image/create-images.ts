@@ -2,7 +2,7 @@ import { ClosedPipe, GwError, Interrupted, isUnknownOutcome, UnknownOutcome } fr
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { GatewayErrorFacts } from '../../gateway/gateway-error.ts';
 import { findLink, readImages, readMissing, saysNoImage } from '../../gateway/image/reply.ts';
-import type { ReceivedHead, RequestInput } from '../../http/client.ts';
+import type { ReceivedHead, RequestInput, SendOptions } from '../../http/client.ts';
 import { receivedHead } from '../../http/read-reply.ts';
 import { cutText, describeBody } from '../../http/refused-reply.ts';
 import type { IntentEvent, LedgerEvent, SavedFile } from '../../ledger/event.ts';
@@ -73,6 +73,7 @@ export async function createImages(request: ImageRequest, deps: JobDeps): Promis
         {
           signal,
           silenceMs,
+          onExchange: request.onExchange,
           onSend() {
             ledger.append(key, { event: 'sent' });
             wasSentBefore = wasSent;
@@ -327,6 +328,7 @@ export interface ImageRequest {
   readonly within?: Within | undefined;
   /** As in `MakeInput`. */
   readonly onBegun?: (() => Promise<void>) | undefined;
+  readonly onExchange?: SendOptions['onExchange'];
   /** With `-o -`: takes the bytes of the one image (`io.outBytes`), in pieces. */
   readonly toStdout?: ((bytes: Uint8Array) => Promise<void>) | undefined;
 }
