@@ -5,8 +5,8 @@ import { type Flag, type FlagSet, flagName } from '../flags/flag.ts';
 import { MAX_COUNT } from '../flags/job-flags.ts';
 import { nearest } from '../flags/nearest.ts';
 import type { ErrorReport } from '../io/error-lines.ts';
+import type { RowResult } from './batch/report.ts';
 import { creates } from './batch/row-command.ts';
-import type { RowResult } from './batch/run.ts';
 import type { JobResult } from './video/follow-job.ts';
 
 // JSON Schema of what gw takes and prints, for editors and scripts: what it takes is read from the flags themselves.

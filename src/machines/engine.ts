@@ -39,8 +39,6 @@ const MAX_ENGINE_EVENTS = 100;
 export interface Pool {
   readonly name: string;
   readonly atOnce: number;
-  /** Whether the account refuses more. */
-  readonly isDocumented?: boolean;
 }
 
 /** A row that was given out. */

@@ -25,7 +25,7 @@ import {
   openRows,
 } from './flags.ts';
 import { digestOfFields, type KnownRow, knownRows, type RowState } from './known-rows.ts';
-import { familyOf, placesOf } from './places.ts';
+import { familyOf, placeOf } from './places.ts';
 import { type CheckedRow, checkRow, creates } from './row-command.ts';
 
 /** One line of what a check prints. */
@@ -363,7 +363,7 @@ async function likelyMs({ toDo }: Tally, ctx: Context): Promise<number | undefin
     // An image has no word for when it was accepted, and is there in seconds.
     const each = like.family === 'image' ? 0 : estimateMs(jobs, { ...like, gateway });
     if (each === undefined) return undefined;
-    const { pool, atOnce } = placesOf(like, settings.account.value);
+    const { name: pool, atOnce } = placeOf(like, settings.account.value);
     ofPool.set(pool, (ofPool.get(pool) ?? 0) + (each * rows) / Math.min(rows, atOnce));
   }
   return Math.max(0, ...ofPool.values());

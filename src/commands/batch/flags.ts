@@ -9,7 +9,6 @@ import { confinedPaths } from '../../disk/confined-path.ts';
 import { shellQuote, usage } from '../../errors.ts';
 import { absoluteReferences, placeFiles } from '../../flags/body-flags.ts';
 import { type Flag, type FlagSet, type FlagValues, list, on, oneOf, text } from '../../flags/flag.ts';
-import { counted } from '../../io/quantity-text.ts';
 import { defaultsOf } from '../../presets.ts';
 import { canAsk } from '../ask-first.ts';
 import { creates, type RowFiles } from './row-command.ts';
@@ -161,55 +160,6 @@ export async function allowOutside(
     }
   }
   throw usage(message, OUTSIDE_HINT);
-}
-
-interface RowCounts {
-  readonly saved: number;
-  readonly failed: number;
-  readonly unknown: number;
-  /** Taken out of the queue. */
-  readonly cancelled?: number;
-}
-
-/** Rows of which no end is known. */
-export const rowsLeft = (rows: number, { saved, failed, unknown, cancelled = 0 }: RowCounts): number =>
-  rows - saved - failed - unknown - cancelled;
-
-/** Says in one line how the rows of a batch stand, and how to go on. */
-export function noteSum(
-  { manifest: { named }, name }: RowsInput,
-  rows: number,
-  counts: RowCounts,
-  /** What is left was not sent, or is not done; `--redis` where it is on a queue. */
-  {
-    left: leftIs,
-    redis = '',
-    redone,
-  }: {
-    readonly left: 'sent' | 'done';
-    readonly redis?: '' | ' --redis';
-    readonly redone?: readonly string[];
-  },
-  ctx: Context,
-): void {
-  const { saved, failed, unknown, cancelled = 0 } = counts;
-  const left = rowsLeft(rows, counts);
-  const parts = [
-    `${saved} saved`,
-    ...(failed > 0 ? [`${failed} failed`] : []),
-    ...(unknown > 0 ? [`${unknown} of unknown outcome`] : []),
-    ...(cancelled > 0 ? [`${cancelled} taken out`] : []),
-    ...(left > 0 ? [`${left} not ${leftIs}`] : []),
-  ];
-  const line = (more: '' | ' --retry-failed') =>
-    runCommand({ manifest: { named }, name }, `${redis}${more}`, ctx, redone);
-  const where = redis === '' ? '' : ' on the machine that sent it';
-  const next = [
-    ...(left > 0 || cancelled > 0 ? [`go on with: ${line('')}`] : []),
-    ...(failed > 0 ? [`create anew what failed with: ${line(' --retry-failed')}`] : []),
-    ...(unknown > 0 ? [`gw jobs sync${where} looks for what is unknown`] : []),
-  ];
-  ctx.io.note([`${counted(rows, 'row')}: ${parts.join(', ')}`, ...next].join('; '));
 }
 
 /**

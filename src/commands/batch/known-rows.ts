@@ -11,6 +11,7 @@ import { onceJobKey, originOfGateway } from '../../ledger/job-key.ts';
 import { loadSettled, taskOf } from '../../ledger/settled.ts';
 import { digestOf } from '../../machines/row.ts';
 import { madeFromRows } from '../../shots/row-outputs.ts';
+import type { RowResult } from './report.ts';
 
 /** Where the row of a key stands, by the ledger alone. */
 export const rowStates = ['saved', 'running', 'unsaved', 'failed', 'unknown', 'not_sent'] as const;
@@ -26,7 +27,7 @@ export interface KnownRow {
   readonly id: string;
   /** As a list of jobs has it: `running` too where another gw is sending it. */
   readonly status: string;
-  readonly files: readonly string[];
+  readonly files: RowResult['files'];
   /** Why it failed, or why its outcome is not known, in the gateway's words; absent where nothing was said. */
   readonly reason?: string | undefined;
   /** The rows whose outputs it was made from, each with the job that had made it then. */
@@ -102,7 +103,7 @@ export async function knownRows(
         from: madeFromRows(job),
         attempt: attemptOf(job),
         reason: of && (state === 'failed' || state === 'unknown') ? reasonOf(job, of) : undefined,
-        files: outputs.files.map((file) => file.path),
+        files: outputs.files,
       });
       return false;
     },
@@ -126,15 +127,7 @@ export async function rowsElsewhere(
     if (state !== 'not_sent' && state !== 'failed') continue;
     if (saved) {
       const { id, status, files } = saved;
-      known.set(key, {
-        state: 'saved',
-        family: '',
-        id: id ?? '',
-        status,
-        asked,
-        attempt: 1,
-        files: files.map((file) => file.path),
-      });
+      known.set(key, { state: 'saved', family: '', id: id ?? '', status, asked, attempt: 1, files });
     } else elsewhere.add(key);
   }
   return elsewhere;

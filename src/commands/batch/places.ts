@@ -1,4 +1,4 @@
-import { type AccountType, type PooledTask, poolOf } from '../../gateway/limits.ts';
+import { type AccountType, type PooledTask, poolOf, type RatePool } from '../../gateway/limits.ts';
 
 /** Families whose tasks at once are not documented run so many. */
 const UNDOCUMENTED_AT_ONCE = 5;
@@ -7,15 +7,13 @@ const UNDOCUMENTED_AT_ONCE = 5;
 export const familyOf = (command: string): string =>
   command.replace(/^video /, '').replace(/^image .*/, 'image');
 
-/** The pool that a row counts in, and how many tasks of it run at once. */
-export function placesOf(
-  task: PooledTask,
-  account: AccountType,
-): { readonly pool: string; readonly atOnce: number; readonly isDocumented: boolean } {
-  const { name, concurrentTasks } = poolOf(task, account);
-  return {
-    pool: name,
-    atOnce: concurrentTasks ?? UNDOCUMENTED_AT_ONCE,
-    isDocumented: concurrentTasks !== undefined,
-  };
+/** A pool of tasks, and how many of them run at once. */
+export interface Place extends RatePool {
+  readonly atOnce: number;
+}
+
+/** The pool that a row counts in. */
+export function placeOf(task: PooledTask, account: AccountType): Place {
+  const pool = poolOf(task, account);
+  return { ...pool, atOnce: pool.concurrentTasks ?? UNDOCUMENTED_AT_ONCE };
 }

@@ -1,13 +1,101 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
+import type { Row } from '../../batch/rows.ts';
+import type { Context } from '../../context.ts';
 import { faultReason } from '../../disk/disk-fault.ts';
 import { replaceFile } from '../../disk/durable-directory.ts';
 import { type OwnFile, refuseForeign } from '../../disk/own-file.ts';
-import { GwError, usage } from '../../errors.ts';
+import { GwError, Interrupted, usage } from '../../errors.ts';
 import { oneLine, safeJson } from '../../io/escape.ts';
-import type { Io } from '../../io/io.ts';
+import type { Io, RunProgress } from '../../io/io.ts';
+import { counted } from '../../io/quantity-text.ts';
 import { tryDirectory } from '../../jobs/save/disk-ways.ts';
-import type { RowResult } from './run.ts';
+import type { JobResult } from '../video/follow-job.ts';
+import { type openRows, runCommand } from './flags.ts';
+import { familyOf } from './places.ts';
+
+/** What is printed of a row as it ends (the contract, section "batch"). */
+export interface RowResult extends Pick<Row, 'row' | 'line'>, Omit<JobResult, 'id'> {
+  /** What the row is called: `day/boat`. */
+  readonly row_key: string;
+  /** gw's own, of its job; null where none is known here. */
+  readonly key: string | null;
+  readonly id: string | null;
+  /** As in the error line; null where the row is saved. */
+  readonly error: unknown;
+}
+
+export const namedBy = ({ row, line, key, command }: Row) =>
+  ({ row, line, row_key: key, key: null, family: familyOf(command) }) as const;
+
+/** What is told of a row: that it was not sent, where nothing else is known. */
+export const rowResult = (row: Row, known: Partial<RowResult> = {}): RowResult => ({
+  ...namedBy(row),
+  id: null,
+  status: 'not_sent',
+  files: [],
+  record: null,
+  error: null,
+  ...known,
+});
+
+/** What the rows of a run came to, drawn as they end and said when it is over. */
+export class RowSums {
+  saved = 0;
+  failed = 0;
+  unknown = 0;
+  /** Ended for this run, and the next one goes on with them. */
+  open = 0;
+  /** Taken out of the queue. */
+  cancelled = 0;
+
+  /** Of how many rows. */
+  constructor(private readonly rows: number) {}
+
+  get done(): number {
+    return this.rows - this.left + this.open;
+  }
+
+  /** Rows of which no end is known. */
+  get left(): number {
+    return this.rows - this.saved - this.failed - this.unknown - this.cancelled;
+  }
+
+  draw(bars: RunProgress, total: number, leftMs?: number): void {
+    bars.whole({ done: this.done, failed: this.failed + this.unknown, total, leftMs });
+  }
+
+  /** Says in one line how the rows stand, and how to go on. */
+  say(
+    input: Awaited<ReturnType<typeof openRows>>,
+    /** What is left was not sent, or is not done; `--redis` where it is on a queue; the rows of --redo that were begun. */
+    how: { left: 'sent' | 'done'; redis?: '' | ' --redis'; redone?: readonly string[] },
+    ctx: Context,
+  ): void {
+    const { saved, failed, unknown, cancelled, left } = this;
+    const { redis = '', redone } = how;
+    const parts = [
+      `${saved} saved`,
+      failed > 0 && `${failed} failed`,
+      unknown > 0 && `${unknown} of unknown outcome`,
+      cancelled > 0 && `${cancelled} taken out`,
+      left > 0 && `${left} not ${how.left}`,
+    ];
+    const line = (more: '' | ' --retry-failed') => runCommand(input, `${redis}${more}`, ctx, redone);
+    const where = redis === '' ? '' : ' on the machine that sent it';
+    const next = [
+      left + cancelled > 0 && `go on with: ${line('')}`,
+      failed > 0 && `create anew what failed with: ${line(' --retry-failed')}`,
+      unknown > 0 && `gw jobs sync${where} looks for what is unknown`,
+    ];
+    const sum = `${counted(this.rows, 'row')}: ${parts.filter(Boolean).join(', ')}`;
+    ctx.io.note([sum, ...next].filter(Boolean).join('; '));
+  }
+}
+
+/** Why a run ends before its rows do: a signal that says what goes on, and how to go on with it. */
+export const endedBy = ({ signal: { reason } }: Context, next: string, goesOn: string): unknown =>
+  reason instanceof Interrupted ? new Interrupted(reason.signal, next, goesOn) : reason;
 
 type Entry = Omit<RowResult, 'files' | 'record'> & { readonly files: readonly { readonly path: string }[] };
 
@@ -47,10 +135,9 @@ export function openReport(named: string | undefined, cwd: string, io: Pick<Io, 
   const entries: Entry[] = [];
   const keys = new Set<string>();
   return {
-    add({ row, line, row_key, key, family, id, status, files, error }: Entry): void {
-      const paths = files.map((each) => ({ path: each.path }));
-      keys.add(row_key);
-      entries.push({ row, line, row_key, key, family, id, status, files: paths, error });
+    add({ record: _, ...entry }: RowResult): void {
+      keys.add(entry.row_key);
+      entries.push({ ...entry, files: entry.files.map(({ path }) => ({ path })) });
     },
     /** Whether nothing was added of a row. */
     lacks: (key: string): boolean => !keys.has(key),

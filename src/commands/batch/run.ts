@@ -42,14 +42,13 @@ import {
   keyFlags,
   manifestArgs,
   nameFlags,
-  noteSum,
   openRows,
   runCommand,
   soundRows,
 } from './flags.ts';
 import { type KnownRow, knownRows, lastOfRow, rowsElsewhere } from './known-rows.ts';
-import { familyOf, placesOf } from './places.ts';
-import { openReport } from './report.ts';
+import { familyOf, placeOf } from './places.ts';
+import { endedBy, openReport, type RowResult, RowSums, rowResult } from './report.ts';
 import { createRow, type RowFiles } from './row-command.ts';
 
 /** Beside those that hold a slot: rows that wait for the next one, and rows whose outputs are being saved. */
@@ -104,17 +103,6 @@ function refuseApart(flags: RunFlags): void {
     [stopOnError && '--stop-on-error', 'gw batch cancel takes rows out'],
   ] as const;
   for (const [name, hint] of apart) if (name) throw usage(`${name}: does not go with --redis`, hint);
-}
-
-/** What is printed of a row as it ends (the contract, section "batch"). */
-export interface RowResult extends Pick<Row, 'row' | 'line'>, Omit<JobResult, 'id'> {
-  /** What the row is called: `day/boat`. */
-  readonly row_key: string;
-  /** gw's own, of its job; null where none is known here. */
-  readonly key: string | null;
-  readonly id: string | null;
-  /** As in the error line; null where the row is saved. */
-  readonly error: unknown;
 }
 
 /** `gw batch run`: every row of a manifest made once, waited for and saved. */
@@ -242,7 +230,7 @@ const settles: ReadonlySet<string> = new Set<ErrorKind>([
 class BatchRun {
   readonly #between: RowOutputs;
   readonly #files: RowFiles;
-  readonly #counts = { saved: 0, failed: 0, unknown: 0, open: 0 };
+  readonly #sums: RowSums;
   /** Rows of --redo that were begun. */
   readonly #redone: string[] = [];
   /** Whether some of the open rows were sent. */
@@ -254,6 +242,7 @@ class BatchRun {
   constructor(private readonly batch: Batch) {
     const { input, tally, isRedone, ctx } = batch;
     this.#between = new RowOutputs({ ...input, known: tally.known, isRedone });
+    this.#sums = new RowSums(tally.rows);
     this.#files = { ...input.files, outputs: this.#between.door(ctx, false) };
   }
 
@@ -270,14 +259,13 @@ class BatchRun {
       ),
     );
     const startedMs = ctx.clock.steady();
-    this.#counts.saved = tally.savedBefore;
+    this.#sums.saved = tally.savedBefore;
     const total = Math.min(tally.rows, tally.savedBefore + (flags.limit ?? tally.rows));
     const draw = () => {
-      const { saved, failed, unknown, open } = this.#counts;
-      const done = saved + failed + unknown + open;
+      const { done } = this.#sums;
       const now = done - tally.savedBefore;
       const leftMs = now >= 3 ? ((ctx.clock.steady() - startedMs) / now) * (total - done) : undefined;
-      whole.whole({ done, failed: failed + unknown, total, leftMs });
+      this.#sums.draw(whole, total, leftMs);
     };
     this.#release = () => {
       for (const done of urgent.values()) done();
@@ -289,8 +277,8 @@ class BatchRun {
         rows: this.#rows(),
         placeOf: ({ command, flags: { resolution } }: Row) => {
           const task = { family: familyOf(command), settings: { resolution } };
-          const { pool, atOnce, isDocumented } = placesOf(task, account);
-          return { pool, most: isDocumented ? atOnce + BESIDE_SLOTS : atOnce };
+          const { name: pool, atOnce, concurrentTasks } = placeOf(task, account);
+          return { pool, most: concurrentTasks === undefined ? atOnce : atOnce + BESIDE_SLOTS };
         },
         keyOf: ({ key }) => key,
         waitsFor: (row) => this.#between.waitsFor(row),
@@ -314,8 +302,9 @@ class BatchRun {
     await this.#reportLeft();
     await this.#warnOfStale();
     const left = ctx.signal.aborted || this.#isSent ? 'done' : 'sent';
-    noteSum(this.batch.input, tally.rows, this.#counts, { left, redone: this.#redone }, ctx);
-    if (ctx.signal.aborted) throw this.#interrupted();
+    this.#sums.say(this.batch.input, { left, redone: this.#redone }, ctx);
+    if (ctx.signal.aborted)
+      throw endedBy(ctx, 'run the command again to go on', 'what was created is in the ledger');
   }
 
   /** Rows that were made from what was made anew since, in this run or in an earlier one. */
@@ -336,11 +325,7 @@ class BatchRun {
     for await (const row of soundRows(input)) {
       if (!report.lacks(row.key)) continue;
       const known = tally.known.get(row.key);
-      report.add(
-        known
-          ? resultOfKnown(row, known)
-          : { ...namedBy(row), id: null, status: 'not_sent', files: [], error: null },
-      );
+      report.add(known ? resultOfKnown(row, known) : rowResult(row));
     }
   }
 
@@ -410,7 +395,7 @@ class BatchRun {
     const { ctx, flags, tally } = this.batch;
     const kind = error instanceof GwError ? error.kind : undefined;
     if (error === undefined) {
-      this.#counts.saved += 1;
+      this.#sums.saved += 1;
       if (!ctx.io.mode.bars) {
         const files = (resultIn(outcome)?.files ?? []).map(({ path }) => path).join(', ');
         ctx.io.note(
@@ -421,7 +406,7 @@ class BatchRun {
       const isSettled = kind === undefined || (settles.has(kind) && !(error instanceof NotReached));
       const isOpen = !isSettled && !isUnknownOutcome(error);
       this.#isSent ||= isOpen && value !== undefined;
-      this.#counts[isUnknownOutcome(error) ? 'unknown' : isOpen ? 'open' : 'failed'] += 1;
+      this.#sums[isUnknownOutcome(error) ? 'unknown' : isOpen ? 'open' : 'failed'] += 1;
       if (flags.stopOnError || (kind !== undefined && endsAll.has(kind) && !isOfItsTask(outcome))) {
         this.#isStopped = true;
         this.#release();
@@ -435,14 +420,6 @@ class BatchRun {
     const where = `${this.batch.input.manifest.named}:${row.line}`;
     const told = error instanceof GwError ? error.told({}, `${where}: ${error.message}`) : error;
     return { value: result, error: told };
-  }
-
-  #interrupted(): unknown {
-    const { ctx } = this.batch;
-    const { reason } = ctx.signal;
-    return reason instanceof Interrupted
-      ? new Interrupted(reason.signal, 'run the command again to go on', 'what was created is in the ledger')
-      : reason;
   }
 }
 
@@ -476,9 +453,6 @@ async function withJob(
     outcome: { ...outcome, value: isUnanswered(job) ? { ...stands, status: 'unknown' } : stands },
   };
 }
-
-export const namedBy = ({ row, line, key, command }: Row) =>
-  ({ row, line, row_key: key, key: null, family: familyOf(command) }) as const;
 
 /** Throws `usage` for a key that no row has. */
 function refuseUnmet(
@@ -531,30 +505,10 @@ const isOfItsTask = (outcome: Outcome<JobResult>): boolean =>
 
 function resultOf(row: Row, key: string | null, outcome: Outcome<JobResult>): RowResult {
   const { error } = outcome;
-  const result = resultIn(outcome);
-  const named = namedBy(row);
-  return {
-    ...named,
-    key,
-    id: result?.id ?? null,
-    family: result?.family ?? named.family,
-    status: result?.status ?? (isUnknownOutcome(error) ? 'unknown' : 'not_sent'),
-    files: result?.files ?? [],
-    record: result?.record ?? null,
-    error: error === undefined ? null : (reportError(error) ?? null),
-  };
+  const status = isUnknownOutcome(error) ? 'unknown' : 'not_sent';
+  const told = error === undefined ? null : (reportError(error) ?? null);
+  return rowResult(row, { status, ...resultIn(outcome), key, error: told });
 }
 
-const resultOfKnown = (
-  row: Row,
-  { jobKey, id, family, status, files }: KnownRow,
-): Omit<RowResult, 'files'> & { files: readonly { readonly path: string }[] } => ({
-  ...namedBy(row),
-  key: jobKey ?? null,
-  id,
-  family: family || familyOf(row.command),
-  status,
-  files: files.map((path) => ({ path })),
-  record: null,
-  error: null,
-});
+export const resultOfKnown = (row: Row, { jobKey, id, family, status, files }: KnownRow): RowResult =>
+  rowResult(row, { key: jobKey ?? null, id, family: family || familyOf(row.command), status, files });

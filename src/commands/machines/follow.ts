@@ -2,7 +2,7 @@ import { unportable } from '../../batch/portable.ts';
 import { askedDigest, type Row, readRows } from '../../batch/rows.ts';
 import type { Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
-import { type ErrorKind, errorKinds, GwError, Interrupted, usage } from '../../errors.ts';
+import { type ErrorKind, errorKinds, GwError, usage } from '../../errors.ts';
 import { oneLine } from '../../io/escape.ts';
 import { counted } from '../../io/quantity-text.ts';
 import { attemptOf } from '../../jobs/create/once.ts';
@@ -23,11 +23,12 @@ import {
 } from '../../machines/row.ts';
 import { RowOutputs } from '../../shots/row-outputs.ts';
 import { showingOnly, warnOfChanged } from '../batch/check.ts';
-import { noteSum, rowsLeft, runCommand, soundRows } from '../batch/flags.ts';
+import { runCommand, soundRows } from '../batch/flags.ts';
 import { digestOfFields, isWanted, type KnownRow, lastOfRow } from '../batch/known-rows.ts';
-import { familyOf, placesOf } from '../batch/places.ts';
+import { familyOf, placeOf } from '../batch/places.ts';
+import { endedBy, namedBy, type RowResult, RowSums, rowResult } from '../batch/report.ts';
 import { checkRow, creates, type RowFiles } from '../batch/row-command.ts';
-import { type Batch, namedBy, type RowResult } from '../batch/run.ts';
+import { type Batch, resultOfKnown } from '../batch/run.ts';
 import { withFamilies } from '../jobs/find-jobs.ts';
 import { endedOutcome } from '../jobs/task-job.ts';
 import { resultIn } from '../video/follow-job.ts';
@@ -37,11 +38,10 @@ import { hearOfRows } from './heard.ts';
 import { Memory } from './memory.ts';
 import { giveOut, neededBy } from './next-rows.ts';
 import { type OpenQueue, openQueue } from './open.ts';
-import type { RedisWords } from './queue-status.ts';
+import { chunksOf, type RedisWords } from './queue-status.ts';
 
 // A batch on the queue, from the machine that has the manifest: its rows are handed over and followed.
 
-const AT_ONCE = 200;
 /** How long one look for events lasts, and how often all rows are looked at, in case some were missed. */
 const BLOCK_MS = 1_000;
 const RESCAN_MS = 10_000;
@@ -92,8 +92,10 @@ class BatchOnQueue {
   readonly #open = new Map<string, Row>();
   /** Those of them that were over at the last look at all rows. */
   #over: readonly string[] = [];
-  /** `open`: ended for this run, and the next one goes on with them. */
-  readonly #counts = { saved: 0, failed: 0, unknown: 0, open: 0, cancelled: 0, before: 0, handedOver: 0 };
+  readonly #sums: RowSums;
+  /** Rows that an earlier run has saved. */
+  #before = 0;
+  #handedOver = 0;
   readonly #settled: Outcome<RowResult>[] = [];
   /** Rows of the manifest as it stands. */
   readonly #wanted = new Set<string>();
@@ -115,6 +117,7 @@ class BatchOnQueue {
   ) {
     const { input, tally, isRedone, ctx } = batch;
     this.#showing = showingOnly(ctx);
+    this.#sums = new RowSums(tally.rows);
     this.#between = new RowOutputs({ ...input, known: new Map(), isRedone });
     const here = new RowOutputs({ ...input, known: tally.known, isRedone });
     this.#files = { ...input.files, outputs: here.door(ctx, true) };
@@ -123,39 +126,32 @@ class BatchOnQueue {
   async *outcomes(): AsyncGenerator<Outcome<RowResult>> {
     const { input, ctx, flags } = this.batch;
     const since = await this.queue.store.lastEvent(input.name);
-    let chunk: Row[] = [];
     const settings = await ctx.settings();
     if (settings.budget.jobs.value ?? settings.budget.amount.value)
       ctx.io.warn('the budget of this machine does not hold for what others make: each worker keeps its own');
-    for await (const row of soundRows(input)) {
+    for await (const rows of chunksOf(soundRows(input))) {
       ctx.signal.throwIfAborted();
-      this.#wanted.add(row.key);
-      chunk.push(forOthers(row, settings, ctx));
-      if (chunk.length < AT_ONCE) continue;
-      await this.#handOver(chunk);
-      chunk = [];
+      for (const { key } of rows) this.#wanted.add(key);
+      await this.#handOver(rows.map((row) => forOthers(row, settings, ctx)));
     }
-    await this.#handOver(chunk);
     if (flags.only === undefined) await this.#takeOutUnwanted();
     await this.#beginChains();
     // From here on it only follows, whoever makes rows beside it.
     this.batch.announced.release();
     // Rows that an earlier run has saved are not printed, and count for the exit code.
-    if (this.#counts.before > 0) yield {};
+    if (this.#before > 0) yield {};
     yield* this.#settled.splice(0);
     if (flags.detach) {
-      const { handedOver } = this.#counts;
       const open = this.#open.size;
       ctx.io.note(
-        `${handedOver} rows handed over, ${open} not done yet; follow them with: ${this.#commandLine()}`,
+        `${this.#handedOver} rows handed over, ${open} not done yet; follow them with: ${this.#commandLine()}`,
       );
       yield {};
       return;
     }
     yield* this.#follow(since);
-    const { rows } = this.batch.tally;
-    const left = rowsLeft(rows, this.#counts) - this.#counts.open;
-    noteSum(input, rows, this.#counts, { left: 'done', redis: ' --redis' }, ctx);
+    const left = this.#sums.left - this.#sums.open;
+    this.#sums.say(input, { left: 'done', redis: ' --redis' }, ctx);
     // Every row that is not passed over on purpose is told of above; this is for a way that nobody thought of.
     if (left > 0 && flags.limit === undefined) yield { error: notDone(left, this.#commandLine()) };
   }
@@ -188,7 +184,7 @@ class BatchOnQueue {
       } else if (!isRenewed && (told?.saved || local?.state === 'saved')) {
         if (local?.state !== 'saved' && (told?.asked ?? askedDigest(row)) !== askedDigest(row))
           this.#tellChanged(row, 'saved', 'the row');
-        this.#countBefore({ ...this.#resultOf(row, undefined), ...(told?.saved ?? fromLedger(local)) });
+        this.#countBefore(local?.state === 'saved' ? resultOfKnown(row, local) : rowResult(row, told?.saved));
         if (tally.chains.followers(row.key).length > 0) await this.#tellSavedHere(row, local);
       } else if (local?.state === 'unknown') this.#settle(row, undefined, unknownHere);
       // Nobody else could go on with it: it would be made and paid for once more.
@@ -204,10 +200,7 @@ class BatchOnQueue {
       ) {
         this.#settle(row, undefined, forgotten);
       } else if (local?.state === 'failed' && !flags.retryFailed) this.#settle(row, undefined, failedHere);
-      else if (
-        this.#standing + this.#counts.handedOver + fresh.length <
-        (flags.limit ?? Number.POSITIVE_INFINITY)
-      )
+      else if (this.#standing + this.#handedOver + fresh.length < (flags.limit ?? Number.POSITIVE_INFINITY))
         fresh.push(row);
     }
     // Refused before anything is put back.
@@ -231,7 +224,7 @@ class BatchOnQueue {
       // What stands on the queue is given out, whatever hindered the rest.
       await engine.add(tickets);
     }
-    this.#counts.handedOver += fresh.length;
+    this.#handedOver += fresh.length;
   }
 
   /** Whether a row may have to wait for another one: it is given out once that is known to be saved. */
@@ -283,9 +276,9 @@ class BatchOnQueue {
     }
   }
 
-  #countBefore(result: Parameters<Batch['report']['add']>[0]): void {
-    this.#counts.before += 1;
-    this.#counts.saved += 1;
+  #countBefore(result: RowResult): void {
+    this.#before += 1;
+    this.#sums.saved += 1;
     this.batch.report.add(result);
   }
 
@@ -363,13 +356,9 @@ class BatchOnQueue {
     if (changed) return put('changed', { ...changed, ...another });
     if (isOut || isUnsent(record)) return put('again', {});
     if (anew) return put('again', another);
-    const brought = await this.#imagesInReach(record);
-    if (brought) return put('brought', brought);
+    const known = await this.#inReach(record);
+    if (known) return put(...known);
     if (goesOn(record)) return put(lacksImages(record) ? 'unsaved' : 'resumed', {});
-    if (record.state === 'unknown') {
-      const id = await this.#idInReach(record);
-      if (id !== undefined) return put('cleared', { id });
-    }
     return this.#found(row, record);
   }
 
@@ -413,17 +402,15 @@ class BatchOnQueue {
     return undefined;
   }
 
-  /** The task that this machine's ledger knows of a row. */
-  async #idInReach(record: RowRecord): Promise<string | undefined> {
-    const { current } = await lastOfRow(record.row.key, this.batch.ctx);
-    return isWanted(current, record) && current.family !== 'image' ? current.id : undefined;
-  }
-
-  /** The images of a row that this machine has made and, by its ledger, has saved meanwhile. */
-  async #imagesInReach(record: RowRecord): Promise<Changes | undefined> {
+  /** What this machine's ledger knows of a row that is not known on the queue: its task, or images that it has saved meanwhile. */
+  async #inReach(record: RowRecord): Promise<[step: Step, changes: Changes] | undefined> {
     if (record.state !== 'unknown' && !lacksImages(record)) return undefined;
     const { current } = await lastOfRow(record.row.key, this.batch.ctx);
-    return isWanted(current, record) && current.family === 'image' ? this.#homeHere(current) : undefined;
+    if (!isWanted(current, record)) return undefined;
+    const { id, family } = current;
+    if (family !== 'image') return id === undefined ? undefined : ['cleared', { id }];
+    const home = await this.#homeHere(current);
+    return home && ['brought', home];
   }
 
   /** The outputs of a job that this machine has saved. */
@@ -447,7 +434,7 @@ class BatchOnQueue {
     const checked = await checkRow(row, files, undefined, this.#showing, () => {});
     const job = carriedCheck(row, checked, files, ctx);
     // By the body that is sent: 4k may stand in `set`, in `body`, or be what a model makes by itself.
-    const { pool } = placesOf({ family, settings: job?.settings ?? {} }, this.queue.account);
+    const { name: pool } = placeOf({ family, settings: job?.settings ?? {} }, this.queue.account);
     const isMade = (local?.state === 'running' || local?.state === 'unsaved') && family !== 'image';
     return {
       state: isMade ? 'running' : 'waiting',
@@ -477,7 +464,7 @@ class BatchOnQueue {
     let looking: ReturnType<typeof store.events> | undefined;
     try {
       while (this.#open.size > 0 && !ctx.signal.aborted) {
-        this.#draw(bars);
+        this.#sums.draw(bars, this.batch.tally.rows);
         if (ctx.clock.steady() - scannedMs > RESCAN_MS) {
           scannedMs = ctx.clock.steady();
           await this.#look([...this.#open.keys()]);
@@ -500,9 +487,10 @@ class BatchOnQueue {
         }
         yield* this.#settled.splice(0);
       }
-      if (ctx.signal.aborted) throw this.#interrupted();
+      if (ctx.signal.aborted) throw ctx.signal.reason;
     } catch (error) {
-      if (ctx.signal.aborted) throw this.#interrupted();
+      if (ctx.signal.aborted)
+        throw endedBy(ctx, `follow them with: ${this.#commandLine()}`, 'the workers go on');
       if (error === store.door.trouble()) throw this.#gone();
       throw error;
     } finally {
@@ -522,15 +510,6 @@ class BatchOnQueue {
     );
     if (there >= this.#open.size) return;
     await giveOut([...this.#open.keys()], this.queue);
-  }
-
-  #draw(bars: ReturnType<Context['io']['progress']>): void {
-    const { saved, failed, unknown, open, cancelled } = this.#counts;
-    bars.whole({
-      done: saved + failed + unknown + open + cancelled,
-      failed: failed + unknown,
-      total: this.batch.tally.rows,
-    });
   }
 
   /** Tells what happened to rows; settles one that is over with its last event, or at the second look without events. */
@@ -598,40 +577,34 @@ class BatchOnQueue {
     this.#justOver.push(row.key);
     if (record) this.#sayEnd(row, record, result);
     if (record?.state === 'saved') {
-      this.#counts.saved += 1;
+      this.#sums.saved += 1;
       this.memory.saved(row, result);
       this.#settled.push({ value: result });
       return;
     }
-    if (isTakenOut) this.#counts.cancelled += 1;
-    else if (tellsUnknown(told)) this.#counts.unknown += 1;
-    else if (error?.kind === 'partial' || (record && (goesOn(record) || isUnsent(record))))
-      this.#counts.open += 1;
-    else this.#counts.failed += 1;
+    const isOpen = error?.kind === 'partial' || (record && (goesOn(record) || isUnsent(record)));
+    this.#sums[isTakenOut ? 'cancelled' : tellsUnknown(told) ? 'unknown' : isOpen ? 'open' : 'failed'] += 1;
     this.#settled.push({ value: result, error: failure });
   }
 
   #resultOf(row: Row, record: RowRecord | undefined, error?: ToldError): RowResult {
     const isRefused = error?.kind === 'rejected' || error?.kind === 'not_found';
     const word = tellsUnknown(error) ? 'unknown' : isRefused ? 'refused' : undefined;
-    const jobKey = keyOf(record) ?? null;
+    const key = keyOf(record) ?? null;
     const isMade = record?.state === 'saved' || record?.id !== undefined;
     const here = record?.host === undefined || record.host === this.queue.host;
-    return {
-      ...namedBy(row),
-      key: jobKey,
+    return rowResult(row, {
+      key,
       // What was refused, or is unknown, has a job and no task.
-      id: record?.id ?? (word ? jobKey : null),
+      id: record?.id ?? (word ? key : null),
       status: record?.status || (word ?? (isMade ? (record?.state ?? '') : 'not_sent')),
       // A path that Redis tells is a stranger's word: it is one line.
       files: (record?.files ?? []).map((file) => {
         const path = oneLine(file.path, LONGEST_PATH);
         return { ...file, path: here ? path : `${oneLine(record?.host ?? '')}:${path}` };
       }),
-      // It holds links, and none of them is ever on the queue.
-      record: null,
       error: error ?? null,
-    };
+    });
   }
 
   #commandLine(): string {
@@ -641,13 +614,6 @@ class BatchOnQueue {
   #gone(): GwError {
     const hint = `the workers finish what they run; follow the batch again with: ${this.#commandLine()}`;
     return this.queue.store.door.gone({ hint });
-  }
-
-  #interrupted(): unknown {
-    const { reason } = this.batch.ctx.signal;
-    return reason instanceof Interrupted
-      ? new Interrupted(reason.signal, `follow them with: ${this.#commandLine()}`, 'the workers go on')
-      : reason;
   }
 }
 
@@ -730,9 +696,3 @@ function errorOf(told: ToldError | undefined, where: string): GwError {
     ...(typeof told?.status === 'number' && { status: told.status }),
   });
 }
-
-const fromLedger = (local: KnownRow | undefined) => ({
-  id: local?.id ?? null,
-  status: local?.status ?? '',
-  files: (local?.files ?? []).map((file) => ({ path: file })),
-});

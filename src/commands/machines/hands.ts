@@ -30,32 +30,10 @@ import { goOnWith } from '../once.ts';
 import { followFromFlags, type JobResult, resultIn, waitDeadlineMs } from '../video/follow-job.ts';
 import { carriedJob, requestOf } from './carried.ts';
 import { type Around, accessAround } from './observe.ts';
+import type { WorkerRun } from './worker-run.ts';
 
 // What a worker does with a row on its machine: the row's own create command, the wait and the download, with this machine's
 // ledger and files.
-
-/** What the hands are given beside the row. */
-export interface HandsInput {
-  /** Of the whole worker, with the followers of all its rows. */
-  readonly ctx: Context;
-  /** Where the rows' files are. */
-  readonly root: string;
-  /** Where outputs go of rows that do not say. */
-  readonly out: string | undefined;
-  /** Ends the work on this row. */
-  readonly signal: AbortSignal;
-  /** Waits for a turn in the rate of the row's pool. */
-  readonly turn: () => Promise<void>;
-  /** The gateway wants no request for so long. */
-  readonly hold: (delayMs: number) => void;
-  /** Another row of its batch, as the queue has it. */
-  readonly other: (key: string) => Promise<RowRecord | undefined>;
-  /** Shows what came of the row. */
-  readonly show: (outcome: Outcome<JobResult>) => void;
-  /** What every further create would meet, or every further request: `creates` or `all` end. */
-  readonly onStop: (error: unknown, what: 'creates' | 'all') => void;
-  readonly onTakenAway: Hands['onTakenAway'];
-}
 
 /** Of a row that an older gw has handed over. */
 const noCheck: CarriedJob = { endpoint: '', settings: {}, media: [], fields: {}, files: {}, attempt: 1 };
@@ -69,18 +47,27 @@ const NOTHING_MADE_MS = 15_000;
 /** Asks before a sending of a job; what it gives tells whether that one may still leave. */
 type BeforeSend = (job: CarriedJob | undefined) => Promise<() => boolean>;
 
-/** The hands of one row. */
-export class RowHands implements Omit<Hands, 'create'> {
-  readonly onTakenAway: Hands['onTakenAway'];
+/** The hands of one row, until the signal ends the work on it; `turn` waits for one in the rate of its pool. */
+export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
   readonly #ctx: Context;
   /** For a place that a row names: it lies below that of this worker. */
   readonly #placing: Context;
+  /** Where the rows' files are. */
+  readonly #root: string;
 
-  constructor(private readonly input: HandsInput) {
-    this.onTakenAway = input.onTakenAway;
-    this.#ctx = { ...input.ctx, signal: input.signal };
-    const { host } = input.ctx;
-    this.#placing = { ...this.#ctx, host: { ...host, cwd: folderOf(input.out, host.cwd) } };
+  constructor(
+    private readonly worker: Pick<
+      WorkerRun,
+      'rowCtx' | 'queue' | 'flags' | 'show' | 'stopFor' | 'holdCreates'
+    >,
+    signal: AbortSignal,
+    private readonly turn: () => Promise<void>,
+  ) {
+    const { rowCtx, flags } = worker;
+    const { host } = rowCtx;
+    this.#ctx = { ...rowCtx, signal };
+    this.#placing = { ...this.#ctx, host: { ...host, cwd: folderOf(flags.out, host.cwd) } };
+    this.#root = path.resolve(host.cwd, flags.root ?? '.');
   }
 
   readonly looksUp = ({ family }: RowRecord) => family === 'beta';
@@ -102,13 +89,13 @@ export class RowHands implements Omit<Hands, 'create'> {
     )
       return accepted(before, record);
     const guarded = guardedGateway(this.#ctx, async () => {
-      await this.input.turn();
+      await this.turn();
       const { last } = await this.#known(record);
       return beforeSend(last && carriedJob(last, record));
     });
     const { rows, again: isAgain, wanted: again = isAgain, named, job: { fields: expects } = {} } = record;
     const options = { rows, again, named, expects, wait: false };
-    const { root: dir } = this.input;
+    const dir = this.#root;
     const confined = confinedPaths({ dir, what: '--root', hint: 'a worker reads no other files' });
     const own = { ...this.#placeOf(record), gateway: guarded };
     const files = { dir, confined, outputs: this.#outputsOf(record) };
@@ -119,7 +106,7 @@ export class RowHands implements Omit<Hands, 'create'> {
       case 'accepted': {
         const { id, status, job, unrecorded } = made;
         // A ledger that takes nothing knows no further task either.
-        if (unrecorded instanceof GwError) this.input.onStop(unrecorded, 'all');
+        if (unrecorded instanceof GwError) this.worker.stopFor(unrecorded, 'all');
         return { kind: 'accepted', id, status, job: carriedJob(job, record) };
       }
       case 'images': {
@@ -159,7 +146,7 @@ export class RowHands implements Omit<Hands, 'create'> {
       : this.#follow(record, id, true);
     const outcome = await saving.catch(orStopped);
     if (outcome.error !== undefined) return this.#endedBadly(record, outcome);
-    this.input.show(outcome);
+    this.worker.show(outcome);
     const { files = [], status = '' } = resultIn(outcome) ?? {};
     return { kind: 'saved', files, status };
   };
@@ -174,7 +161,7 @@ export class RowHands implements Omit<Hands, 'create'> {
       meant: job?.outputs,
       rowJob: async (id, named) => {
         const key = `${batchOf(row.key)}/${id}`;
-        const of = await this.input.other(key);
+        const [of] = await this.worker.queue.store.read([key]);
         if (of?.state !== 'saved') throw usage(`${named}: ${key} is not saved, and nothing was sent`);
         if (of.family === 'image') {
           const { current } = await this.#known(of);
@@ -197,7 +184,7 @@ export class RowHands implements Omit<Hands, 'create'> {
   }
 
   #rowOf({ row }: RowRecord) {
-    const { out } = this.input;
+    const { out } = this.worker.flags;
     return { ...row, flags: { ...(out && { out }), ...row.flags } };
   }
 
@@ -239,7 +226,7 @@ export class RowHands implements Omit<Hands, 'create'> {
       family: record.family,
       ...asked,
       model,
-      request: record.job && requestOf(record.row, record.job, this.input.root),
+      request: record.job && requestOf(record.row, record.job, this.#root),
       // Empty: it was made elsewhere, and is no news here.
       bodySha256: '',
       once: { key: row.key, attempt: Math.max(made, attempt, record.wanted ?? 1), fields },
@@ -294,7 +281,7 @@ export class RowHands implements Omit<Hands, 'create'> {
   }
 
   #savedAs(outcome: Outcome<JobResult>, { files, status, id }: JobResult) {
-    this.input.show(outcome);
+    this.worker.show(outcome);
     return { kind: 'saved', files, status, id } as const;
   }
 
@@ -329,7 +316,7 @@ export class RowHands implements Omit<Hands, 'create'> {
 
   /** A create whose job may exist, here and nowhere else. */
   #lostAs(record: RowRecord, error: unknown, { key }: Pick<Job, 'key'>): Made {
-    this.input.show({ error: underKey(record.row.key, error) });
+    this.worker.show({ error: underKey(record.row.key, error) });
     return {
       kind: 'unknown',
       error: {
@@ -357,7 +344,7 @@ export class RowHands implements Omit<Hands, 'create'> {
       const { retryAtMs } = error.facts;
       const toldMs = retryAtMs === undefined ? undefined : Math.max(1_000, retryAtMs - this.#ctx.clock.now());
       const waitMs = toldMs ?? NOTHING_MADE_MS;
-      if (error.kind === 'rate_limited') this.input.hold(waitMs);
+      if (error.kind === 'rate_limited') this.worker.holdCreates(record.pool, waitMs);
       return { kind: 'nothing_made', waitMs, error: this.#tell(error) };
     }
     if (this.#isStopped(error, 'creates'))
@@ -372,12 +359,12 @@ export class RowHands implements Omit<Hands, 'create'> {
   /** Whether every further row would meet an error too. */
   #isStopped(error: unknown, what: 'creates' | 'all'): boolean {
     const isOver = isOfAccount(error);
-    if (isOver) this.input.onStop(error, what);
+    if (isOver) this.worker.stopFor(error, what);
     return isOver;
   }
 
   #failed(record: RowRecord, error: unknown, isOfJob = true) {
-    this.input.show({ error: underKey(record.row.key, error) });
+    this.worker.show({ error: underKey(record.row.key, error) });
     return { kind: 'failed', error: this.#tell(ofRow(error)), isOfJob } as const;
   }
 

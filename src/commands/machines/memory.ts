@@ -8,7 +8,7 @@ import { refuseNewer } from '../../formats.ts';
 import { jsonOf } from '../../json-text.ts';
 import { originOfGateway } from '../../ledger/job-key.ts';
 import { digestOf } from '../../machines/row.ts';
-import type { RowResult } from '../batch/run.ts';
+import type { RowResult } from '../batch/report.ts';
 
 // What this machine has handed over, and what it was told of it: a queue that forgets is found out, and a run without the
 // queue makes nothing once more.

@@ -4,16 +4,16 @@ import { readVariable } from '../../config/environment.ts';
 import { type Context, gatewayName } from '../../context.ts';
 import { readSmallFile } from '../../disk/small-file.ts';
 import { usage } from '../../errors.ts';
-import { type AccountType, poolOf } from '../../gateway/limits.ts';
+import { type AccountType, type PooledTask, poolOf } from '../../gateway/limits.ts';
 import { originOfGateway } from '../../ledger/job-key.ts';
 import { isLoopback } from '../../loopback.ts';
 import { Board } from '../../machines/board.ts';
 import type { RowReader } from '../../machines/decode.ts';
 import { Door, dangerOf, withoutPassword } from '../../machines/door.ts';
-import { Engine, type Pool } from '../../machines/engine.ts';
+import { Engine } from '../../machines/engine.ts';
 import { digestOf } from '../../machines/row.ts';
 import { RowStore } from '../../machines/store.ts';
-import { familyOf, placesOf } from '../batch/places.ts';
+import { familyOf, type Place, placeOf } from '../batch/places.ts';
 import { creates } from '../batch/row-command.ts';
 
 // What every command that works with a queue on Redis begins with.
@@ -24,7 +24,7 @@ export interface OpenQueue {
   readonly engine: Engine;
   readonly board: Board;
   readonly account: AccountType;
-  readonly pools: readonly Pool[];
+  readonly pools: readonly Place[];
   /** What this machine is called. */
   readonly host: string;
   /** The server, for messages. */
@@ -105,7 +105,7 @@ export async function openQueue(
     if (account !== mine) {
       ctx.io.warn(`the queue was opened for a ${account} account, whose limits hold; here it is ${mine}`);
     }
-    const pools = poolsOf(account);
+    const pools = tasks.map((task) => placeOf(task, account));
     if (as !== 'reader') await engine.limit(pools);
     // What cannot be begun is said at once; what was begun waits.
     door.patienceMs = patienceMs;
@@ -128,38 +128,19 @@ export async function openQueue(
   }
 }
 
+/** A task of each pool. */
+const tasks: readonly PooledTask[] = [
+  { family: 'alpha', settings: {} },
+  { family: 'alpha', settings: { resolution: '4k' } },
+  ...['beta', 'gamma', 'image'].map((family) => ({ family, settings: {} })),
+];
+
 /** What a row on a queue may be. */
 export const rowReader: RowReader = {
   creates,
   poolsOf(command) {
     const family = familyOf(command);
-    return {
-      family,
-      pools: poolsOf('personal').flatMap(({ name }) => (isOfFamily(name, family) ? name : [])),
-    };
+    const own = tasks.filter((task) => task.family === family);
+    return { family, pools: own.map((task) => poolOf(task, 'personal').name) };
   },
 };
-
-const isOfFamily = (pool: string, family: string): boolean =>
-  pool === family || pool.startsWith(`${family}-`);
-
-function poolsOf(account: AccountType): Pool[] {
-  const tasks = [
-    { family: 'alpha', settings: {} },
-    { family: 'alpha', settings: { resolution: '4k' } },
-    ...['beta', 'gamma', 'image'].map((family) => ({ family, settings: {} })),
-  ];
-  return tasks.map((task) => {
-    const { pool, atOnce, isDocumented } = placesOf(task, account);
-    return { name: pool, atOnce, isDocumented };
-  });
-}
-
-/** The rate of a pool, by its name. */
-export const ratePoolOf = (pool: string, account: AccountType) =>
-  poolOf(
-    pool === 'alpha-4k'
-      ? { family: 'alpha', settings: { resolution: '4k' } }
-      : { family: pool, settings: {} },
-    account,
-  );

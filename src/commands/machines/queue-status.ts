@@ -68,15 +68,20 @@ async function commandOf(input: Input, { store }: OpenQueue): Promise<string | u
 
 /** The keys of a manifest's rows. Throws `usage` where it has a fault. */
 async function* keysOf(input: Input, queue: OpenQueue): AsyncGenerator<string[]> {
-  let keys: string[] = [];
-  for await (const { key } of soundRows({ ...input, command: await commandOf(input, queue) })) {
-    keys.push(key);
-    if (keys.length === AT_ONCE) {
-      yield keys;
-      keys = [];
-    }
+  const rows = soundRows({ ...input, command: await commandOf(input, queue) });
+  for await (const some of chunksOf(rows)) yield some.map(({ key }) => key);
+}
+
+/** So many at once as are asked about in one question. */
+export async function* chunksOf<T>(all: AsyncIterable<T>): AsyncGenerator<T[]> {
+  let some: T[] = [];
+  for await (const each of all) {
+    some.push(each);
+    if (some.length < AT_ONCE) continue;
+    yield some;
+    some = [];
   }
-  yield keys;
+  yield some;
 }
 
 /** Where the rows of a batch stand on the queue, and who works. */

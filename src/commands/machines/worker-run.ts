@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import * as path from 'node:path';
 import type { Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { GwError, usage } from '../../errors.ts';
@@ -31,7 +30,7 @@ import { RowHands, toldError, underKey } from './hands.ts';
 import { hearOfRows } from './heard.ts';
 import { giveOutNext } from './next-rows.ts';
 import { Counters, countedAccess } from './observe.ts';
-import { type OpenQueue, ratePoolOf } from './open.ts';
+import type { OpenQueue } from './open.ts';
 
 // One worker: rows as the queue gives them out, each worked on by hands of its own, until it is told to end.
 
@@ -62,8 +61,9 @@ interface WorkerFlags {
 
 /** A worker at work. */
 export class WorkerRun {
-  readonly #rowCtx: Context;
-  readonly #rates = new Map<string, PoolRate>();
+  /** With the followers of all its rows. */
+  readonly rowCtx: Context;
+  readonly #rates: ReadonlyMap<string, PoolRate>;
   readonly #outcomes: Outcome<JobResult>[] = [];
   readonly counters = new Counters();
   /** What ends the work on a row, by its key. */
@@ -83,11 +83,13 @@ export class WorkerRun {
   #wake = () => {};
 
   constructor(
-    private readonly queue: OpenQueue,
-    private readonly flags: WorkerFlags,
+    readonly queue: OpenQueue,
+    readonly flags: WorkerFlags,
     private readonly ctx: Context,
   ) {
     const { io } = ctx;
+    const { door, prefix } = queue.store;
+    this.#rates = new Map(queue.pools.map((pool) => [pool.name, new PoolRate(door, prefix, pool)]));
     // Without bars a row is told in a line for its task and one for its end.
     const quiet = { ...io, note: () => {}, progress: () => (io.mode.bars ? io.progress() : silent) };
     // The limits that hold are those of the queue's account, whatever this machine is set to.
@@ -99,7 +101,7 @@ export class WorkerRun {
     const gatewayOf = async (job: Job) => countedAccess(await ctx.gatewayOf(job), this.counters, ctx.clock);
     const own = { ...ctx, io: quiet, settings, gateway, gatewayOf };
     const shared = { turns: createTurns(SAVES_AT_ONCE), rateOf: (pool: string) => this.#rate(pool) };
-    this.#rowCtx = { ...own, followers: createFollowers(own, shared) };
+    this.rowCtx = { ...own, followers: createFollowers(own, shared) };
     ctx.signal.addEventListener('abort', () => this.#wake(), { once: true });
   }
 
@@ -112,12 +114,9 @@ export class WorkerRun {
   }
 
   #rate(pool: string): PoolRate {
-    const { store, account } = this.queue;
-    const known = this.#rates.get(pool);
-    if (known) return known;
-    const made = new PoolRate(store.door, store.prefix, ratePoolOf(pool, account));
-    this.#rates.set(pool, made);
-    return made;
+    const rate = this.#rates.get(pool);
+    if (!rate) throw new Error(`no pool ${pool}`);
+    return rate;
   }
 
   /** What came of each row, until it is told to end; then what runs is handed back. */
@@ -179,14 +178,15 @@ export class WorkerRun {
   }
 
   /** The gateway wants no create of this pool for so long. */
-  #holdCreates(pool: string, ms: number): void {
+  holdCreates(pool: string, ms: number): void {
     this.#rate(pool).holdCreates(ms);
     const untilMs = this.ctx.clock.now() + ms;
     const until = new Date(untilMs).toISOString();
     this.#stands.set(`no ${pool} task is made until ${until}: the gateway answered HTTP 429`, untilMs);
   }
 
-  #stopFor(error: unknown, what: 'creates' | 'all'): void {
+  /** What every further create would meet, or every further request: they end. */
+  stopFor(error: unknown, what: 'creates' | 'all'): void {
     if (what === 'all' || !(error instanceof GwError)) this.#stop ??= error;
     else if (!this.#noCreates) {
       this.#noCreates = error;
@@ -290,20 +290,11 @@ export class WorkerRun {
       desk = this.#desk(record, given, actor);
       isAnnounced = () => record.state === 'sending' || hasAnnounced;
       if (record.fault) return result === 'ok' ? await this.#endUnread(record, desk) : 'done';
-      const hands = new RowHands({
-        ctx: this.#rowCtx,
-        root: path.resolve(this.ctx.host.cwd, this.flags.root ?? '.'),
-        out: this.flags.out,
-        signal,
-        turn: () => waiting(this.#rate(record.pool).turn((ms) => this.ctx.clock.sleep(ms, signal))),
-        hold: (ms) => this.#holdCreates(record.pool, ms),
-        other: async (of) => (await store.read([of]))[0],
-        show: (outcome) => this.#show(outcome),
-        onStop: (error, what) => this.#stopFor(error, what),
-        onTakenAway: (row, why) => this.#takenAway(row, why),
-      });
+      const turn = () => this.#rate(record.pool).turn((ms) => clock.sleep(ms, signal));
+      const hands = new RowHands(this, signal, () => waiting(turn()));
       const put = await workOn(stage, record, desk, {
         ...hands,
+        onTakenAway: (row, why) => this.#takenAway(row, why),
         create: atWork('create', (row, beforeSend) =>
           hands.create(row, async (job) => {
             const askedMs = clock.steady();
@@ -317,7 +308,7 @@ export class WorkerRun {
       });
       return put === 'done' && stage === 'task' ? await this.#keepSlot(given, hands, signal) : put;
     } catch (error) {
-      if (!signal.aborted) this.#show({ error: underKey(key, error) });
+      if (!signal.aborted) this.show({ error: underKey(key, error) });
       if (!signal.aborted && desk) return await this.#endUndone(desk, isAnnounced(), error);
       await clock.sleep(LOOK_MS);
       return 'back';
@@ -334,10 +325,10 @@ export class WorkerRun {
         const [record] = await store.read([key]);
         // A worker that takes few rows would take none beside it.
         const isOurs = record?.round === round && mayRun(record) && this.flags.concurrency === undefined;
-        if (!isOurs || !pools.find(({ name }) => name === record.pool)?.isDocumented) return 'done';
+        if (!isOurs || !pools.find(({ name }) => name === record.pool)?.concurrentTasks) return 'done';
         let leftMs = Number.POSITIVE_INFINITY;
         if (record.state === 'unknown') {
-          const { client } = await this.#rowCtx.gateway();
+          const { client } = await this.rowCtx.gateway();
           leftMs = spedUp(LIKELY_RUN_MS, client.speed()) - (await store.restedMs(key));
         } else looking ??= hasEnded(record);
         if (leftMs <= 0) return 'done';
@@ -379,14 +370,14 @@ export class WorkerRun {
       return 'back';
     }
     const hint = 'upgrade gw here, or start a newer gw worker and run the batch again';
-    this.#show({ error: usage(`${key}: its row was written by a newer gw, and is left as it is`, hint) });
+    this.show({ error: usage(`${key}: its row was written by a newer gw, and is left as it is`, hint) });
     return 'done';
   }
 
   /** A row that this gw cannot read ends with its reason. */
   async #endUnread({ error, row }: RowRecord, desk: Desk): Promise<Put> {
     await desk.step('failed', { error });
-    this.#show({ error: underKey(row.key, usage(error?.message ?? 'it cannot be read')) });
+    this.show({ error: underKey(row.key, usage(error?.message ?? 'it cannot be read')) });
     return 'done';
   }
 
@@ -462,7 +453,8 @@ export class WorkerRun {
     this.ctx.io.warn(text);
   }
 
-  #show(outcome: Outcome<JobResult>): void {
+  /** What came of a row. */
+  show(outcome: Outcome<JobResult>): void {
     this.#outcomes.push(outcome);
     this.#wake();
   }
