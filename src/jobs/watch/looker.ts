@@ -5,7 +5,7 @@ import type { Clock } from '../../host.ts';
 import type { Client, RetryPause } from '../../http/client.ts';
 import { type Ask, LookBatch, readable, readLook } from './batch.ts';
 import type { TaskLook } from './look.ts';
-import { Pace, RateHold, type SharedRate } from './rate.ts';
+import { Pace, type SharedRate } from './rate.ts';
 
 /** Looks at tasks of one family on one gateway for everybody in this process: requests are shared and paced. */
 export interface Looker {
@@ -55,16 +55,14 @@ const YOUNG_PAUSE_MS = 2_000;
 
 /** Makes a looker: one for each family and gateway in a process, or the rates are not shared. */
 export function createLooker(options: LookerOptions): Looker {
-  const { client, family, clock, account, random } = options;
+  const { family, clock, account } = options;
   const ordinary = poolOf({ family: family.name, settings: {} }, account);
   const followed = new Map<string, number>();
   const queues = new Map<string, LookQueue>();
   const queueOf = (pool: RatePool): LookQueue => {
     const known = queues.get(pool.name);
     if (known) return known;
-    const { requestsPerMinute } = pool;
-    const shared = options.rateOf?.(pool.name);
-    const made = new LookQueue({ client, family, clock, random, requestsPerMinute, followed, shared });
+    const made = new LookQueue(options, pool, followed);
     queues.set(pool.name, made);
     return made;
   };
@@ -104,18 +102,6 @@ export function createLooker(options: LookerOptions): Looker {
 /** Whether a JSON text may hold a number that JavaScript would write in another way: long digits, or a power of ten. */
 export const mayHoldLongNumber = (text: string): boolean => /[\d.]{16}|\d[eE][+-]?\d/.test(text);
 
-interface QueueOptions {
-  readonly client: Client;
-  readonly family: TaskFamily;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly requestsPerMinute: number;
-  /** The tasks that are going to be looked at, with how many look. */
-  readonly followed: ReadonlyMap<string, number>;
-  /** The rate as other processes keep it; this process's own when absent. */
-  readonly shared?: SharedRate | undefined;
-}
-
 /** Requests that leave evenly arrive a little less evenly; the rest keeps a minute's count below the documented rate. */
 const SHARE_OF_RATE = 0.97;
 const MAX_IN_FLIGHT = 16;
@@ -128,26 +114,23 @@ const LONGEST_NAP_MS = 2 ** 31 - 1;
  */
 class LookQueue {
   readonly #pace: Pace;
-  readonly #hold: RateHold;
   readonly #batch: LookBatch;
-  readonly #resends: Resends;
+  /** Requests that are to be sent again, in the order in which they wait: each for its turn like any other. */
+  readonly #again = new Set<Again>();
   #inFlight = 0;
   #nap: AbortController | undefined;
   #isRunning = false;
 
-  constructor(private readonly options: QueueOptions) {
-    const { clock, random, family, followed } = options;
-    const spacingMs = Math.ceil(60_000 / (options.requestsPerMinute * SHARE_OF_RATE));
-    const pace = new Pace(clock, () => Math.ceil(spacingMs / options.client.speed()), options.shared);
-    this.#pace = pace;
-    this.#hold = new RateHold({ pace, clock, random });
-    this.#batch = new LookBatch(family.query.maxIds, followed);
-    this.#resends = new Resends({
-      pace,
-      clock,
-      onChange: () => this.wake(),
-      onWork: () => (this.#isRunning ? this.wake() : void this.#run()),
-    });
+  /** `followed`: the tasks that are going to be looked at, with how many look. */
+  constructor(
+    private readonly options: LookerOptions,
+    { name, requestsPerMinute }: RatePool,
+    followed: ReadonlyMap<string, number>,
+  ) {
+    const spacingMs = Math.ceil(60_000 / (requestsPerMinute * SHARE_OF_RATE));
+    const spacing = () => Math.ceil(spacingMs / options.client.speed());
+    this.#pace = new Pace({ ...options, spacing, shared: options.rateOf?.(name) });
+    this.#batch = new LookBatch(options.family.query.maxIds, followed);
   }
 
   /** A request that is no look leaves. */
@@ -199,7 +182,11 @@ class LookQueue {
         continue;
       }
       this.#pace.leave();
-      if (this.#resends.sendNext()) continue;
+      const [again] = this.#again;
+      if (again) {
+        again.go();
+        continue;
+      }
       this.#inFlight += 1;
       void this.#send(this.#batch.take()).finally(() => {
         this.#inFlight -= 1;
@@ -210,12 +197,12 @@ class LookQueue {
   }
 
   #hasWork(): boolean {
-    return !this.#resends.isEmpty || !this.#batch.isEmpty;
+    return this.#again.size > 0 || !this.#batch.isEmpty;
   }
 
   /** How long until the next request may leave, in milliseconds; what is sent again goes before what is new. */
   #pauseMs(): number {
-    if (this.#resends.isEmpty) {
+    if (this.#again.size === 0) {
       if (this.#inFlight >= MAX_IN_FLIGHT) return Number.POSITIVE_INFINITY;
       const gatherMs = this.#batch.gatherMs(this.options.clock.steady());
       if (gatherMs > 0) return gatherMs;
@@ -225,10 +212,13 @@ class LookQueue {
 
   /** Whoever cannot wait as long as the gateway asks is told so at once. */
   #refuseHeld(): void {
-    const refusalOf = this.#hold.refusal();
+    const refusalOf = this.#pace.refusal();
     if (!refusalOf) return;
     this.#batch.refuse(refusalOf);
-    this.#resends.refuse(refusalOf);
+    for (const again of this.#again) {
+      const error = refusalOf(again.deadlineMs);
+      if (error) again.refuse(error);
+    }
   }
 
   async #sleep(pauseMs: number): Promise<void> {
@@ -253,17 +243,16 @@ class LookQueue {
         if (present.size === 0) request.abort(ask.options.signal.reason);
       };
     }
-    const deadlines = asks.map(({ options }) => options.deadlineMs);
     const retries = asks.every((ask) => ask.options.retries === 0) ? 0 : undefined;
     const youngUntilMs = ids.length === 1 ? asks[0]?.options.retryNotFoundUntilMs : undefined;
     try {
       const reply = await client.send(family.query.endpoint, family.query.input(ids), {
         signal: request.signal,
         ...(retries !== undefined && { retries }),
-        pause: (pause) => this.#resends.pause(pause, deadlines, request.signal),
+        pause: (pause) => this.#pause(pause, asks, request.signal),
         ...(family.query.maxIds === 1 && { retryNotFoundUntilMs: youngUntilMs }),
       });
-      this.#hold.answered();
+      this.#pace.answered();
       const records = readable(() => family.query.records(reply.json, ids), 'the reply');
       const serverDateMs = reply.serverDateMs ?? clock.now();
       const exact = mayHoldLongNumber(reply.text) ? await import('./exact-record.ts') : undefined;
@@ -274,10 +263,46 @@ class LookQueue {
         settle(readLook(family, id, { record, recordText, reply, serverDateMs }));
       }
     } catch (error) {
-      this.#hold.failed(error);
+      this.#pace.failed(error);
       this.#batch.fail(present, ids, error);
       if (!this.#batch.isEmpty && !this.#isRunning) void this.#run();
     }
+  }
+
+  /** The pause of a request before it is sent again, until its turn has come. Throws the signal's reason, or why there is no turn. */
+  async #pause(
+    { delayMs, isRateLimited }: RetryPause,
+    asks: readonly Ask[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (isRateLimited) {
+      this.#pace.hold(delayMs);
+      this.wake();
+    }
+    await this.options.clock.sleep(delayMs, signal);
+    signal.throwIfAborted();
+    // The last of those whom it asks for counts, and none where one of them has no deadline.
+    const latestMs = Math.max(...asks.map(({ options }) => options.deadlineMs ?? Number.NaN));
+    await new Promise<void>((resolve, reject) => {
+      const leaving = (settle: () => void) => {
+        signal.removeEventListener('abort', abort);
+        this.#again.delete(again);
+        settle();
+      };
+      const again: Again = {
+        deadlineMs: Number.isNaN(latestMs) ? undefined : latestMs,
+        go: () => leaving(resolve),
+        refuse: (error) => leaving(() => reject(error)),
+      };
+      const abort = () => {
+        again.refuse(signal.reason);
+        this.wake();
+      };
+      signal.addEventListener('abort', abort, { once: true });
+      this.#again.add(again);
+      if (this.#isRunning) this.wake();
+      else void this.#run();
+    });
   }
 }
 
@@ -285,81 +310,5 @@ class LookQueue {
 interface Again {
   readonly deadlineMs: number | undefined;
   readonly go: () => void;
-  readonly refuse: (error: GwError) => void;
-}
-
-interface ResendOptions {
-  readonly pace: Pace;
-  readonly clock: Clock;
-  /** What there is to do has changed. */
-  readonly onChange: () => void;
-  /** There is something to do, also for one who has stopped. */
-  readonly onWork: () => void;
-}
-
-/** Requests that are to be sent again: each waits for its turn like any other. */
-class Resends {
-  /** In the order in which they wait. */
-  readonly #again = new Set<Again>();
-
-  constructor(private readonly options: ResendOptions) {}
-
-  get isEmpty(): boolean {
-    return this.#again.size === 0;
-  }
-
-  /**
-   * The pause of a request before it is sent again, until its turn has come. `deadlines` are those of all whom it asks
-   * for: the last of them counts, and none where one of them has none. Throws the signal's reason, or why there is no turn.
-   */
-  async pause(
-    { delayMs, isRateLimited }: RetryPause,
-    deadlines: readonly (number | undefined)[],
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { pace, clock, onChange, onWork } = this.options;
-    if (isRateLimited) {
-      pace.hold(delayMs);
-      onChange();
-    }
-    await clock.sleep(delayMs, signal);
-    signal.throwIfAborted();
-    const known = deadlines.filter((each) => each !== undefined);
-    await new Promise<void>((go, refuse) => {
-      const again: Again = {
-        deadlineMs: known.length === deadlines.length ? Math.max(...known) : undefined,
-        go: () => {
-          signal.removeEventListener('abort', abort);
-          go();
-        },
-        refuse,
-      };
-      const abort = () => {
-        this.#again.delete(again);
-        refuse(signal.reason);
-        onChange();
-      };
-      signal.addEventListener('abort', abort, { once: true });
-      this.#again.add(again);
-      onWork();
-    });
-  }
-
-  /** Sends the one that has waited longest; false where there is none. */
-  sendNext(): boolean {
-    const [again] = this.#again;
-    if (again === undefined) return false;
-    this.#again.delete(again);
-    again.go();
-    return true;
-  }
-
-  refuse(refusalOf: (deadlineMs: number | undefined) => GwError | undefined): void {
-    for (const again of this.#again) {
-      const error = refusalOf(again.deadlineMs);
-      if (!error) continue;
-      this.#again.delete(again);
-      again.refuse(error);
-    }
-  }
+  readonly refuse: (error: unknown) => void;
 }

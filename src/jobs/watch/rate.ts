@@ -15,6 +15,14 @@ const MAX_BUSY = 40;
 const HOLD_MS = 10_000;
 const PROCESSES = 8;
 
+interface PaceOptions {
+  readonly clock: Clock;
+  readonly random: () => number;
+  /** Milliseconds between two requests: of a sandbox they become fewer once it has told its speed. */
+  readonly spacing: () => number;
+  readonly shared: SharedRate | undefined;
+}
+
 /** When requests of one rate may leave: evenly, after those of other processes, and never while the gateway holds them back. */
 export class Pace {
   #nextMs = Number.NEGATIVE_INFINITY;
@@ -22,26 +30,24 @@ export class Pace {
   /** The turn taken of all processes' turns, until a request leaves. */
   #turnMs: number | undefined;
   #busy = 0;
+  /** How many requests in a row were too many. */
+  #tooMany = 0;
 
-  /** `spacing` gives the milliseconds between two requests: of a sandbox they become fewer once it has told its speed. */
-  constructor(
-    private readonly clock: Clock,
-    private readonly spacing: () => number,
-    private readonly shared: SharedRate | undefined,
-  ) {}
+  constructor(private readonly options: PaceOptions) {}
 
   /** For how long from now the gateway wants no request, in milliseconds; 0 where it has said nothing. */
   heldMs(): number {
-    return Math.max(0, this.#heldUntilMs - this.clock.steady());
+    return Math.max(0, this.#heldUntilMs - this.options.clock.steady());
   }
 
   /** In how many milliseconds the next request may leave, 0 for now. To be asked only when there is one. */
   readyInMs(): number {
-    const nowMs = this.clock.steady();
+    const { clock, shared, spacing } = this.options;
+    const nowMs = clock.steady();
     if (this.#nextMs > nowMs) return this.#nextMs - nowMs;
-    if (this.#turnMs === undefined && this.shared) {
-      const inMs = this.shared.take(this.spacing(), this.clock.now());
-      const againInMs = this.shared.againInMs?.();
+    if (this.#turnMs === undefined && shared) {
+      const inMs = shared.take(spacing(), clock.now());
+      const againInMs = shared.againInMs?.();
       if (inMs === undefined && againInMs !== undefined) return againInMs;
       if (inMs === undefined && this.#busy < MAX_BUSY) {
         this.#busy += 1;
@@ -49,46 +55,33 @@ export class Pace {
       }
       this.#busy = 0;
       this.#turnMs = nowMs + (inMs ?? 0);
-      if (this.#turnMs > nowMs + HOLD_MS + PROCESSES * this.spacing()) this.#heldUntilMs = this.#turnMs;
+      if (this.#turnMs > nowMs + HOLD_MS + PROCESSES * spacing()) this.#heldUntilMs = this.#turnMs;
     }
     return Math.max(0, (this.#turnMs ?? nowMs) - nowMs);
   }
 
   leave(): void {
     this.#turnMs = undefined;
-    this.#nextMs = this.clock.steady() + this.spacing();
+    this.#nextMs = this.options.clock.steady() + this.options.spacing();
   }
 
   /** Another request leaves, which is not held up and counts all the same: the turns after it come later. */
   spend(): void {
-    const clock = this.clock;
-    if (this.shared) this.shared.take(this.spacing(), clock.now());
-    else this.#nextMs = Math.max(this.#nextMs, clock.steady()) + this.spacing();
+    const { clock, shared, spacing } = this.options;
+    if (shared) shared.take(spacing(), clock.now());
+    else this.#nextMs = Math.max(this.#nextMs, clock.steady()) + spacing();
   }
 
   /** The gateway's word on waiting is meant for everybody who counts against the rate. */
   hold(delayMs: number): void {
-    const untilMs = this.clock.steady() + delayMs;
+    const { clock, shared } = this.options;
+    const untilMs = clock.steady() + delayMs;
     if (delayMs <= 0 || untilMs <= this.#heldUntilMs) return;
     this.#heldUntilMs = untilMs;
     this.#nextMs = Math.max(this.#nextMs, untilMs);
     this.#turnMs = undefined;
-    this.shared?.hold(delayMs, this.clock.now());
+    shared?.hold(delayMs, clock.now());
   }
-}
-
-interface HoldOptions {
-  readonly pace: Pace;
-  readonly clock: Clock;
-  readonly random: () => number;
-}
-
-/** What "too many requests" means to everybody who counts against one rate. */
-export class RateHold {
-  /** How many requests in a row were too many. */
-  #tooMany = 0;
-
-  constructor(private readonly options: HoldOptions) {}
 
   answered(): void {
     this.#tooMany = 0;
@@ -97,9 +90,9 @@ export class RateHold {
   /** A 429 holds everybody back: until the moment that the gateway named, or for longer each time where it named none. */
   failed(error: unknown): void {
     if (!(error instanceof GwError) || error.kind !== 'rate_limited') return;
-    const { pace, clock, random } = this.options;
+    const { clock, random } = this.options;
     const { retryAtMs } = error.facts;
-    pace.hold(retryAtMs === undefined ? backoffMs(this.#tooMany, random) : retryAtMs - clock.now());
+    this.hold(retryAtMs === undefined ? backoffMs(this.#tooMany, random) : retryAtMs - clock.now());
     this.#tooMany += 1;
   }
 
@@ -108,8 +101,8 @@ export class RateHold {
    * when absent) who cannot wait as long as it asks; nothing for one who can. Otherwise undefined.
    */
   refusal(): ((deadlineMs: number | undefined) => GwError | undefined) | undefined {
-    const { pace, clock } = this.options;
-    const heldMs = pace.heldMs();
+    const { clock } = this.options;
+    const heldMs = this.heldMs();
     if (heldMs === 0) return undefined;
     const untilMs = clock.steady() + heldMs;
     const retryAtMs = clock.now() + heldMs;
