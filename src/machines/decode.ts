@@ -37,7 +37,8 @@ const writtenRow = z.object({
   ),
 });
 
-const carriedJob = z.object({
+export const carriedJob = z.object({
+  /** gw's own of the job, once there is one. */
   key: z.optional(z.string().check(z.regex(/^gw-[\w-]{1,60}$/))),
   endpoint: text(200),
   model: z.optional(text(200)),
@@ -46,8 +47,11 @@ const carriedJob = z.object({
   media: z.array(text(LONGEST)),
   references: z.optional(z.array(z.object({ name: text(LONGEST), sha256: z.optional(sha256) }))),
   attempt: whole(1),
+  /** A short digest of each field of the body, by its path: nothing else is made. */
   fields: words,
+  /** SHA-256 of each local file, as the row names it. */
   files: z._default(z.record(z.string(), sha256), {}),
+  /** Outputs of jobs that it is made from, `job:ID#PART`, by the words that name them. */
   outputs: z.optional(words),
   externalId: z.optional(text(200)),
 });
@@ -56,22 +60,30 @@ const carriedJob = z.object({
 const jsonFields = ['round', 'row', 'rows', 'again', 'wanted', 'job', 'files', 'declined', 'error'];
 
 /** The hash of a row. What the queue's script keeps beside it is read by the script alone. */
-const record = z.object({
+export const record = z.object({
   state: z.enum(rowStates),
+  /** Counts how often it was put on the queue: 0 at first. */
   round: whole(0, MAX_ROUND),
   row: writtenRow,
+  /** Rows of the manifest, for the width of {row}. */
   rows: whole(1),
+  /** The manifest as it was typed. */
   named: text(4_096),
+  /** A new job is wanted where the last one ended badly. */
   again: z.boolean(),
+  /** Which attempt that is: a job of an earlier one is not what is wanted. An older gw does not write it down. */
   wanted: z.optional(whole(1)),
   family: text(100),
   pool: text(100),
   id: z.optional(z.union([z.literal(''), z.string().check(z.regex(taskIdPattern))])),
   job: z.optional(carriedJob),
   status: z.optional(text(500)),
+  /** Where it is worked on, or was last. */
   host: z.optional(text(255)),
+  /** Who sent it last. */
   sender: z.optional(text(255)),
   files: z._default(z.array(z.object({ path: text(4_096), bytes: whole(0), sha256, type: text(200) })), []),
+  /** Workers that lack something of their own for it. */
   declined: z.optional(z.array(text(255))),
   error: z.optional(z.looseObject({ kind: text(100), message: text(10_000) })),
 });
@@ -161,10 +173,11 @@ function damaged(
   };
 }
 
-const logEntry = z.object({
+export const logEntry = z.object({
   t: z._default(z.number(), 0),
   step: z.string(),
   host: z._default(text(255), '?'),
+  /** Which taking it was, from 1; absent for steps of the one who follows. */
   attempt: z.optional(z.number()),
   id: z.optional(text(128)),
   message: z.optional(text(10_000)),

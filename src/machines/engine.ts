@@ -141,10 +141,10 @@ export class Engine {
     }
   }
 
-  /** Takes rows off the queue of their pool; what was given out already stays until it comes back. */
-  async remove(rows: readonly { readonly key: string; readonly round: number; readonly pool: string }[]) {
-    for (const { pool, ...ticket } of rows)
-      await this.#change(pool, (queue) => queue.remove(ticketOf(ticket)));
+  /** Takes rows off their queues; what was given out already stays until it comes back. */
+  async remove(rows: readonly QueuedRow[]) {
+    for (const { queue: name, ...ticket } of rows)
+      await this.#change(name, (queue) => queue.remove(ticketOf(ticket)));
   }
 
   /**

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
+import type * as z from 'zod/mini';
 import type { Row } from '../batch/rows.ts';
 import { type ErrorKind, errorKinds, shellQuote } from '../errors.ts';
-import type { IntentEvent, SavedFile } from '../ledger/event.ts';
+import type { carriedJob, logEntry, record } from './decode.ts';
 
 // A row of a batch as the queue knows it: where it stands, and which step may follow (README.md has the drawing). The
 // table is the one source: the script in Redis is given the states that a step may follow.
@@ -73,24 +74,13 @@ export type Step = keyof typeof steps;
 export const isEnd = (step: LogEntry['step']): boolean =>
   step !== 'handed_over' && isOver((steps[step] as StepRule).to ?? 'waiting');
 
+type Deep<T> = T extends object ? { readonly [K in keyof T]: Deep<T[K]> } : T;
+
 /**
  * What a row asks for, as it was checked where it was handed over: with it another machine makes the row, or goes on with its
  * job. It holds what a ledger keeps, and neither key nor save plan.
  */
-export interface CarriedJob
-  extends Pick<IntentEvent, 'endpoint' | 'prompt' | 'settings' | 'media' | 'references'> {
-  readonly model?: string | undefined;
-  /** gw's own of the job, once there is one. */
-  readonly key?: string | undefined;
-  readonly attempt: number;
-  /** A short digest of each field of the body, by its path: nothing else is made. */
-  readonly fields: Readonly<Record<string, string>>;
-  /** SHA-256 of each local file, as the row names it. */
-  readonly files: Readonly<Record<string, string>>;
-  /** Outputs of jobs that it is made from, `job:ID#PART`, by the words that name them. */
-  readonly outputs?: Readonly<Record<string, string>> | undefined;
-  readonly externalId?: string | undefined;
-}
+export type CarriedJob = Deep<z.infer<typeof carriedJob>>;
 
 /** An error as the contract prints it, without links. */
 export type ToldError = Readonly<Record<string, unknown>> & {
@@ -113,31 +103,8 @@ export const toldAs = (kind: ErrorKind, message: string, hint?: string): ToldErr
 });
 
 /** What is handed over, and what came of it. */
-export interface RowRecord {
-  readonly state: RowState;
-  /** Counts how often it was put on the queue: 0 at first. */
-  readonly round: number;
+export interface RowRecord extends Deep<Omit<z.infer<typeof record>, 'row' | 'error'>> {
   readonly row: Row;
-  /** Rows of the manifest, for the width of {row}. */
-  readonly rows: number;
-  /** The manifest as it was typed. */
-  readonly named: string;
-  /** A new job is wanted where the last one ended badly. */
-  readonly again: boolean;
-  /** Which attempt that is: a job of an earlier one is not what is wanted. An older gw does not write it down. */
-  readonly wanted?: number | undefined;
-  readonly family: string;
-  readonly pool: string;
-  readonly id?: string | undefined;
-  readonly job?: CarriedJob | undefined;
-  readonly status?: string | undefined;
-  /** Where it is worked on, or was last. */
-  readonly host?: string | undefined;
-  /** Who sent it last. */
-  readonly sender?: string | undefined;
-  readonly files: readonly Pick<SavedFile, 'path' | 'bytes' | 'sha256' | 'type'>[];
-  /** Workers that lack something of their own for it. */
-  readonly declined?: readonly string[] | undefined;
   readonly error?: ToldError | undefined;
   /**
    * It does not fit what this gw knows, and `error` says why; `isSent` where a create of it was announced.
@@ -146,38 +113,11 @@ export interface RowRecord {
 }
 
 /** What a step changes beside the state. */
-export type Changes = Partial<
-  Pick<
-    RowRecord,
-    | 'id'
-    | 'job'
-    | 'status'
-    | 'files'
-    | 'error'
-    | 'again'
-    | 'wanted'
-    | 'round'
-    | 'host'
-    | 'sender'
-    | 'declined'
-    // Of one that could not be read.
-    | 'row'
-    | 'rows'
-    | 'named'
-    | 'family'
-    | 'pool'
-  >
->;
+export type Changes = Partial<Omit<RowRecord, 'state' | 'fault'>>;
 
 /** One line of a row's log; `t` is Redis's own time, Unix milliseconds. */
-export interface LogEntry {
-  readonly t: number;
+export interface LogEntry extends Readonly<Omit<z.infer<typeof logEntry>, 'step'>> {
   readonly step: Step | 'handed_over';
-  readonly host: string;
-  /** Which taking it was, from 1; absent for steps of the one who follows. */
-  readonly attempt?: number | undefined;
-  readonly id?: string | undefined;
-  readonly message?: string | undefined;
 }
 
 /** Fields of the hash; what is no text is JSON. A row stands there as it was written. */

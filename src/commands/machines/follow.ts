@@ -7,6 +7,7 @@ import { oneLine } from '../../io/escape.ts';
 import { counted } from '../../io/quantity-text.ts';
 import { attemptOf } from '../../jobs/create/once.ts';
 import type { Job } from '../../ledger/event.ts';
+import type { QueuedRow } from '../../machines/engine.ts';
 import {
   type Changes,
   closingHint,
@@ -162,7 +163,7 @@ class BatchOnQueue {
     const { store, engine } = this.queue;
     const records = await store.read(rows.map(({ key }) => key));
     const fresh: Row[] = [];
-    const tickets: { key: string; round: number; queue: string }[] = [];
+    const tickets: QueuedRow[] = [];
     const there: [row: Row, record: RowRecord][] = [];
     const arrived: Row[] = [];
     for (const [at, row] of rows.entries()) {
@@ -304,7 +305,7 @@ class BatchOnQueue {
       const { row, named, round, pool } = record;
       if (named !== input.manifest.named || this.memory.of(row.key) === undefined) others += 1;
       else if ((await store.step(row.key, 'cancelled', { host })) === 'ok') {
-        await engine.remove([{ key: row.key, round, pool }]);
+        await engine.remove([{ key: row.key, round, queue: pool }]);
         this.memory.takenBack([row.key]);
         out += 1;
       }

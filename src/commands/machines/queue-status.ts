@@ -2,6 +2,7 @@ import { readRows } from '../../batch/rows.ts';
 import type { Context } from '../../context.ts';
 import { GwError, shellQuote, usage } from '../../errors.ts';
 import { loadTaskFamily } from '../../gateway/families.ts';
+import type { QueuedRow } from '../../machines/engine.ts';
 import {
   type LogEntry,
   nextAttempt,
@@ -38,20 +39,7 @@ type Counts = Record<RowState | 'not_handed_over', number>;
 
 const AT_ONCE = 200;
 
-export interface MachinesStatus {
-  readonly rows: number;
-  readonly counts: Readonly<Counts>;
-  readonly workers: readonly string[] | undefined;
-  readonly slots: readonly {
-    readonly pool: string;
-    readonly taken: number;
-    readonly of: number;
-    readonly waiting: number;
-  }[];
-  readonly toSave: number;
-  /** What stands still, and why: a sentence each, with the worker that says it. */
-  readonly stands: readonly { readonly host: string; readonly what: string }[];
-}
+export type MachinesStatus = Awaited<ReturnType<typeof statusOnMachines>>;
 
 /** The --command of the run that handed the rows over: of those that stand on the queue the one that all rows take. */
 async function commandOf(input: Input, { store }: OpenQueue): Promise<string | undefined> {
@@ -85,7 +73,7 @@ export async function* chunksOf<T>(all: AsyncIterable<T>): AsyncGenerator<T[]> {
 }
 
 /** Where the rows of a batch stand on the queue, and who works. */
-export function statusOnMachines(input: Input, redis: RedisWords, ctx: Context): Promise<MachinesStatus> {
+export function statusOnMachines(input: Input, redis: RedisWords, ctx: Context) {
   return withQueue(redis, ctx, async (queue) => {
     const counts = Object.fromEntries([...rowStates, 'not_handed_over'].map((each) => [each, 0])) as Counts;
     let rows = 0;
@@ -100,6 +88,7 @@ export function statusOnMachines(input: Input, redis: RedisWords, ctx: Context):
       workers: await queue.engine.workers(),
       slots: pools.map(({ name, taken, atOnce, waiting }) => ({ pool: name, taken, of: atOnce, waiting })),
       toSave: save.taken + save.waiting,
+      /** What stands still, and why: a sentence each, with the worker that says it. */
       stands: (await queue.board.heard()).flatMap(({ host, stands }) =>
         stands.map((what) => ({ host, what })),
       ),
@@ -141,12 +130,12 @@ export const cancelOnMachines = (input: Input, redis: RedisWords, ctx: Context) 
     const memory = await Memory.open(input.name, ctx);
     let [cancelled, left] = [0, 0];
     for await (const keys of withStrangers(keysOf(input, queue), queue, input.name)) {
-      const out: { key: string; round: number; pool: string }[] = [];
+      const out: QueuedRow[] = [];
       const records = await queue.store.read(keys);
       for (const [at, key] of keys.entries()) {
         const { round, pool } = records[at] ?? {};
         const isOut = (await queue.store.step(key, 'cancelled', { host: queue.host })) === 'ok';
-        if (isOut && round !== undefined && pool !== undefined) out.push({ key, round, pool });
+        if (isOut && round !== undefined && pool !== undefined) out.push({ key, round, queue: pool });
         if (isOut) cancelled += 1;
         else left += 1;
       }
