@@ -1,11 +1,12 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { ClosedPipe, GwError } from '../../errors.ts';
+import { ClosedPipe } from '../../errors.ts';
 import { imageIndex } from '../../gateway/image/job.ts';
 import type { TaskOutput } from '../../gateway/task.ts';
 import type { SavedFile } from '../../ledger/event.ts';
 import { escapePattern } from '../save/output-path.ts';
 import { refugeOf } from '../save/rescue.ts';
+import type { SaveInput } from '../save/save-outputs.ts';
 import type { JobDeps } from '../watch/follow.ts';
 import type { Answer } from './create-images.ts';
 import type { IncomingImage } from './incoming-image.ts';
@@ -66,7 +67,7 @@ export async function writeImage(
     take(placed ? await writeOne(placed, answer, write, deps) : await writeLink(link, answer, write, deps));
   }
   for (const { placed, link } of more) {
-    const saved = placed ? await saveCome(placed, answer, deps) : await saveLink(link, answer, deps);
+    const saved = placed ? await saveCome(placed, answer, deps) : await fetchLink(link, answer, deps);
     for (const { path } of saved.files)
       deps.warn(`stdout takes one image; a further one is saved as ${path}`);
     take(saved);
@@ -110,70 +111,50 @@ async function saveCome(placed: PlacedImage, answer: Answer, deps: JobDeps): Pro
   return { files: file ? [file] : [], error };
 }
 
-/** An image that came as a URL: downloaded to a place of its own, then written. */
+/** An image that came as a URL: downloaded to the refuge, unrecorded, then written; else brought to where it would have been saved. */
 async function writeLink(link: TaskOutput, answer: Answer, write: Write, deps: JobDeps): Promise<Delivered> {
-  let aside: SavedFile;
-  try {
-    aside = await fetchAside(link, answer, deps);
-  } catch (error) {
-    return { files: [], error, isLeft: true };
+  const { journal } = answer;
+  const aside = await fetchLink(link, answer, deps, {
+    journal: { ...journal, saved: () => {} },
+    plan: { target: `${escapePattern(refugeOf(deps.ledger))}${path.sep}`, force: false, download: true },
+  });
+  const [file] = aside.files;
+  if (!file) {
+    journal.part(link.role, undefined);
+    return { ...aside, isLeft: true };
   }
   try {
-    for await (const piece of fs.createReadStream(aside.path, { highWaterMark: PIECE_BYTES }))
+    for await (const piece of fs.createReadStream(file.path, { highWaterMark: PIECE_BYTES }))
       await write(piece);
-    fs.rmSync(aside.path, { force: true });
+    fs.rmSync(file.path, { force: true });
     return { files: [] };
   } catch (error) {
-    const kept = await keepFile(aside, link, answer, deps);
-    deps.warn(notTaken(kept.file.path));
-    return { files: [kept.file], error: worse(error, kept.error) };
+    const rescued = { ...file, rescued: true } as const;
+    const moved = await fetchLink(link, answer, deps, { journal: { ...journal, files: [rescued] } });
+    const [kept = rescued] = moved.files;
+    let unkept = moved.error;
+    try {
+      if (kept.rescued) journal.saved(rescued);
+    } catch (failure) {
+      unkept = failure;
+    }
+    deps.warn(notTaken(kept.path));
+    return { files: [kept], error: worse(error, unkept) };
   }
 }
 
-async function saveLink(link: TaskOutput, answer: Answer, deps: JobDeps): Promise<Delivered> {
-  const { names, journal, request } = answer;
-  try {
-    const where = { names, journal, plan: { ...request.intent.save, download: true } };
-    const { files, failures } = await downloadImages([link], where, deps);
-    const [failure] = failures;
-    return { files, error: failure?.error, isLeft: failure !== undefined };
-  } catch (error) {
-    return { files: [], error, isLeft: true };
-  }
-}
-
-/** Downloads an image to the refuge, unrecorded. Throws GwError `download`, or the signal's reason; then nothing stays. */
-async function fetchAside(link: TaskOutput, { names, journal }: Answer, deps: JobDeps): Promise<SavedFile> {
-  const target = `${escapePattern(refugeOf(deps.ledger))}${path.sep}`;
-  try {
-    const plan = { target, force: false, download: true };
-    const where = { names, journal: { ...journal, saved: () => {} }, plan };
-    const { files, failures } = await downloadImages([link], where, deps);
-    const [file] = files;
-    if (file) return file;
-    throw failures[0]?.error ?? new GwError('download', `the ${link.role} of ${names.id} was not saved`);
-  } catch (error) {
-    journal.part(link.role, undefined);
-    throw error;
-  }
-}
-
-/** Brings a downloaded image to where it would have been saved, recorded; where that fails it stays where it is. */
-async function keepFile(
-  file: SavedFile,
+/** Brings home an image that came as a URL, to where it is wanted where no other place is named. */
+async function fetchLink(
   link: TaskOutput,
   { names, journal, request }: Answer,
   deps: JobDeps,
-): Promise<{ readonly file: SavedFile; readonly error?: unknown }> {
-  const rescued = { ...file, rescued: true } as const;
+  other: Partial<Pick<SaveInput, 'journal' | 'plan'>> = {},
+): Promise<Delivered> {
   try {
-    const plan = { ...request.intent.save, download: true };
-    const where = { names, journal: { ...journal, files: [rescued] }, plan };
+    const where = { names, journal, plan: { ...request.intent.save, download: true }, ...other };
     const { files, failures } = await downloadImages([link], where, deps);
-    const [kept = rescued] = files;
-    if (kept.rescued) journal.saved(rescued);
-    return { file: kept, error: failures[0]?.error };
+    return { files, error: failures[0]?.error, isLeft: failures.length > 0 };
   } catch (error) {
-    return { file: rescued, error };
+    return { files: [], error, isLeft: true };
   }
 }

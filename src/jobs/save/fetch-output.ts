@@ -27,8 +27,6 @@ export interface FetchOptions extends Omit<GetOptions, 'count' | 'onBody'> {
   readonly budget: Pick<GetBudget, 'mayAsk' | 'take'>;
   /** Asks the task for a new link to this output; none where there is none. */
   readonly refreshLink: () => Promise<string | undefined>;
-  /** Steady milliseconds after which no pause begins. */
-  readonly deadlineMs?: number | undefined;
 }
 
 export interface Fetched {
@@ -161,10 +159,10 @@ export class OutputFetch {
   private async pause(verdict: Extract<Verdict, { do: 'wait' }>): Promise<void> {
     this.lastReason = verdict.reason;
     if (!this.options.budget.mayAsk || this.tries >= MAX_GETS) throw this.exhausted();
-    const { clock, random, signal, deadlineMs = Number.POSITIVE_INFINITY } = this.options;
+    const { clock, random, signal } = this.options;
     const toldMs = parseRetryAfter(verdict.retryAfter, readDateMs(verdict.date) ?? clock.now()) ?? 0;
     const pauseMs = Math.max(toldMs, backoffMs(this.failures++, random));
-    if (pauseMs > LONGEST_PAUSE_MS || clock.steady() + pauseMs > deadlineMs) {
+    if (pauseMs > LONGEST_PAUSE_MS) {
       if (toldMs === 0) throw failed(verdict.reason, verdict.status);
       const retryAtMs = clock.now() + toldMs;
       throw new GwError(

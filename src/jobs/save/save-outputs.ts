@@ -38,8 +38,6 @@ export interface SaveInput
   readonly maxDownloads: number | undefined;
   /** Looks at the task again for a new link to the output of a role; asked once an output. */
   readonly refreshLink: (role: string) => Promise<string | undefined>;
-  /** Steady milliseconds after which no pause between tries begins. */
-  readonly deadlineMs?: number | undefined;
   readonly onProgress?: ((update: DownloadProgress) => void) | undefined;
   readonly onWarning?: ((text: string) => void) | undefined;
   /** When the machine was started, Unix milliseconds; its own word when absent. */
