@@ -4,24 +4,29 @@ import { tags } from './helpers/needs.ts';
 import { skips } from './helpers/skips.ts';
 import { ownTempDir } from './helpers/temp-dir.ts';
 
-// What starts processes by the dozen, kills them, fills disks or moves gigabytes. `npm run test:unit` leaves it out;
-// `npm test` and CI run all.
+// What starts processes by the dozen, kills them, fills disks or moves gigabytes. `npm run test:unit` leaves it out.
 const heavy = [
-  'test/agents/*.test.ts',
-  'test/binaries/release.test.ts',
+  'test/agents/!(inspector).test.ts',
   'test/cli/**/*.test.ts',
-  // A round of those takes minutes, or builds an earlier version: they are for `npm run test:torture` alone.
-  'test/torture/**/!(changed-rows|last-frames|mounts|pauses|queue-faults|versions).torture.ts',
   'test/fuzz/**/*.test.ts',
   'test/gallery/**/*.test.ts',
   'test/chat/{pipes,repl-terminal}.test.ts',
+  'test/io/process.test.ts',
+  'test/jobs/save/faults.test.ts',
+  'test/ledger/{processes,remove,write-faults}.test.ts',
+  'test/machines/{equal,observe,run}.test.ts',
+];
+// What asks for minutes, neither a clock nor a Node: `npm run test:long`, which CI runs after `npm test`.
+const long = [
+  'test/agents/inspector.test.ts',
+  'test/binaries/release.test.ts',
   'test/commands/examples.test.ts',
   'test/completion/shells.test.ts',
-  'test/io/process.test.ts',
-  'test/jobs/save/{faults,large-file}.test.ts',
-  'test/ledger/{processes,remove,write-faults}.test.ts',
-  'test/machines/{day,equal,faults,observe,run}.test.ts',
+  'test/jobs/save/large-file.test.ts',
+  'test/machines/{day,faults}.test.ts',
   'test/recipes.test.ts',
+  // A round of those takes minutes, or builds an earlier version: they are for `npm run test:torture` alone.
+  'test/torture/**/!(changed-rows|last-frames|mounts|pauses|queue-faults|versions).torture.ts',
 ];
 
 const results = process.env.GW_TEST_RESULTS;
@@ -50,10 +55,11 @@ export default defineConfig({
     hookTimeout: 120_000,
     projects: [
       { extends: true, test: { name: 'heavy', include: heavy, globalSetup: 'test/cli/build-first.ts' } },
+      { extends: true, test: { name: 'long', include: long, globalSetup: 'test/cli/build-first.ts' } },
       // One process for many files takes a third less time; a test puts back what it changes of the process.
       {
         extends: true,
-        test: { name: 'unit', include: ['test/**/*.test.ts'], exclude: heavy, isolate: false },
+        test: { name: 'unit', include: ['test/**/*.test.ts'], exclude: [...heavy, ...long], isolate: false },
       },
     ],
   },
