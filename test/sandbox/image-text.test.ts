@@ -54,7 +54,7 @@ it.each([
   [1, 3000],
   [3000, 1],
   [33, 17],
-])('a picture of %ix%i holds its words and its frame', (widthPx, heightPx) => {
+])('a picture of %ix%i holds its words', (widthPx, heightPx) => {
   const thumbnail = { width: 2, height: 2, data: new Uint8ClampedArray(16).fill(255) };
   for (const isTransparent of [false, true]) {
     const order = {

@@ -15,16 +15,14 @@ export interface Drawing {
 
 const ink: Colour = [250, 248, 240];
 const captionInk: Colour = [206, 212, 228];
-const DISCS = 4;
 
 /** Draws a picture: the prompt on a gradient, and below it in small what was asked for. */
 export function draw(drawing: Drawing): Canvas {
   const { widthPx, heightPx, thumbnail } = drawing;
   const canvas = new Canvas(widthPx, heightPx);
-  const random = seededRandom(seededInt('picture', drawing.seed));
-  paintGround(canvas, random);
   const edgePx = Math.min(widthPx, heightPx);
   const cardPx = drawing.isTransparent ? Math.round(edgePx * 0.06) : 0;
+  paintGround(canvas, cardPx, seededRandom(seededInt('picture', drawing.seed)));
   const marginPx = cardPx + Math.round(edgePx * 0.07);
   const innerWidthPx = widthPx - 2 * marginPx;
   const innerHeightPx = heightPx - 2 * marginPx;
@@ -35,7 +33,11 @@ export function draw(drawing: Drawing): Canvas {
 
   let topPx = marginPx;
   if (thumbnail) {
-    topPx += placeThumbnail(canvas, thumbnail, marginPx, innerWidthPx, Math.floor(innerHeightPx * 0.42));
+    const mostPx = Math.floor(innerHeightPx * 0.42);
+    const scale = Math.min(innerWidthPx / thumbnail.width, mostPx / thumbnail.height);
+    const height = Math.max(1, Math.floor(thumbnail.height * scale));
+    canvas.place(thumbnail, marginPx, marginPx, Math.max(1, Math.floor(thumbnail.width * scale)), height);
+    topPx += height + Math.round(mostPx / 10);
   }
   const leftPx = heightPx - marginPx - heightOf(caption) - 4 * smallPx - topPx;
   const words = fitText(drawing.prompt, innerWidthPx, leftPx, {
@@ -43,66 +45,19 @@ export function draw(drawing: Drawing): Canvas {
     least: Math.max(1, Math.floor(edgePx / 500)),
   });
   drawText(canvas, words, marginPx, topPx, ink);
-  if (cardPx > 0) {
-    const size = [widthPx - 2 * cardPx, heightPx - 2 * cardPx] as const;
-    canvas.clearAround(cardPx, cardPx, ...size, Math.round(edgePx * 0.05));
-  }
   return canvas;
 }
 
-/** Draws the edited image in a frame; returns the height that it took. */
-function placeThumbnail(
-  canvas: Canvas,
-  thumbnail: Pixels,
-  marginPx: number,
-  mostWidthPx: number,
-  mostHeightPx: number,
-): number {
-  const scale = Math.min(mostWidthPx / thumbnail.width, mostHeightPx / thumbnail.height);
-  const width = Math.max(1, Math.floor(thumbnail.width * scale));
-  const height = Math.max(1, Math.floor(thumbnail.height * scale));
-  const framePx = Math.max(1, Math.round(mostHeightPx / 80));
-  const frame = pixelOf(ink);
-  canvas.fill(marginPx - framePx, marginPx - framePx, width + 2 * framePx, height + 2 * framePx, frame);
-  canvas.place(thumbnail, marginPx, marginPx, width, height);
-  return height + 8 * framePx;
-}
-
-/** A diagonal gradient between two dark tones with a few lighter discs. */
-function paintGround(canvas: Canvas, random: () => number): void {
+/** A gradient between two dark colours, which leaves `cardPx` on each side transparent. */
+function paintGround(canvas: Canvas, cardPx: number, random: () => number): void {
+  const tone = () => 20 + random() * 70;
+  const from: Colour = [tone(), tone(), tone()];
+  const to: Colour = [tone(), tone(), tone()];
   const { width, height } = canvas;
-  const hue = random() * 360;
-  const from = colourOf(hue, 0.55, 0.26);
-  const to = colourOf(hue + 40 + random() * 90, 0.5, 0.4);
-  // The tones along a diagonal, finer than the eye; a pixel's place on it is its column and row added.
-  const tones = Uint32Array.from({ length: 1024 }, (_, nth) => pixelOf(between(from, to, nth / 1023)));
-  const perX = 512 / width;
-  for (let y = 0; y < height; y++) {
-    const start = y * width;
-    let tone = (512 * y) / height;
-    for (let x = 0; x < width; x++, tone += perX) canvas.pixels[start + x] = tones[tone | 0] ?? 0;
+  for (let y = cardPx; y < height - cardPx; y++) {
+    const mixed = (nth: 0 | 1 | 2) => from[nth] + ((to[nth] - from[nth]) * y) / height;
+    canvas.fill(cardPx, y, width - 2 * cardPx, 1, pixelOf([mixed(0), mixed(1), mixed(2)]));
   }
-  const edge = Math.min(width, height);
-  for (let nth = 0; nth < DISCS; nth++) {
-    const tint = colourOf(hue + random() * 160, 0.7, 0.62);
-    canvas.disc(random() * width, random() * height, edge * (0.12 + random() * 0.38), tint, 0.12);
-  }
-}
-
-const between = (from: Colour, to: Colour, share: number): Colour => [
-  Math.round(from[0] + (to[0] - from[0]) * share),
-  Math.round(from[1] + (to[1] - from[1]) * share),
-  Math.round(from[2] + (to[2] - from[2]) * share),
-];
-
-/** A colour by hue in degrees, saturation and lightness 0-1. */
-function colourOf(hue: number, saturation: number, lightness: number): Colour {
-  const chroma = saturation * Math.min(lightness, 1 - lightness);
-  const channel = (offset: number) => {
-    const at = (offset + hue / 30) % 12;
-    return Math.round(255 * (lightness - chroma * Math.max(-1, Math.min(at - 3, 9 - at, 1))));
-  };
-  return [channel(0), channel(8), channel(4)];
 }
 
 /** A glyph is so many columns wide; a column is a byte, its lowest bit on top, and the eighth row holds descenders. */
@@ -182,39 +137,17 @@ export function fitText(
   };
 }
 
-/** Draws lines from `left`, `top` on, with a shadow that keeps them legible on any ground. */
-function drawText(
-  canvas: Canvas,
-  { lines, dotPx }: TextBlock,
-  left: number,
-  top: number,
-  colour: Colour,
-): void {
-  const shadowPx = Math.max(1, Math.floor(dotPx / 2));
-  for (const [ink, offset] of [
-    [pixelOf([16, 18, 28]), shadowPx],
-    [pixelOf(colour), 0],
-  ] as const) {
-    for (const [nth, line] of lines.entries()) {
-      const y = top + nth * DOTS_DOWN * dotPx + offset;
-      for (const [column, character] of [...line].entries()) {
-        drawGlyph(canvas, glyphOf(character), left + column * DOTS_ACROSS * dotPx + offset, y, dotPx, ink);
+/** Draws lines from `left`, `top` on. */
+function drawText(canvas: Canvas, { lines, dotPx }: TextBlock, left: number, top: number, ink: Colour): void {
+  const pixel = pixelOf(ink);
+  for (const [nth, line] of lines.entries()) {
+    for (const [at, character] of [...line].entries()) {
+      for (const [column, bits] of glyphOf(character).entries()) {
+        const x = left + (at * DOTS_ACROSS + column) * dotPx;
+        for (let row = 0; row < glyphRows; row++) {
+          if (bits & (1 << row)) canvas.fill(x, top + (nth * DOTS_DOWN + row) * dotPx, dotPx, dotPx, pixel);
+        }
       }
-    }
-  }
-}
-
-function drawGlyph(
-  canvas: Canvas,
-  columns: Uint8Array,
-  left: number,
-  top: number,
-  dotPx: number,
-  ink: number,
-): void {
-  for (const [x, bits] of columns.entries()) {
-    for (let y = 0; y < glyphRows; y++) {
-      if (bits & (1 << y)) canvas.fill(left + x * dotPx, top + y * dotPx, dotPx, dotPx, ink);
     }
   }
 }
@@ -249,13 +182,8 @@ export const glyphOf = (character: string): Uint8Array => glyphs[character.charC
 
 type Colour = readonly [red: number, green: number, blue: number];
 
-const isLittleEndian = new Uint8Array(Uint32Array.of(1).buffer)[0] === 1;
-
-/** A pixel of RGBA as it stands in a Uint32Array over the bytes. */
-const pixelOf = ([red, green, blue]: Colour, alpha = 255): number =>
-  (isLittleEndian
-    ? red | (green << 8) | (blue << 16) | (alpha << 24)
-    : (red << 24) | (green << 16) | (blue << 8) | alpha) >>> 0;
+/** An opaque pixel as it stands in a Uint32Array over the bytes. */
+const pixelOf = (colour: Colour): number => new Uint32Array(Uint8Array.of(...colour, 255).buffer)[0] ?? 0;
 
 /** A picture in memory: RGBA, 8 bits each, row by row. All drawing is clipped to it. */
 export class Canvas {
@@ -281,42 +209,6 @@ export class Canvas {
     }
   }
 
-  /** Lays a colour over `from`-`to` of the row `y`, `share` of it 0-1; what was transparent stays so. */
-  tint(y: number, from: number, to: number, [red, green, blue]: Colour, share: number): void {
-    const part = Math.round(share * 256);
-    const rest = 256 - part;
-    const { data } = this;
-    const end = 4 * (y * this.width + Math.min(this.width, to));
-    for (let at = 4 * (y * this.width + Math.max(0, from)); at < end; at += 4) {
-      data[at] = ((data[at] ?? 0) * rest + red * part) >> 8;
-      data[at + 1] = ((data[at + 1] ?? 0) * rest + green * part) >> 8;
-      data[at + 2] = ((data[at + 2] ?? 0) * rest + blue * part) >> 8;
-    }
-  }
-
-  disc(centreX: number, centreY: number, radius: number, colour: Colour, share: number): void {
-    const bottom = Math.min(this.height - 1, Math.ceil(centreY + radius));
-    for (let y = Math.max(0, Math.floor(centreY - radius)); y <= bottom; y++) {
-      const half = Math.sqrt(Math.max(0, radius ** 2 - (y - centreY) ** 2));
-      this.tint(y, Math.round(centreX - half), Math.round(centreX + half), colour, share);
-    }
-  }
-
-  /** Makes everything transparent that lies outside a rectangle with round corners. */
-  clearAround(left: number, top: number, width: number, height: number, radius: number): void {
-    for (let y = 0; y < this.height; y++) {
-      const start = y * this.width;
-      const past = Math.max(top + radius - y - 0.5, y + 0.5 - (top + height - radius), 0);
-      if (past > radius) {
-        this.pixels.fill(0, start, start + this.width);
-        continue;
-      }
-      const inset = Math.round(left + radius - Math.sqrt(radius ** 2 - past ** 2));
-      this.pixels.fill(0, start, start + inset);
-      this.pixels.fill(0, start + Math.round(2 * left + width) - inset, start + this.width);
-    }
-  }
-
   /** Draws another picture into a rectangle, scaled by taking the nearest pixel, over what is there. */
   place(picture: Pixels, left: number, top: number, width: number, height: number): void {
     const from = new Uint32Array(
@@ -335,20 +227,10 @@ export class Canvas {
 
   /** A copy in square blocks of `edge` pixels, each as its middle one is. */
   inBlocks(edge: number): Canvas {
+    const blocks = new Canvas(Math.ceil(this.width / edge), Math.ceil(this.height / edge));
+    blocks.place(this, 0, 0, blocks.width, blocks.height);
     const coarse = new Canvas(this.width, this.height);
-    for (let top = 0; top < this.height; top += edge) {
-      const bottom = Math.min(this.height, top + edge);
-      const middle = Math.floor((top + bottom) / 2) * this.width;
-      const first = top * this.width;
-      for (let left = 0; left < this.width; left += edge) {
-        const right = Math.min(this.width, left + edge);
-        const pixel = this.pixels[middle + Math.floor((left + right) / 2)] ?? 0;
-        coarse.pixels.fill(pixel, first + left, first + right);
-      }
-      for (let y = top + 1; y < bottom; y++) {
-        coarse.pixels.copyWithin(y * this.width, first, first + this.width);
-      }
-    }
+    coarse.place(blocks, 0, 0, this.width, this.height);
     return coarse;
   }
 }
