@@ -213,11 +213,11 @@ type Bend = (events: readonly ReplyEvent[]) => ReplyEvent[];
 
 /** Puts a text between the halves of a stream, due with the first event of the second. */
 const inTheMiddle =
-  (text: string): Bend =>
+  (text: string, goesOn = true): Bend =>
   (events) => {
     const middle = Math.ceil(events.length / 2);
     const atMs = events[middle]?.atMs ?? 0;
-    return [...events.slice(0, middle), { text, atMs }, ...events.slice(middle)];
+    return [...events.slice(0, middle), { text, atMs }, ...(goesOn ? events.slice(middle) : [])];
   };
 
 const errorEvent = {
@@ -231,13 +231,7 @@ const bends: Readonly<Record<StreamFaultKind, Bend>> = {
   'odd-form': (events) => events.flatMap(oddly),
   'unknown-event': inTheMiddle('event: surprise\ndata: {"type":"surprise","surprise":true}\n\n'),
   'bad-event': inTheMiddle('data: {"choices":[{"delta"\n\n'),
-  'error-event': (events) => [
-    ...events.slice(0, Math.ceil(events.length / 2)),
-    {
-      text: `event: error\ndata: ${JSON.stringify(errorEvent)}\n\n`,
-      atMs: events[Math.ceil(events.length / 2)]?.atMs ?? 0,
-    },
-  ],
+  'error-event': inTheMiddle(`event: error\ndata: ${JSON.stringify(errorEvent)}\n\n`, false),
   'long-line': inTheMiddle(`: ${'-'.repeat(LONG_LINE_BYTES)}\n\n`),
   stall: (events) => [
     ...events.slice(0, Math.ceil(events.length / 2)),

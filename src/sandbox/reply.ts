@@ -18,51 +18,19 @@ export interface ReplyEvent {
   readonly atMs: number;
 }
 
-/** The words that go with a status ("Errors"); the document does not list types and codes, these are plausible ones. */
-const words: Readonly<
-  Record<number, { readonly type: string; readonly code: string; readonly message: string }>
-> = {
-  400: { type: 'invalid_request_error', code: 'InvalidParameter', message: 'The request is not valid.' },
-  401: {
-    type: 'authentication_error',
-    code: 'InvalidApiKey',
-    message: 'The API key is missing or not valid.',
-  },
-  402: {
-    type: 'billing_error',
-    code: 'InsufficientBalance',
-    message: 'The balance or video quota is used up.',
-  },
-  403: {
-    type: 'permission_error',
-    code: 'AccessDenied',
-    message: 'The API key has no permission for this request.',
-  },
-  404: { type: 'not_found_error', code: 'NotFound', message: 'There is nothing at this path.' },
-  405: {
-    type: 'invalid_request_error',
-    code: 'MethodNotAllowed',
-    message: 'The path does not take this method.',
-  },
-  422: {
-    type: 'invalid_request_error',
-    code: 'SensitiveContentDetected',
-    message: 'The content review refused it.',
-  },
-  429: { type: 'rate_limit_error', code: 'RateLimitExceeded', message: 'Too many requests.' },
+/** The type, code and words that go with a status ("Errors"); the document does not list types and codes, these are plausible ones. */
+const words: Readonly<Record<number, readonly [type: string, code: string, message: string]>> = {
+  400: ['invalid_request_error', 'InvalidParameter', 'The request is not valid.'],
+  401: ['authentication_error', 'InvalidApiKey', 'The API key is missing or not valid.'],
+  402: ['billing_error', 'InsufficientBalance', 'The balance or video quota is used up.'],
+  403: ['permission_error', 'AccessDenied', 'The API key has no permission for this request.'],
+  404: ['not_found_error', 'NotFound', 'There is nothing at this path.'],
+  405: ['invalid_request_error', 'MethodNotAllowed', 'The path does not take this method.'],
+  422: ['invalid_request_error', 'SensitiveContentDetected', 'The content review refused it.'],
+  429: ['rate_limit_error', 'RateLimitExceeded', 'Too many requests.'],
 };
-const serverWords = {
-  type: 'server_error',
-  code: 'InternalServiceError',
-  message: 'The service cannot answer now.',
-};
-const clientWords = {
-  type: 'invalid_request_error',
-  code: 'InvalidRequest',
-  message: 'The request was refused.',
-};
-
-const wordsOf = (status: number) => words[status] ?? (status >= 500 ? serverWords : clientWords);
+const serverWords = ['server_error', 'InternalServiceError', 'The service cannot answer now.'] as const;
+const clientWords = ['invalid_request_error', 'InvalidRequest', 'The request was refused.'] as const;
 
 export function jsonReply(
   status: number,
@@ -87,7 +55,7 @@ export function errorObject(
   status: number,
   said: { readonly code?: string; readonly message?: string },
 ): object {
-  const { type, code, message } = wordsOf(status);
+  const [type, code, message] = words[status] ?? (status >= 500 ? serverWords : clientWords);
   return { message: said.message ?? message, type, code: said.code ?? code };
 }
 

@@ -1,10 +1,8 @@
-import { randomBytes } from 'node:crypto';
 import { type AssetStatus, type AssetType, assetTypes, DEFAULT_PROJECT } from '../../gateway/asset/fields.ts';
 import { assetTypeOfUrl } from '../../gateway/asset/url.ts';
 import { Refusal } from '../reply.ts';
 import type { World } from '../route.ts';
 import { seededInt } from '../seeded.ts';
-import { makeTaskId } from '../task.ts';
 
 // What the library holds, kept as documents. Times are Unix milliseconds.
 
@@ -34,9 +32,7 @@ export interface KeptAsset {
 }
 
 const GROUP = 'asset-group';
-const ASSET = 'asset';
-
-export const makeLibraryId = (prefix: 'asset' | 'group', nowMs: number): string => makeTaskId(prefix, nowMs);
+export const ASSET = 'asset';
 
 /** The project that a request names, or the one where it names none. */
 export const projectOf = ({ ProjectName }: { readonly ProjectName?: string }): string =>
@@ -105,8 +101,6 @@ export function dropGroup(id: string, { store }: World): void {
   }
 }
 
-export const dropAsset = (id: string, { store }: World): boolean => store.drop(ASSET, id);
-
 /** Assets that are there without an upload: these, and whatever follows, as in `asset-sandbox-image-1`. */
 export const sampleStarts: readonly string[] = assetTypes.map(
   (type) => `asset-sandbox-${type.toLowerCase()}-`,
@@ -133,8 +127,6 @@ function sampleAsset(id: string): KeptAsset | undefined {
     readyAtMs: SAMPLE_MS,
   };
 }
-
-export const libraryRequestId = (): string => randomBytes(16).toString('hex');
 
 /** A group as the gateway shows it ("Asset group object fields"). */
 export const groupRecord = (group: KeptGroup) => ({

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import * as z from 'zod/mini';
 import {
   createAsset,
@@ -33,10 +34,11 @@ import { isObject } from '../../gateway/json-value.ts';
 import { jsonReply, Refusal, type SandboxReply } from '../reply.ts';
 import { checkBody, readAgainst, withoutFlags } from '../request-body.ts';
 import type { Call, Route, World } from '../route.ts';
+import { makeTaskId } from '../task.ts';
 import {
+  ASSET,
   allAssets,
   assetRecord,
-  dropAsset,
   dropGroup,
   findAsset,
   findGroup,
@@ -44,8 +46,6 @@ import {
   groupRecord,
   keepAsset,
   keepGroup,
-  libraryRequestId,
-  makeLibraryId,
   planProcessing,
   projectOf,
   statusOf,
@@ -101,7 +101,7 @@ const SERVICE = 'assets';
 const REGION = 'sandbox';
 
 const metadata = (action: string, version: string) => ({
-  RequestId: libraryRequestId(),
+  RequestId: randomBytes(16).toString('hex'),
   Action: action,
   Version: version,
   Service: SERVICE,
@@ -200,7 +200,7 @@ const libraryActions: Readonly<Record<AssetAction, LibraryAction>> = {
     endpoint: createGroup,
     answer(body, world) {
       const nowMs = world.now();
-      const id = makeLibraryId('group', nowMs);
+      const id = makeTaskId('group', nowMs);
       keepGroup(
         {
           id,
@@ -246,7 +246,7 @@ const libraryActions: Readonly<Record<AssetAction, LibraryAction>> = {
       const group = findGroup(body.GroupId, projectOf(body), world);
       const nowMs = world.now();
       const asset = {
-        id: makeLibraryId('asset', nowMs),
+        id: makeTaskId('asset', nowMs),
         name: body.Name ?? '',
         groupId: group.id,
         project: group.project,
@@ -278,7 +278,7 @@ const libraryActions: Readonly<Record<AssetAction, LibraryAction>> = {
   DeleteAsset: {
     endpoint: deleteAsset,
     answer(body, world) {
-      dropAsset(findOwnAsset(body.Id, projectOf(body), world).id, world);
+      world.store.drop(ASSET, findOwnAsset(body.Id, projectOf(body), world).id);
       return {};
     },
   },
