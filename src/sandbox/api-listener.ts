@@ -2,8 +2,8 @@ import type { IncomingMessage, RequestListener } from 'node:http';
 import type { Resend } from '../gateway/endpoint.ts';
 import { checkCredential, countRequest, sweepWhenDue } from './account.ts';
 import { CONTROL_PATH } from './control.ts';
-import { deliver, htmlReply, mangle, vanish } from './deliver.ts';
-import type { FaultPlace, Struck } from './faults.ts';
+import { deliver, mangle, replyInstead, vanish } from './deliver.ts';
+import type { FaultPlace } from './faults.ts';
 import { listen, type NoteRequest, type SandboxRequest } from './listener.ts';
 import { errorReply, Refusal, type SandboxReply } from './reply.ts';
 import { checkBody, formNote, type RequestBody, readBody } from './request-body.ts';
@@ -21,7 +21,8 @@ export function apiListener(routes: readonly Route[], world: World, note: NoteRe
       if (isControl && world.control) return await world.control.answer(request, url, world);
       if (!('route' in found)) throw notRouted(entry.method, url.pathname, found.methods);
       const { route, params } = found;
-      const instead = insteadOf(struck, url, world);
+      const elsewhere = { status: 307, to: `${world.outputUrl()}${url.pathname}${url.search}` };
+      const instead = replyInstead(struck, elsewhere, (status, headers) => errorReply(status, {}, headers));
       if (instead) {
         await readRouteBody(request, route, entry);
         return instead;
@@ -118,20 +119,6 @@ async function readRouteBody(
   else if (read.form) entry.body = formNote(read.form);
   return read;
 }
-
-/** The reply of the faults that answer in the endpoint's place. */
-function insteadOf(struck: Struck | undefined, url: URL, world: World): SandboxReply | undefined {
-  const fault = struck?.fault;
-  if (fault?.kind === 'html') return htmlReply();
-  if (fault?.kind === 'redirect') {
-    return { ...errorReply(307), headers: { location: `${world.outputUrl()}${url.pathname}${url.search}` } };
-  }
-  if (fault?.status === undefined) return undefined;
-  return errorReply(fault.status, {}, retryAfter(fault.retryAfterS));
-}
-
-const retryAfter = (seconds: number | undefined): { [name: string]: string } =>
-  seconds === undefined ? {} : { 'retry-after': String(seconds) };
 
 function refused(error: unknown): SandboxReply {
   if (error instanceof Refusal) return error.toReply();

@@ -31,16 +31,12 @@ const bodies = {
   }),
 } as const;
 
-/** What control changes: the clock and the faults of a running sandbox. */
-export interface Controls {
-  forward(ms: number): void;
-}
-
 /** Keeps the log that control shows, and answers its requests. */
 export class Control {
   readonly #requests: SandboxRequest[] = [];
 
-  constructor(private readonly controls: Controls) {}
+  /** @param forward moves the sandbox's clock by so many milliseconds */
+  constructor(private readonly forward: (ms: number) => void) {}
 
   /** Keeps a request; its headers hold keys and are never shown. */
   note(entry: SandboxRequest): void {
@@ -69,7 +65,7 @@ export class Control {
       const { faults } = await bodyAs(bodies[asked]);
       world.faults.replace(faults === '' ? [] : faultsOf(faults, 'faults'));
     } else if (asked === 'POST time') {
-      this.controls.forward((await bodyAs(bodies[asked])).forward * 1000);
+      this.forward((await bodyAs(bodies[asked])).forward * 1000);
     } else if (asked === 'POST reset') {
       world.store.clear();
       world.faults.reset();

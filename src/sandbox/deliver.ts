@@ -41,11 +41,28 @@ const wholeBody = ({ events, body }: SandboxReply): Uint8Array =>
   events ? Buffer.from([...events].map((event) => event.text).join('')) : body;
 
 /** An HTML page, as something between client and gateway would answer. */
-export const htmlReply = (): SandboxReply => ({
+const htmlReply: SandboxReply = {
   status: 200,
   headers: { 'content-type': 'text/html; charset=utf-8' },
   body: Buffer.from('<!doctype html>\n<title>Sign in</title>\n<p>Please sign in to use this network.</p>\n'),
-});
+};
+
+/**
+ * The reply of the faults that answer in place of an endpoint or a file.
+ * @param refuse an error as this listener words it
+ */
+export function replyInstead(
+  struck: Struck | undefined,
+  redirect: { readonly status: number; readonly to: string },
+  refuse: (status: number, headers: Readonly<Record<string, string>>) => SandboxReply,
+): SandboxReply | undefined {
+  if (!struck) return undefined;
+  const { kind, status, retryAfterS } = struck.fault;
+  if (kind === 'html') return htmlReply;
+  if (kind === 'redirect') return refuse(redirect.status, { location: redirect.to });
+  if (status === undefined) return undefined;
+  return refuse(status, retryAfterS === undefined ? {} : { 'retry-after': String(retryAfterS) });
+}
 
 /**
  * Sends a reply with `Date` (the sandbox's clock) and `x-request-id`, at its own pace, and with what `reset-after`,

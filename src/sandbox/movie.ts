@@ -33,6 +33,12 @@ export function pictureSize(
     : { widthPx: edge, heightPx: even(edge / aspect) };
 }
 
+/** The tokens that a film counts for: all its pixels, divided by 1024. */
+export function filmTokens({ resolution, ratio, durationS }: Film): number {
+  const { widthPx, heightPx } = pictureSize(resolution, ratio);
+  return Math.round((widthPx * heightPx * framesPerS * durationS) / 1024);
+}
+
 /** The file in `clips/` that outputs of this size are made of. */
 export const clipFile = (resolution: string, ratio: string): string =>
   `${resolution}-${ratio.replace(':', 'x')}.mp4`;

@@ -1,36 +1,33 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, RequestListener } from 'node:http';
-import { alphaOutputs } from './alpha/plan.ts';
-import { betaOutputs } from './beta/products.ts';
-import { deliver, htmlReply, mangle, vanish } from './deliver.ts';
+import { alphaFamily } from '../gateway/alpha/task.ts';
+import { betaFamily } from '../gateway/beta/task.ts';
+import { gammaFamily } from '../gateway/gamma/task.ts';
+import { alphaFile } from './alpha/plan.ts';
+import { betaFile } from './beta/products.ts';
+import { deliver, mangle, replyInstead, vanish } from './deliver.ts';
 import type { Struck } from './faults.ts';
-import { gammaOutputs } from './gamma/plan.ts';
-import { imageOutputs } from './image/reply.ts';
+import { gammaFile } from './gamma/plan.ts';
+import { imageFile } from './image/reply.ts';
 import { listen, type NoteRequest } from './listener.ts';
-import { checkLink, type OutputSource } from './output-source.ts';
+import { checkLink, type OutputFile } from './output-source.ts';
 import { type SandboxReply, xmlErrorReply } from './reply.ts';
 import type { World } from './route.ts';
 import { downloadRow } from './store.ts';
+import { type SandboxTask, statusAt } from './task.ts';
 
 const redirectedMark = 'redirected';
 
 /** The object store that holds the outputs: signed links, ranges, strong tags, and documented caps of downloads. */
-export function outputListener(
-  sources: readonly OutputSource[],
-  world: World,
-  note: NoteRequest,
-): RequestListener {
+export function outputListener(world: World, note: NoteRequest): RequestListener {
   const kept = new OutputFiles();
   return listen('output', world, note, async (request, response, url, entry) => {
     const redirected = url.searchParams.has(redirectedMark);
     const struck = world.faults.draw('output', (fault) => redirected && fault.kind === 'redirect');
     if (struck) entry.fault = struck.fault.spec;
     if (vanish(struck, request)) return;
-    const reply = mangle(
-      struck,
-      insteadOf(struck, url, world) ?? (await answer(request, url, struck, world, sources, kept)),
-    );
-    await deliver(reply, { request, response, entry, struck, world });
+    const reply = insteadOf(struck, url, world) ?? (await answer(request, url, struck, world, kept));
+    await deliver(mangle(struck, reply), { request, response, entry, struck, world });
   });
 }
 
@@ -41,7 +38,6 @@ async function answer(
   url: URL,
   struck: Struck | undefined,
   world: World,
-  sources: readonly OutputSource[],
   kept: OutputFiles,
 ): Promise<SandboxReply> {
   const isHead = request.method === 'HEAD';
@@ -57,7 +53,7 @@ async function answer(
   if (link === 'expired') return expiredReply();
   if (link === 'bad')
     return xmlErrorReply(403, 'SignatureDoesNotMatch', 'The signature of this link is not valid.');
-  const file = findFile(sources, id, name, world);
+  const file = findFile(id, name, world);
   if (!file) return missing();
   const { maxDownloads: most } = file;
   const variant = struck?.fault.kind === 'new-etag' ? struck.nth : 0;
@@ -68,12 +64,18 @@ async function answer(
   return fileReply(bytes, file.type, request.headers, struck?.fault.kind === 'no-range');
 }
 
-function findFile(sources: readonly OutputSource[], id: string, name: string, world: World) {
-  for (const source of sources) {
-    const file = source.find(id, name, world);
-    if (file) return file;
-  }
-  return undefined;
+/** A file of a task, by the task's family. */
+const filesOf: Readonly<
+  Record<string, (task: SandboxTask<never>, name: string, world: World) => OutputFile | undefined>
+> = { [alphaFamily.name]: alphaFile, [betaFamily.name]: betaFile, [gammaFamily.name]: gammaFile };
+
+/** A file that there is: of an image, or of a task that has succeeded and whose record lives. */
+function findFile(id: string, name: string, world: World): OutputFile | undefined {
+  const task = world.store.task(id);
+  if (!task) return imageFile(id, name, world);
+  const nowMs = world.now();
+  if (nowMs >= task.expiresAtMs || statusAt(task, nowMs).status !== 'succeeded') return undefined;
+  return filesOf[task.family]?.(task as SandboxTask<never>, name, world);
 }
 
 function fileReply(
@@ -104,25 +106,12 @@ function fileReply(
 
 /** The reply of the faults that answer in the file's place. */
 function insteadOf(struck: Struck | undefined, url: URL, world: World): SandboxReply | undefined {
-  const fault = struck?.fault;
-  if (fault?.kind === 'html') return htmlReply();
-  if (fault?.kind === 'expired') return expiredReply();
-  if (fault?.kind === 'redirect') {
-    // The same listener by its other name is another origin to a client.
-    const target = new URL(
-      `${url.pathname}${url.search}`,
-      world.outputUrl().replace('127.0.0.1', 'localhost'),
-    );
-    target.searchParams.set(redirectedMark, '1');
-    return { ...xmlErrorReply(302, 'Found', 'The file is elsewhere.'), headers: { location: target.href } };
-  }
-  if (fault?.status === undefined) return undefined;
-  const after = fault.retryAfterS === undefined ? undefined : { 'retry-after': String(fault.retryAfterS) };
-  return xmlErrorReply(
-    fault.status,
-    fault.status >= 500 ? 'InternalError' : 'AccessDenied',
-    'Please try again.',
-    after,
+  if (struck?.fault.kind === 'expired') return expiredReply();
+  // The same listener by its other name is another origin to a client.
+  const target = new URL(`${url.pathname}${url.search}`, world.outputUrl().replace('127.0.0.1', 'localhost'));
+  target.searchParams.set(redirectedMark, '1');
+  return replyInstead(struck, { status: 302, to: target.href }, (status, headers) =>
+    xmlErrorReply(status, status >= 500 ? 'InternalError' : 'AccessDenied', 'Please try again.', headers),
   );
 }
 
@@ -191,6 +180,3 @@ class OutputFiles {
     }
   }
 }
-
-/** Whose files the output listener sends, asked in this order. */
-export const outputSources: readonly OutputSource[] = [alphaOutputs, betaOutputs, gammaOutputs, imageOutputs];

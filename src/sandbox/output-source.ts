@@ -12,15 +12,6 @@ export interface OutputFile {
   make(variant: number): Promise<Uint8Array>;
 }
 
-/**
- * What has files to offer under `/outputs/{id}/{name}`. The listener checks signature and life of the link first
- * (`signedLink`), so that each source decides how long its own links live.
- */
-export interface OutputSource {
-  /** The file of that name; undefined where this source has none, or has none yet. */
-  find(id: string, name: string, world: World): OutputFile | undefined;
-}
-
 const signatureOf = (secret: Uint8Array, path: string, expiresS: number) =>
   createHmac('sha256', secret).update(`${path}\n${expiresS}`).digest('hex');
 

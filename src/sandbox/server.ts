@@ -21,7 +21,7 @@ import { gammaRoutes } from './gamma/routes.ts';
 import { sandboxImageModels } from './image/order.ts';
 import { imageRoutes } from './image/routes.ts';
 import type { SandboxRequest } from './listener.ts';
-import { outputListener, outputSources } from './output-listener.ts';
+import { outputListener } from './output-listener.ts';
 import { jsonReply } from './reply.ts';
 import type { Route, World } from './route.ts';
 import { memoryStore } from './store.ts';
@@ -111,11 +111,9 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const tell = once(options.tell ?? (() => {}));
   const callbacks = new Callbacks(now, options.callbackPorts ?? [], tell);
   const control = options.control
-    ? new Control({
-        forward(ms) {
-          aheadMs += ms;
-          callbacks.clockMoved();
-        },
+    ? new Control((ms) => {
+        aheadMs += ms;
+        callbacks.clockMoved();
       })
     : undefined;
   let outputUrl = '';
@@ -139,7 +137,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     now,
     outputUrl: () => outputUrl,
   };
-  const outputs = await open(outputListener(outputSources, world, note), options.outputPort ?? 0, host, tls);
+  const outputs = await open(outputListener(world, note), options.outputPort ?? 0, host, tls);
   outputUrl = outputs.origin;
   const api = await open(apiListener(routes, world, note), options.port ?? 0, host, tls).catch(
     async (error: unknown) => {

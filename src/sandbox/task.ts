@@ -61,12 +61,6 @@ export function findTask<Plan>(world: World, family: string, id: string): Sandbo
   return lives ? (task as SandboxTask<Plan>) : undefined;
 }
 
-/** The task that a file belongs to: a family's, that has succeeded. */
-export function findFinished<Plan>(world: World, family: string, id: string): SandboxTask<Plan> | undefined {
-  const task = findTask<Plan>(world, family, id);
-  return task && statusAt(task, world.now()).status === 'succeeded' ? task : undefined;
-}
-
 /** `PREFIX-20261120212137-` and 80 random bits: the time makes lists readable. */
 export function makeTaskId(prefix: string, nowMs: number): string {
   const time = new Date(nowMs).toISOString().replaceAll(/\D/g, '').slice(0, 14);

@@ -6,18 +6,18 @@ import { mediumOf, promptOf } from '../../gateway/content.ts';
 import { checkAsset, type KeptAsset } from '../asset/library.ts';
 import { base64Bytes, checkMedia, readImageSize } from '../media-check.ts';
 import { type Film, filmFile, makeLastFrame, nearestRatio, videoFile } from '../movie.ts';
-import type { OutputSource } from '../output-source.ts';
+import type { OutputFile } from '../output-source.ts';
 import { Refusal } from '../reply.ts';
 import type { World } from '../route.ts';
 import { seededInt } from '../seeded.ts';
 import {
-  findFinished,
   forcedFailure,
   makeTaskId,
   type Pool,
   paceOf,
   reviewFailure,
   type SandboxTask,
+  type TaskFailure,
   taskTimes,
 } from '../task.ts';
 
@@ -51,18 +51,19 @@ export async function planTask(body: AlphaCreateBody, world: World): Promise<San
   const createdAtMs = world.now();
   const id = makeTaskId('vt', createdAtMs);
   const film = await planFilm(body, id);
+  const prompt = promptOf(body);
   const forced = forcedFailure(world, 'failed');
-  const failure = forced ? { ...forced, when: 'end' } : lateFailure(body);
+  const constraint = forced ? undefined : constraintFailure(body, prompt);
+  const failure = forced ?? constraint ?? reviewFailure(prompt);
   const { queueMs, runMs } = paceOf(id, pace, film);
-  const times = { queueMs, runMs: failure?.when === 'early' ? runMs / 4 : runMs };
   return {
     id,
     family: alphaFamily.name,
     model: body.model,
     pool: poolOf(body),
-    ...taskTimes(createdAtMs, times, world),
+    ...taskTimes(createdAtMs, { queueMs, runMs: constraint ? runMs / 4 : runMs }, world),
     expiresAtMs: createdAtMs + alphaFamily.recordLifeMs,
-    ...(failure ? { failure: { code: failure.code, message: failure.message } } : {}),
+    ...(failure && { failure }),
     plan: {
       film,
       lastFrame: body.return_last_frame ?? false,
@@ -86,37 +87,19 @@ async function planFilm(body: AlphaCreateBody, id: string): Promise<Film> {
   };
 }
 
-/** A failure that shows only after the task was accepted. */
-export interface LateFailure {
-  readonly code: string;
-  readonly message: string;
-  /** Whether it ends the task early in its run, or at the end. */
-  readonly when: 'early' | 'end';
-}
-
-/**
- * What goes wrong with a request that was accepted: on 2.5 the task type is inferred from prompt and assets, and its
- * constraints are checked after the start ("2.5 task constraints"); a sensitive output is found at the end.
- */
-function lateFailure(body: AlphaCreateBody): LateFailure | undefined {
-  const prompt = promptOf(body);
-  const constraint = brokenConstraint(body, prompt);
-  if (constraint) return { code: 'InvalidParameter.TaskTypeConstraint', message: constraint, when: 'early' };
-  const review = reviewFailure(prompt);
-  return review && { ...review, when: 'end' };
-}
-
-function brokenConstraint(body: AlphaCreateBody, prompt: string): string | undefined {
+/** On 2.5 the task type is inferred from prompt and assets, and its constraints are checked after the start ("2.5 task constraints"). */
+function constraintFailure(body: AlphaCreateBody, prompt: string): TaskFailure | undefined {
   const { ratio, duration, omni_reference_task_type: task = 'auto' } = body;
   const hasVideo = body.content.some((item) => item.type === 'video_url');
   if (alphaModels[body.model]?.version !== '2.5' || task !== 'auto' || !hasVideo) return undefined;
   const edits = /\b(edit|replac(e|ing))/i.test(prompt);
   if (!edits && !/\bexten(d|sion)/i.test(prompt)) return undefined;
   const named = edits ? 'video editing' : 'video extension';
-  if (ratio !== 'adaptive') return `The task was taken as ${named}, which requires ratio adaptive.`;
-  if (edits && duration !== AUTO_DURATION)
-    return `The task was taken as ${named}, which requires duration -1.`;
-  return undefined;
+  const required =
+    ratio !== 'adaptive' ? 'ratio adaptive' : edits && duration !== AUTO_DURATION && 'duration -1';
+  if (!required) return undefined;
+  const message = `The task was taken as ${named}, which requires ${required}.`;
+  return { code: 'InvalidParameter.TaskTypeConstraint', message };
 }
 
 const refuse = (nth: number, item: AlphaContentItem, rule: string) =>
@@ -171,14 +154,10 @@ function refuseLongAudio(audioS: number, model: AlphaModel | undefined): void {
 export const lastFrameFile = 'last-frame.png';
 
 /** The files of family A: each may be downloaded up to 100 times ("Retention"). */
-export const alphaOutputs: OutputSource = {
-  find(id, name, world) {
-    const task = findFinished<AlphaPlan>(world, alphaFamily.name, id);
-    if (!task) return undefined;
-    const { film, lastFrame } = task.plan;
-    const maxDownloads = ALPHA_MAX_DOWNLOADS;
-    if (name === videoFile(film)) return { ...filmFile(film, task, world), maxDownloads };
-    if (name !== lastFrameFile || !lastFrame) return undefined;
-    return { type: 'image/png', maxDownloads, make: () => makeLastFrame(film) };
-  },
-};
+export function alphaFile(task: SandboxTask<AlphaPlan>, name: string, world: World): OutputFile | undefined {
+  const { film, lastFrame } = task.plan;
+  const maxDownloads = ALPHA_MAX_DOWNLOADS;
+  if (name === videoFile(film)) return { ...filmFile(film, task, world), maxDownloads };
+  if (name !== lastFrameFile || !lastFrame) return undefined;
+  return { type: 'image/png', maxDownloads, make: () => makeLastFrame(film) };
+}

@@ -2,7 +2,7 @@ import { type AlphaCreateBody, alphaCreate } from '../../gateway/alpha/create.ts
 import { alphaFamily, alphaQuery } from '../../gateway/alpha/task.ts';
 import { admitTask } from '../account.ts';
 import { markUsed } from '../asset/library.ts';
-import { framesPerS, pictureSize, videoFile } from '../movie.ts';
+import { filmTokens, framesPerS, videoFile } from '../movie.ts';
 import { signedLink } from '../output-source.ts';
 import { jsonReply, Refusal } from '../reply.ts';
 import type { Route, World } from '../route.ts';
@@ -69,8 +69,7 @@ function taskRecord(task: SandboxTask<AlphaPlan>, world: World): Record<string, 
   const { film, lastFrame, seed, webSearches } = task.plan;
   const { durationS, ratio, resolution, format, audio } = film;
   const link = (file: string) => signedLink(world, task.id, file, task.endsAtMs + alphaFamily.linkLifeMs);
-  const { widthPx, heightPx } = pictureSize(resolution, ratio);
-  const tokens = Math.round((widthPx * heightPx * framesPerS * durationS) / 1024);
+  const tokens = filmTokens(film);
   return {
     ...head,
     ...times,

@@ -2,9 +2,9 @@ import * as fs from 'node:fs/promises';
 import { join } from 'node:path';
 import { betaFamily } from '../../gateway/beta/task.ts';
 import { filmFile, makeLastFrame } from '../movie.ts';
-import { type OutputFile, type OutputSource, signedLink } from '../output-source.ts';
+import { type OutputFile, signedLink } from '../output-source.ts';
 import type { World } from '../route.ts';
-import { findFinished, type SandboxTask } from '../task.ts';
+import type { SandboxTask } from '../task.ts';
 import type { BetaPlan, BetaProduct } from './plan.ts';
 
 type Task = SandboxTask<BetaPlan>;
@@ -102,27 +102,15 @@ export function outputItems(task: Task, world: World): Record<string, unknown>[]
 }
 
 /** The files of family B. */
-export const betaOutputs: OutputSource = {
-  find(id, name, world) {
-    const task = findFinished<BetaPlan>(world, betaFamily.name, id);
-    if (!task || (name.includes('-watermarked.') && !task.plan.watermark)) return undefined;
-    for (const product of task.plan.products) {
-      const { files } = table[product];
-      const file = Object.hasOwn(files, name) ? files[name] : undefined;
-      if (file) return file(task, world);
-    }
-    return undefined;
-  },
-};
+export function betaFile(task: Task, name: string, world: World): OutputFile | undefined {
+  if (name.includes('-watermarked.') && !task.plan.watermark) return undefined;
+  const owner = task.plan.products.find((product) => Object.hasOwn(table[product].files, name));
+  return owner && table[owner].files[name]?.(task, world);
+}
 
 const mp3Tone = { file: 'tone.mp3', frameBytes: 96, frameS: 0.024, primingFrames: 25, frames: 50 } as const;
 const sampling = { rateHz: 24_000, sampleBytes: 2, headBytes: 44 } as const;
-/** The tone of `clips/tone.mp3`, whose length is a whole number of its periods. */
-const partials = [
-  { hz: 208 + 1 / 3, loudness: 0.06 },
-  { hz: 291 + 2 / 3, loudness: 0.05 },
-  { hz: 416 + 2 / 3, loudness: 0.04 },
-] as const;
+const TONE_HZ = 208;
 
 const mp3Frames = (durationS: number) => Math.ceil(durationS / mp3Tone.frameS);
 
@@ -145,7 +133,7 @@ async function makeMp3(durationS: number, clipsDir: string, mark: string): Promi
 }
 
 /**
- * The same tone as WAV (24 kHz, mono, 16 bit).
+ * A tone as WAV (24 kHz, mono, 16 bit).
  * @param mark a text in a chunk that players skip; another gives other bytes
  */
 function makeWav(durationS: number, mark: string): Uint8Array {
@@ -167,9 +155,8 @@ function makeWav(durationS: number, mark: string): Uint8Array {
   head.writeUInt32LE(dataBytes, 40);
   const data = Buffer.alloc(dataBytes);
   for (let nth = 0; nth < samples; nth++) {
-    const turns = (2 * Math.PI * nth) / sampling.rateHz;
-    const level = partials.reduce((sum, { hz, loudness }) => sum + loudness * Math.sin(hz * turns), 0);
-    data.writeInt16LE(Math.round(level * 0x7fff), nth * sampling.sampleBytes);
+    const level = Math.sin((2 * Math.PI * TONE_HZ * nth) / sampling.rateHz);
+    data.writeInt16LE(Math.round(level * 3000), nth * sampling.sampleBytes);
   }
   return Buffer.concat([head, data, skipped]);
 }

@@ -5,18 +5,10 @@ import { gammaScenario } from '../../gateway/gamma/rules.ts';
 import { gammaFamily } from '../../gateway/gamma/task.ts';
 import { base64Bytes, checkMedia, readImageSize } from '../media-check.ts';
 import { type Film, filmFile, nearestRatio, videoFile } from '../movie.ts';
-import type { OutputSource } from '../output-source.ts';
+import type { OutputFile } from '../output-source.ts';
 import { refuseField } from '../request-body.ts';
 import type { World } from '../route.ts';
-import {
-  findFinished,
-  forcedFailure,
-  makeTaskId,
-  paceOf,
-  reviewFailure,
-  type SandboxTask,
-  taskTimes,
-} from '../task.ts';
+import { forcedFailure, makeTaskId, paceOf, reviewFailure, type SandboxTask, taskTimes } from '../task.ts';
 
 /** What a task of family C keeps. */
 export interface GammaPlan {
@@ -118,10 +110,10 @@ export async function readGammaInput(content: readonly GammaContentItem[]): Prom
   return { images, videoS: seconds.video, audioS: seconds.audio, ...(imageSize && { imageSize }) };
 }
 
-/** The files of family C: a video each. */
-export const gammaOutputs: OutputSource = {
-  find(id, name, world) {
-    const task = findFinished<GammaPlan>(world, gammaFamily.name, id);
-    return task && name === videoFile(task.plan.film) ? filmFile(task.plan.film, task, world) : undefined;
-  },
-};
+/** The file of family C: a video. */
+export const gammaFile = (
+  task: SandboxTask<GammaPlan>,
+  name: string,
+  world: World,
+): OutputFile | undefined =>
+  name === videoFile(task.plan.film) ? filmFile(task.plan.film, task, world) : undefined;

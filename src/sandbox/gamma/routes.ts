@@ -3,7 +3,7 @@ import { type GammaCreateBody, gammaCreate } from '../../gateway/gamma/create.ts
 import { gammaFamily, gammaQuery } from '../../gateway/gamma/task.ts';
 import { statusCallbacks } from '../callbacks.ts';
 import { SENSITIVE_PROMPT_WORD } from '../faults.ts';
-import { framesPerS, pictureSize, videoFile } from '../movie.ts';
+import { filmTokens, videoFile } from '../movie.ts';
 import { signedLink } from '../output-source.ts';
 import { jsonReply, Refusal } from '../reply.ts';
 import type { Route, World } from '../route.ts';
@@ -78,8 +78,7 @@ function taskRecord(task: SandboxTask<GammaPlan>, world: World, nowMs: number): 
 }
 
 function usageOf({ film, promptCharacters, images, videoS, audioS }: GammaPlan): Record<string, number> {
-  const { widthPx, heightPx } = pictureSize(film.resolution, film.ratio);
-  const completion = Math.round((widthPx * heightPx * framesPerS * film.durationS) / 1024);
+  const completion = filmTokens(film);
   const prompt = Math.ceil(promptCharacters / CHARACTERS_PER_TOKEN);
   const inputS = Math.ceil(videoS);
   return {

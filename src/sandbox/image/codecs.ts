@@ -1,10 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { imageFormats } from '../../gateway/image/models.ts';
 import { makePng, readImageSize } from '../media-check.ts';
 import type { Canvas, Pixels } from './draw.ts';
-
-export type ImageFormat = (typeof imageFormats)[number];
+import type { ImageOrder } from './order.ts';
 
 /** The codecs keep one instance each for the whole process: which of them have theirs, by the file it came from. */
 const ready = new Map<string, Promise<unknown>>();
@@ -27,18 +25,14 @@ const given = (wasmBinary: Uint8Array) => ({
   printErr: () => {},
 });
 
-interface EncodeOptions {
-  /** 0-100; for jpeg and webp. */
-  readonly quality: number;
-  readonly isTransparent: boolean;
-  /** Folder of the codecs' WebAssembly files. */
-  readonly wasmDir: string;
-}
-
-/** A picture as a file. Encoded for speed, not for the smallest size. */
-export function encode(canvas: Canvas, format: ImageFormat, options: EncodeOptions): Promise<Uint8Array> {
-  if (format === 'png') return encodePng(canvas, options.isTransparent);
-  return format === 'jpeg' ? encodeJpeg(canvas, options) : encodeWebp(canvas, options);
+/**
+ * A picture as a file of its order's format. Encoded for speed, not for the smallest size.
+ * @param wasmDir folder of the codecs' WebAssembly files
+ */
+export function encode(canvas: Canvas, order: ImageOrder, wasmDir: string): Promise<Uint8Array> {
+  const { format, compression, background } = order;
+  if (format === 'png') return encodePng(canvas, background === 'transparent');
+  return (format === 'jpeg' ? encodeJpeg : encodeWebp)(canvas, compression, wasmDir);
 }
 
 function encodePng({ data, width, height }: Canvas, isTransparent: boolean): Promise<Uint8Array> {
@@ -54,14 +48,14 @@ function encodePng({ data, width, height }: Canvas, isTransparent: boolean): Pro
   return isTransparent ? makePng(width, height, copyRow, 4) : makePng(width, height, dropAlpha);
 }
 
-async function encodeJpeg(canvas: Canvas, { quality, wasmDir }: EncodeOptions): Promise<Uint8Array> {
+async function encodeJpeg(canvas: Canvas, quality: number, wasmDir: string): Promise<Uint8Array> {
   const { default: encodeImage, init } = await import('@jsquash/jpeg/encode.js');
   await once(join(wasmDir, 'mozjpeg_enc.wasm'), (wasm) => init(given(wasm)));
   // A progressive file takes three times as long.
   return new Uint8Array(await encodeImage(canvas, { quality, progressive: false }));
 }
 
-async function encodeWebp(canvas: Canvas, { quality, wasmDir }: EncodeOptions): Promise<Uint8Array> {
+async function encodeWebp(canvas: Canvas, quality: number, wasmDir: string): Promise<Uint8Array> {
   const { default: encodeImage, init } = await import('@jsquash/webp/encode.js');
   // Of its two builds the codec takes this one wherever there is SIMD; the other one is not bundled.
   await once(join(wasmDir, 'webp_enc_simd.wasm'), (wasm) => init(given(wasm)));

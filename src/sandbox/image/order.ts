@@ -7,7 +7,7 @@ import { Refusal } from '../reply.ts';
 import { refuseField } from '../request-body.ts';
 import type { World } from '../route.ts';
 import { type SeenImage, seeBytes, TILE_TOKENS } from '../seen-image.ts';
-import { decode, encode, type ImageFormat, makeThumbnail } from './codecs.ts';
+import { decode, makeThumbnail } from './codecs.ts';
 import { type Canvas, draw } from './draw.ts';
 
 /** What was asked for, with everything decided: the same order gives the same pictures. JSON can hold it. */
@@ -16,7 +16,7 @@ export interface ImageOrder {
   readonly prompt: string;
   readonly widthPx: number;
   readonly heightPx: number;
-  readonly format: ImageFormat;
+  readonly format: (typeof imageFormats)[number];
   /** As it was asked for, or what `auto` became. */
   readonly quality: string;
   readonly background: 'transparent' | 'opaque';
@@ -33,50 +33,33 @@ export interface ImageOrder {
 /** The last unfinished image of a stream has so many blocks along its longer edge. */
 const FINEST_BLOCKS = 48;
 
-/** A picture of an order, drawn. */
-export class Picture {
-  private constructor(
-    private readonly order: ImageOrder,
-    private readonly canvas: Canvas,
-    private readonly wasmDir: string,
-  ) {}
+/**
+ * Draws the picture `nth` (from 0) of an order.
+ * @param variant 0, or a number that gives the same picture other colours
+ */
+export async function drawOrder(
+  order: ImageOrder,
+  nth: number,
+  wasmDir: string,
+  variant = 0,
+): Promise<Canvas> {
+  const { thumbnail } = order;
+  return draw({
+    widthPx: order.widthPx,
+    heightPx: order.heightPx,
+    isTransparent: order.background === 'transparent',
+    prompt: order.prompt,
+    caption: captionOf(order, nth),
+    thumbnail:
+      thumbnail === undefined ? undefined : await decode(Buffer.from(thumbnail, 'base64'), 'png', wasmDir),
+    seed: [order.prompt, nth, ...(variant === 0 ? [] : [variant])].join('\n'),
+  });
+}
 
-  /**
-   * Draws the picture `nth` (from 0) of an order.
-   * @param variant 0, or a number that gives the same picture other colours
-   */
-  static async of(order: ImageOrder, nth: number, wasmDir: string, variant = 0): Promise<Picture> {
-    const { thumbnail } = order;
-    const canvas = draw({
-      widthPx: order.widthPx,
-      heightPx: order.heightPx,
-      isTransparent: order.background === 'transparent',
-      prompt: order.prompt,
-      caption: captionOf(order, nth),
-      thumbnail:
-        thumbnail === undefined ? undefined : await decode(Buffer.from(thumbnail, 'base64'), 'png', wasmDir),
-      seed: [order.prompt, nth, ...(variant === 0 ? [] : [variant])].join('\n'),
-    });
-    return new Picture(order, canvas, wasmDir);
-  }
-
-  /** As a file of the order's format. */
-  file(): Promise<Uint8Array> {
-    return this.#encode(this.canvas);
-  }
-
-  /** As it stands on the way, in blocks that get finer: `step` of `steps`, from 0. */
-  unfinished(step: number, steps: number): Promise<Uint8Array> {
-    const blocks = FINEST_BLOCKS / 2 ** (steps - 1 - step);
-    const longPx = Math.max(this.canvas.width, this.canvas.height);
-    return this.#encode(this.canvas.inBlocks(Math.ceil(longPx / blocks)));
-  }
-
-  #encode(canvas: Canvas): Promise<Uint8Array> {
-    const { format, compression, background } = this.order;
-    const isTransparent = background === 'transparent';
-    return encode(canvas, format, { quality: compression, isTransparent, wasmDir: this.wasmDir });
-  }
+/** A picture as it stands on the way, in blocks that get finer: `step` of `steps`, from 0. */
+export function inSteps(canvas: Canvas, step: number, steps: number): Canvas {
+  const blocks = FINEST_BLOCKS / 2 ** (steps - 1 - step);
+  return canvas.inBlocks(Math.ceil(Math.max(canvas.width, canvas.height) / blocks));
 }
 
 function captionOf(order: ImageOrder, nth: number): string {

@@ -1,11 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { IMAGE_LINK_LIFE_MS } from '../../gateway/image/models.ts';
 import { countTokens } from '../chat/answer.ts';
-import { type OutputSource, signedLink } from '../output-source.ts';
+import { type OutputFile, signedLink } from '../output-source.ts';
 import { eventReply, jsonReply, type ReplyEvent, type SandboxReply } from '../reply.ts';
 import type { World } from '../route.ts';
 import type { SeenImage } from '../seen-image.ts';
-import { familyOf, type ImageOrder, type ImageSettings, Picture } from './order.ts';
+import { encode } from './codecs.ts';
+import type { Canvas } from './draw.ts';
+import { drawOrder, familyOf, type ImageOrder, type ImageSettings, inSteps } from './order.ts';
 
 /** How long an image takes at speed 1, however many are made. */
 export const IMAGE_S = 4;
@@ -64,12 +66,11 @@ interface Drawn {
 async function drawAll(order: ImageOrder, partials: number, world: World): Promise<Drawn[]> {
   const drawn: Drawn[] = [];
   for (let nth = 0; nth < order.count; nth++) {
-    const picture = await Picture.of(order, nth, world.wasmDir);
+    const canvas = await drawOrder(order, nth, world.wasmDir);
+    const file = async (shown: Canvas) => base64(await encode(shown, order, world.wasmDir));
     const unfinished: string[] = [];
-    for (let step = 0; step < partials; step++) {
-      unfinished.push(base64(await picture.unfinished(step, partials)));
-    }
-    drawn.push({ finished: base64(await picture.file()), unfinished });
+    for (let step = 0; step < partials; step++) unfinished.push(await file(inSteps(canvas, step, partials)));
+    drawn.push({ finished: await file(canvas), unfinished });
   }
   return drawn;
 }
@@ -121,18 +122,17 @@ export function linksOf(id: string, order: ImageOrder, world: World): string[] {
   );
 }
 
-/** The images that were given as addresses: drawn when they are fetched, as often as one likes, for 60 minutes. */
-export const imageOutputs: OutputSource = {
-  find(id, name, world) {
-    const order = world.store.get(kind, id) as ImageOrder | undefined;
-    const nth = Number.parseInt(name, 10) - 1;
-    if (!order || !(nth >= 0 && nth < order.count) || name !== fileOf(order, nth)) return undefined;
-    return {
-      type: `image/${order.format}`,
-      make: async (variant) => (await Picture.of(order, nth, world.wasmDir, variant)).file(),
-    };
-  },
-};
+/** An image that was given as an address: drawn when it is fetched, as often as one likes, for 60 minutes. */
+export function imageFile(id: string, name: string, world: World): OutputFile | undefined {
+  const order = world.store.get(kind, id) as ImageOrder | undefined;
+  const nth = Number.parseInt(name, 10) - 1;
+  if (!order || !(nth >= 0 && nth < order.count) || name !== fileOf(order, nth)) return undefined;
+  return {
+    type: `image/${order.format}`,
+    make: async (variant) =>
+      encode(await drawOrder(order, nth, world.wasmDir, variant), order, world.wasmDir),
+  };
+}
 
 /** Tokens of an image of 1024x1024 by its quality; other sizes cost in proportion. Plausible numbers, nothing more. */
 const tokensAt: Readonly<Record<string, number>> = {

@@ -15,11 +15,12 @@ import { jsonReply, type SandboxReply } from '../reply.ts';
 import { checkBody, type FormBody, type FormFile, refuseField } from '../request-body.ts';
 import type { Call, Route, World } from '../route.ts';
 import { type SeenImage, seeBytes, TILE_TOKENS } from '../seen-image.ts';
+import { encode } from './codecs.ts';
 import {
+  drawOrder,
   familyOf,
   type ImageOrder,
   orderOf,
-  Picture,
   pixelsOfAspect,
   SANDBOX_IMAGE_URL_MODEL,
   seeSource,
@@ -183,7 +184,7 @@ async function partsOf(id: string, order: ImageOrder, world: World): Promise<obj
     const [fileUri] = linksOf(id, order, world);
     return [said, { fileData: { mimeType, fileUri } }];
   }
-  const bytes = await (await Picture.of(order, 0, world.wasmDir)).file();
+  const bytes = await encode(await drawOrder(order, 0, world.wasmDir), order, world.wasmDir);
   return [said, { inlineData: { mimeType, data: Buffer.from(bytes).toString('base64') } }];
 }
 
