@@ -14,14 +14,14 @@ export interface AskedBody {
   readonly body: () => Promise<unknown>;
 }
 
-/** A request that is shown in place of being sent: as text, and as what --json prints. */
+/** A request that is shown in place of being sent: what makes its text, and what --json prints. */
 export class ShownRequest {
   constructor(
-    readonly text: string,
-    readonly json: unknown,
+    readonly text: () => string,
+    readonly json: () => unknown,
+    readonly asked?: AskedBody,
     /** What it is going to cost, where that was asked for. */
     readonly estimate?: Estimate,
-    readonly asked?: AskedBody,
   ) {}
 }
 

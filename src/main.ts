@@ -138,7 +138,7 @@ async function tell({ value, error }: Outcome<unknown>, events: JobEvents, io: I
 async function print(command: AnyCommand, { value, error }: Outcome<unknown>, ctx: Context): Promise<void> {
   const { io } = ctx;
   if (value instanceof ShownRequest) {
-    await (io.mode.json ? io.outJson(value.json) : io.out(value.text));
+    await (io.mode.json ? io.outJson(value.json()) : io.out(value.text()));
     return;
   }
   if (io.mode.json) {

@@ -8,6 +8,7 @@ import { again } from '../commands/again.ts';
 import { balance } from '../commands/balance.ts';
 import { lastOfRow } from '../commands/batch/known-rows.ts';
 import {
+  checkingIn,
   checkRow,
   createCommands,
   createRow,
@@ -50,7 +51,6 @@ const CALL_MS = 40_000;
 const SPARE_MS = 2_000;
 const PROGRESS_EVERY_MS = 5_000;
 
-/** Who calls a tool. */
 export interface Caller {
   /** Aborted where the client no longer waits for the answer. */
   readonly signal: AbortSignal;
@@ -204,7 +204,7 @@ export class Desk {
     const row = await this.#rowOf(command, args);
     const ctx = this.ctx;
     const question = async () => {
-      const { estimate } = await checkRow(row, this.files, undefined, ctx, () => {});
+      const { estimate } = await checkRow(row, this.files, undefined, checkingIn(ctx));
       const cost =
         estimate === undefined || 'unknown' in estimate
           ? 'its cost is not known'

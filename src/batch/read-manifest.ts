@@ -132,7 +132,7 @@ export async function* linesOf(
   const whole = (): TextLine => {
     line += 1;
     const size = bytes;
-    const raw = Buffer.concat(carried);
+    const raw = carried.length === 1 ? (carried[0] as Buffer) : Buffer.concat(carried);
     carried = [];
     bytes = 0;
     if (size > mostBytes) return { line, text: '', fault: tooLong(size) };
@@ -289,7 +289,6 @@ async function* readSheet(file: string): AsyncGenerator<WrittenRow> {
   yield* (await import('./read-csv.ts')).readCsv(file);
 }
 
-/** Loads the library only where it is needed. */
 async function* readYaml(file: string): AsyncGenerator<WrittenRow> {
   yield* (await import('./read-yaml.ts')).readYaml(file);
 }

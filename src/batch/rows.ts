@@ -92,11 +92,11 @@ export const notFields: ReadonlySet<string> = new Set(
 );
 const MAX_KEY = 200;
 
+const isField = (key: string) => !notFields.has(key) && !(ownFields as readonly string[]).includes(key);
+
 /** The flags of a command that a batch may say for its rows, `count` apart. */
 export const fieldsOf = (flags: FlagSet): [key: string, flag: Flag][] =>
-  Object.entries(flags).filter(
-    ([key]) => !notFields.has(key) && !(ownFields as readonly string[]).includes(key),
-  );
+  Object.entries(flags).filter(([key]) => isField(key));
 
 /** The flags that a row may name. */
 export const rowFields = (flags: FlagSet): [key: string, flag: Flag][] =>
@@ -140,9 +140,10 @@ export async function* readRows(input: RowsInput): AsyncGenerator<Row | RowFault
       continue;
     }
     const { id, count, command, ownOut, flags, said, set, body } = made;
-    const same = sameBefore.get(made.digest) ?? 0;
-    if (id === undefined) sameBefore.set(made.digest, same + 1);
-    const key = `${input.name}/${id ?? made.digest + (same > 0 ? `-${same + 1}` : '')}`;
+    const digest = id ?? digestOf(Object.fromEntries(made.written));
+    const same = id === undefined ? (sameBefore.get(digest) ?? 0) : 0;
+    if (id === undefined) sameBefore.set(digest, same + 1);
+    const key = `${input.name}/${digest}${same > 0 ? `-${same + 1}` : ''}`;
     const keys = count === undefined ? [key] : Array.from({ length: count }, (_, at) => `${key}/${at + 1}`);
     const wanted = keys.filter((each) => input.isWanted?.(each) ?? true);
     for (const each of keys) if (faults.length > 0 || !wanted.includes(each)) input.onLeftOut?.(each);
@@ -190,7 +191,7 @@ function readRow({ fields, fault, isCells = false }: WrittenRow, input: RowsInpu
     if (meant === undefined) {
       unknown += 1;
       gather(() => {
-        throw unknownField(name, command, [...flagNames(flags), ...ownFields]);
+        throw unknownField(name, command, flags);
       });
       continue;
     }
@@ -226,7 +227,7 @@ function readRow({ fields, fault, isCells = false }: WrittenRow, input: RowsInpu
   }
   if (stored.length > 0) values.stored = stored;
   gather(() => refusePiped(values));
-  const made = { flags: values, said: written, digest: digestOf(said) };
+  const made = { flags: values, said: written, written: said };
   return { skip: false as const, id, count, command, ownOut, set, body, unknown, ...made };
 }
 
@@ -257,20 +258,22 @@ const typedOnly = (name: string): GwError =>
 
 /** Throws `usage` where `set` or `body` says what only the user may type. */
 function refuseTypedFields(flags: FlagSet, body: JsonObject | undefined, set: readonly string[]): void {
+  if (body === undefined && set.length === 0) return;
   const fields = Object.entries<Flag>(flags).filter(([, flag]) => flag.field && !mayStandIn(flag, 'row'));
-  if (fields.length === 0 || (body === undefined && set.length === 0)) return;
   const asked = applySets(body ?? {}, set);
   const [found] = fields.find(([, { field = [] }]) => valueAt(asked, field) !== undefined) ?? [];
   if (found !== undefined) throw typedOnly(flagName(found).slice(2));
 }
 
-const flagNames = (flags: FlagSet): string[] => fieldsOf(flags).map(([key]) => flagName(key).slice(2));
-
 function flagsByName(flags: FlagSet) {
-  const known = new Map(fieldsOf(flags).map(([key, flag]) => [flagName(key).slice(2), { key, flag }]));
+  const named = (name: string) => {
+    const key = name.replace(/-[a-z]/g, ([, letter = '']) => letter.toUpperCase());
+    const flag = isField(key) && Object.hasOwn(flags, key) ? flags[key] : undefined;
+    return flag && flagName(key) === `--${name}` ? { key, flag } : undefined;
+  };
   return (name: string) => {
-    const negated = name.startsWith('no-') ? known.get(name.slice(3)) : undefined;
-    const meant = known.get(name) ?? (canBeNegated(negated?.flag) ? negated : undefined);
+    const negated = name.startsWith('no-') ? named(name.slice(3)) : undefined;
+    const meant = named(name) ?? (canBeNegated(negated?.flag) ? negated : undefined);
     return meant && { ...meant, isNegated: meant === negated };
   };
 }
@@ -417,7 +420,8 @@ function wordOf(name: string, said: unknown): string {
   return String(said);
 }
 
-function unknownField(name: string, command: string, known: readonly string[]): GwError {
+function unknownField(name: string, command: string, flags: FlagSet): GwError {
+  const known = [...fieldsOf(flags).map(([key]) => flagName(key).slice(2)), ...ownFields];
   const [near] = nearest(name, known, 1);
   return usage(
     `${name.slice(0, 60)}: no flag of gw ${command}${command.startsWith('video') ? ' create' : ''}`,
@@ -428,16 +432,13 @@ function unknownField(name: string, command: string, known: readonly string[]): 
 /** Tells whether two rows ask for the same, wherever that is to be saved. */
 export function askedDigest({ command, flags, set, body }: Row): string {
   const { out: _out, force: _force, sidecar: _sidecar, stored: _stored, ...asked } = flags;
-  return createHash('sha256')
-    .update(JSON.stringify(sorted([command, asked, set, body])))
-    .digest('hex')
-    .slice(0, 20);
+  return digestOf([command, asked, set, body]);
 }
 
 /** Tells rows apart by what was written, in whatever order. */
-const digestOf = (said: ReadonlyMap<string, unknown>): string =>
+const digestOf = (value: unknown): string =>
   createHash('sha256')
-    .update(JSON.stringify(sorted(Object.fromEntries(said))))
+    .update(JSON.stringify(sorted(value)))
     .digest('hex')
     .slice(0, 20);
 

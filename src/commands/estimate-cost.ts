@@ -38,7 +38,7 @@ export async function withEstimate(
   const { family, how, intent } = request;
   const estimate = await (await ctx.pricing()).estimate(family, intent);
   if (await tellsCosts(how, ctx)) ctx.io.note(await estimateText(estimate, how.count ?? 1));
-  return new ShownRequest(shown.text, shown.json, estimate, shown.asked);
+  return new ShownRequest(shown.text, shown.json, shown.asked, estimate);
 }
 
 async function estimateText(estimate: Estimate, count: number): Promise<string> {

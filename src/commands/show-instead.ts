@@ -22,10 +22,11 @@ export async function showInstead(
   const { client } = await ctx.gateway();
   const { curlCommand, requestJson, showRequest } = await import('../http/show-request.ts');
   const prepared = client.prepare(endpoint, input);
-  if (!curl) return new ShownRequest(showRequest(prepared), requestJson(prepared), undefined, asked);
-  if (sandbox) ctx.io.note('the embedded gateway ends with this run; gw sandbox serve starts one that stays');
-  const text = curlCommand(prepared);
-  return new ShownRequest(text, { curl: text });
+  if (curl && sandbox)
+    ctx.io.note('the embedded gateway ends with this run; gw sandbox serve starts one that stays');
+  const text = () => (curl ? curlCommand : showRequest)(prepared);
+  const json = () => (curl ? { curl: text() } : requestJson(prepared));
+  return new ShownRequest(text, json, asked);
 }
 
 /**

@@ -56,7 +56,7 @@ export function lookAtBody(
     const text = sentenceOf(issue, body, flagOf, suggestions, helps);
     breaches.set(text, { text, says: fitting(text, issue) });
   }
-  const odd = issues.length > 0 ? [] : oddities(schema, body);
+  const odd = issues.length > 0 ? [] : oddities(schema, body, unstated);
   return {
     breaches: [...breaches.values()],
     oddities: odd.map(({ path, message, known = [], rule, sentence }) => {

@@ -160,7 +160,6 @@ export function issuesOf(schema: z.ZodMiniType, body: unknown) {
   return { broken: issues.filter((issue) => !isOpen(issue)), unstated: issues.filter(isOpen) };
 }
 
-/** One declared field of a body. */
 export interface Field {
   /** `settings`, `duration`. */
   readonly path: readonly string[];
@@ -211,8 +210,8 @@ export interface Rule<Body> {
   readonly sentence?: string;
   /** In its place where the document is silent: why we say it. */
   readonly remark?: string;
-  /** Each breach, with what to do about it; `fields` are those that the body declares. */
-  check(body: Body, fields: readonly Field[]): Iterable<Note>;
+  /** Each breach, with what to do about it; `fields` gives those that the body declares. */
+  check(body: Body, fields: () => readonly Field[]): Iterable<Note>;
 }
 
 const rules = new WeakMap<z.ZodMiniType, readonly Rule<unknown>[]>();
@@ -229,10 +228,10 @@ export interface RuleParams {
 
 /** A body's schema with further rules, such as those of one model. */
 export function addRules<S extends z.ZodMiniObject>(body: S, of: readonly Rule<z.infer<S>>[]): S {
-  let fields: readonly Field[] | undefined;
+  let declared: readonly Field[] | undefined;
+  const fields = () => (declared ??= fieldsOf(body));
   const schema = body.check(
     z.superRefine((value, ctx) => {
-      fields ??= fieldsOf(body);
       for (const rule of of) {
         if (rule.verdict === 'warn') continue;
         for (const { path, message, known, sentence } of rule.check(value as z.infer<S>, fields)) {
@@ -277,16 +276,17 @@ export const strictOf = (loose: z.ZodMiniType): z.ZodMiniType => readings.get(lo
 /** The schema that holds to the public API what the document leaves open. */
 export const publicOf = (loose: z.ZodMiniType): z.ZodMiniType => readings.get(loose)?.known ?? loose;
 
-/** What is odd about a body that has passed its schema: each breach of a rule that only warns, and the rule. */
+/** What is odd about a body that has passed its schema, beside what is `unstated`: each breach of a rule that only warns. */
 export const oddities = (
   schema: z.ZodMiniType,
   body: unknown,
+  unstated: readonly z.core.$ZodIssue[],
 ): (Note & { readonly rule: Rule<unknown> })[] => [
-  ...issuesOf(schema, body).unstated.map(({ path, message }) => ({ path, message, rule: notForbidden })),
+  ...unstated.map(({ path, message }) => ({ path, message, rule: notForbidden })),
   ...(publicOf(schema) === schema ? [] : unshownIn(schema, body)),
   ...rulesOf(schema)
     .filter(({ verdict }) => verdict === 'warn')
-    .flatMap((rule) => [...rule.check(body, fieldsOf(schema))].map((note) => ({ ...note, rule }))),
+    .flatMap((rule) => [...rule.check(body, () => fieldsOf(schema))].map((note) => ({ ...note, rule }))),
 ];
 
 /** What is of a shape that the document does not show and the public API does not know either. */
@@ -319,7 +319,7 @@ export function takenByModel<Body, Model>(
       const name = nameOf(body);
       const model = Object.hasOwn(models, name) ? models[name] : undefined;
       if (model === undefined) return;
-      for (const { path, facts } of fields) {
+      for (const { path, facts } of fields()) {
         const value = valueAt(body, path);
         if (!facts.takes || value === undefined) continue;
         const takes = facts.takes(model);

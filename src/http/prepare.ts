@@ -40,15 +40,14 @@ export function prepareRequest(
 }
 
 function urlOf(baseUrl: string, endpoint: Endpoint, { params = {}, query = {} }: RequestInput): URL {
-  const base = readBase(baseUrl);
+  const url = readBase(baseUrl);
+  const { origin } = url;
   const [route = '', fixedQuery = ''] = endpoint.path.split('?');
   const path = route.replace(/\{(\w+)\}/g, (_, name: string) => segment(name, params[name]));
-  const url = new URL(base);
-  url.pathname = `${base.pathname.replace(/\/+$/, '')}${path}`;
-  url.search = fixedQuery;
+  url.pathname = `${url.pathname.replace(/\/+$/, '')}${path}`;
+  if (fixedQuery) url.search = fixedQuery;
   for (const [name, value] of Object.entries(query)) url.searchParams.append(name, value);
-  if (url.origin !== base.origin)
-    throw new GwError('internal', `the path of ${endpoint.name} leaves the gateway`);
+  if (url.origin !== origin) throw new GwError('internal', `the path of ${endpoint.name} leaves the gateway`);
   return url;
 }
 

@@ -18,17 +18,17 @@ export interface RowNeed {
 }
 
 /** Flags that take a medium; of which kind is in their names. */
-const takesMedium = ([key, flag]: [string, Flag]): boolean =>
-  key !== 'callbackUrl' && /(REF|URL|VIDEO)$/.test(flag.value ?? '');
+const takesMedium = (key: string, flag: Flag | undefined): boolean =>
+  key !== 'callbackUrl' && /(REF|URL|VIDEO)$/.test(flag?.value ?? '');
 const modalityOf = (key: string): Modality =>
   /video/i.test(key) ? 'video' : /audio/i.test(key) ? 'audio' : 'image';
 
 /** The rows that a row names, in the order of its flags. */
 export function needsOf(row: Row, creates: CreateFlags): RowNeed[] {
-  const flags = Object.entries<Flag>(creates[row.command] ?? {}).filter(takesMedium);
+  const flags = Object.entries(row.flags).filter(([key]) => takesMedium(key, creates[row.command]?.[key]));
   const name = row.key.slice(0, row.key.indexOf('/'));
-  return flags.flatMap(([key]) =>
-    [row.flags[key] ?? []].flat().flatMap((word) => {
+  return flags.flatMap(([key, words]) =>
+    [words].flat().flatMap((word) => {
       const raw = String(word).replace(/^[\p{L}\p{N}_-]{1,64}=/u, '');
       if (!/^row:/i.test(raw)) return [];
       const flag = flagName(key);

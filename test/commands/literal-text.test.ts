@@ -314,7 +314,7 @@ test('of ten thousand rows each sends its prompt as it stands, or is refused', {
           expect(['', '-'].includes(prompt.trim()) || !isRead).toBe(true);
           counts.refused += 1;
         } else {
-          const { body } = shown.json as { body: Record<string, { text: string }[]> };
+          const { body } = shown.json() as { body: Record<string, { text: string }[]> };
           expect((body.contents ?? body.content)?.[0]?.text ?? body.prompt).toBe(prompt);
           counts.sent += 1;
         }

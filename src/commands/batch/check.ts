@@ -5,6 +5,7 @@ import { OutsideFile } from '../../disk/confined-path.ts';
 import { GwError, shellQuote, usage } from '../../errors.ts';
 import { on } from '../../flags/flag.ts';
 import { once } from '../../host.ts';
+import { keepYoungSpaceSmall } from '../../http/transport.ts';
 import { oneLine, safeJson } from '../../io/escape.ts';
 import { counted, durationText } from '../../io/quantity-text.ts';
 import type { Estimate } from '../../jobs/cost.ts';
@@ -26,9 +27,8 @@ import {
 } from './flags.ts';
 import { digestOfFields, type KnownRow, knownRows, type RowState } from './known-rows.ts';
 import { familyOf, placeOf } from './places.ts';
-import { type CheckedRow, checkRow, creates } from './row-command.ts';
+import { type CheckedRow, checkingIn, checkRow, creates } from './row-command.ts';
 
-/** One line of what a check prints. */
 export interface CheckLine {
   readonly text: string;
   readonly json: unknown;
@@ -114,23 +114,25 @@ export class Tally {
     readonly comparesAll = false,
   ) {}
 
-  add(given: Row, checked: CheckedRow): void {
+  async add(given: Row, checked: CheckedRow): Promise<void> {
     const { command, flags, key, line, row } = given;
-    const { model, estimate, changed, sameAs, fields } = checked;
+    const { model, estimate, changed, fields, intent } = checked;
     this.rows += 1;
     const { resolution, duration } = flags;
     const like = { family: familyOf(command), model, settings: { resolution, duration } };
     this.chains.add(given, like);
-    if (this.comparesAll && fields) this.asked.set(key, digestOfFields(fields));
+    if (this.comparesAll && fields) this.asked.set(key, digestOfFields(await fields()));
     const isRedone = this.isRedone(key);
     const state = isRedone ? undefined : this.known.get(key)?.state;
     const isNew = state === undefined || state === 'not_sent';
     if (isNew) this.toMake += 1;
     if (estimate && (isNew || state === 'failed')) this.#price(estimate);
     if (changed !== undefined && !isNew) this.changed.push({ key, line, field: changed, state });
-    const other = isNew && !isRedone && sameAs !== undefined ? this.lately.get(sameAs) : undefined;
-    if (other !== undefined) this.alike.set(key, other);
     if (this.lately.size > 0) this.#keys.add(key);
+    if (this.lately.size > 0 && isNew && !isRedone && fields) {
+      const other = this.lately.get(digestOfFields(await fields(), intent?.endpoint));
+      if (other !== undefined) this.alike.set(key, other);
+    }
     this.lastRow = row;
     if (state === 'saved') this.savedBefore += 1;
     else {
@@ -184,9 +186,9 @@ const MAX_SHOWN = 4000;
 /** Never asked: a request that is only shown goes nowhere. */
 const nowhere = { baseUrl: 'https://gateway.invalid', key: 'no-request-is-sent' };
 
-/** The world in which rows are checked. */
-export const showingOnly = (ctx: Context): Context => ({
-  ...ctx,
+/** The world in which rows are checked, without the gateway. */
+export const showingOnly = (ctx: Context, warn?: (text: string) => void): Context => ({
+  ...checkingIn(ctx, warn),
   gateway: once(() => ctx.gatewayWith(nowhere)),
 });
 
@@ -233,23 +235,24 @@ async function* faultsIn(
   } = {},
 ): AsyncGenerator<Fault> {
   const { named } = input.manifest;
-  const showing = { ...showingOnly(ctx), ...(online && { online: ctx.gateway }) };
+  let line = 1;
+  const warn = (text: string) => ctx.io.warn(`${named}:${line}: ${text.replace(/^: /, '')}`);
+  const showing = { ...showingOnly(ctx, warn), ...(online && { online: ctx.gateway }) };
   const between = new RowOutputs({ ...input, known: tally.known, isRedone: tally.isRedone });
   const files = { ...input.files, outputs: between.door(ctx, true) };
   for await (const read of readRows({ ...input, onLeftOut: (key) => tally.chains.leaveOut(key) })) {
     ctx.signal.throwIfAborted();
-    const { line } = read;
+    ({ line } = read);
     const { faults: readFaults = [], rest } = 'faults' in read ? read : {};
     let faults: readonly string[] = readFaults;
     const row = 'faults' in read ? rest : read;
     if (row !== undefined) {
-      const warn = (text: string) => ctx.io.warn(`${named}:${line}: ${text.replace(/^: /, '')}`);
       try {
-        const checked = await checkRow(row, files, tally.known.get(row.key), showing, warn);
-        if (faults.length === 0) tally.add(row, checked);
+        const checked = await checkRow(row, files, tally.known.get(row.key), showing);
+        if (faults.length === 0) await tally.add(row, checked);
       } catch (error) {
         ctx.signal.throwIfAborted();
-        if (faults.length === 0 && (await isMade?.(row.key))) tally.add(row, { model: undefined });
+        if (faults.length === 0 && (await isMade?.(row.key))) await tally.add(row, { model: undefined });
         // These are told once, for all rows.
         else if (!(error instanceof OutsideFile))
           faults = [
@@ -298,11 +301,13 @@ export const check = defineCommand({
     const { named } = input.manifest;
     const lately = new Map<string, string>();
     const tally = new Tally(await knownRows(input.name, ctx, lately), lately);
+    const letGrow = keepYoungSpaceSmall();
     try {
       for await (const { line, message } of checkRows(input, tally, ctx, { online: flags.online === true })) {
         yield { value: { text: `${named}:${line}: ${message}`, json: { file: named, line, message } } };
       }
     } finally {
+      letGrow();
       input.close();
     }
     if (input.files.outside.size > 0) await allowOutside(input, false, ctx);

@@ -65,10 +65,11 @@ export async function knownRows(
   const isSettled = await loadSettled();
   const families = new Map<string, Family>();
   for (const family of familyNames) families.set(family, await loadFamily(family));
+  let hasDamaged = false;
   const found = new (class extends Map<string, KnownRow & { readonly createdAtMs: number }> {
     // Of a job whose lines cannot be read only gw's own key may be known.
     override get(key: string) {
-      return super.get(key) ?? super.get(onceJobKey(origin, key));
+      return super.get(key) ?? (hasDamaged ? super.get(onceJobKey(origin, key)) : undefined);
     }
   })();
   const ledger = await ctx.ledger();
@@ -91,6 +92,7 @@ export async function knownRows(
       const hasLink = of !== undefined && taskOf(job, of)?.outputs.length !== 0;
       const urgentFromMs =
         state === 'unsaved' && hasLink ? seenAtMs(job, ctx.clock.now()) + of.linkLifeMs * OLD_AGE : undefined;
+      hasDamaged ||= isDamaged === true;
       found.set(once.key, {
         state,
         urgentFromMs,

@@ -7,6 +7,7 @@ import { type ConfinedPath, refuseTarget } from '../../disk/confined-path.ts';
 import { GwError, usage } from '../../errors.ts';
 import { confineFiles } from '../../flags/body-flags.ts';
 import type { BudgetFlags } from '../../flags/job-flags.ts';
+import { once } from '../../host.ts';
 import { keepYoungSpaceSmall } from '../../http/transport.ts';
 import type { RunProgress } from '../../io/io.ts';
 import type { Estimate } from '../../jobs/cost.ts';
@@ -21,7 +22,7 @@ import { create as alpha } from '../video/alpha.ts';
 import { create as beta } from '../video/beta/create.ts';
 import type { JobResult } from '../video/follow-job.ts';
 import { create as gamma } from '../video/gamma.ts';
-import { digestOfFields, type Fields, type KnownRow } from './known-rows.ts';
+import type { Fields, KnownRow } from './known-rows.ts';
 
 // A row runs the create command that it names, with its fields as typed flags: what the command takes a row takes, and
 // what the command refuses is refused here in the same words.
@@ -64,7 +65,6 @@ export const doorOf = ({ confined, typed, outputs }: RowFiles): OutputDoor => ({
 /** The world of a row: media are relative to the manifest, outputs to the working directory, and stdin is its body. */
 function contextOf(row: Row, files: RowFiles, ctx: Context): Context {
   const { dir } = files;
-  const { dryRun: _dryRun, curl: _curl, set: _set, body: _body, ...globals } = ctx.globals;
   const { validate } = row.pinned ?? {};
   // Whoever lets a row say a prompt of a single dash means the dash, which stdin then holds.
   const piped = row.flags.prompt === '-' ? '-' : JSON.stringify(row.body);
@@ -74,7 +74,7 @@ function contextOf(row: Row, files: RowFiles, ctx: Context): Context {
     outputs: doorOf(files),
     host: { ...ctx.host, cwd: dir, stdin },
     globals: {
-      ...globals,
+      ...ctx.globals,
       ...(validate === false && { validate }),
       ...(row.set.length > 0 && { set: row.set }),
       ...(row.body !== undefined && { body: '-' }),
@@ -113,59 +113,47 @@ export interface CheckedRow {
   readonly estimate?: Estimate | undefined;
   /** The field by which it differs from what the job of its key asked for. */
   readonly changed?: string | undefined;
-  /** What it asks for, to be held against jobs of other keys. */
-  readonly sameAs?: string | undefined;
-  readonly fields?: Fields | undefined;
+  /** A digest of each field that it asks for. Reads the files of a form. */
+  readonly fields?: (() => Promise<Fields>) | undefined;
   readonly intent?: Intent | undefined;
 }
 
+/** The world of rows that are only checked; `warn` hears what is odd. */
+export const checkingIn = (ctx: Context, warn: (text: string) => void = () => {}): Context => ({
+  ...ctx,
+  globals: { ...ctx.globals, dryRun: true },
+  io: { ...ctx.io, warn, note: () => {} },
+});
+
 /**
- * Reads and checks a row as its create would, media too, and sends nothing; the gateway of `ctx` is never asked. `warn` hears what is odd. Throws
- * `usage` with all that is wrong.
+ * Reads and checks a row as its create would, media too, and sends nothing; the gateway of `ctx`, the world of {@link checkingIn},
+ * is never asked. Throws `usage` with all that is wrong.
  */
 export async function checkRow(
   row: Row,
   files: RowFiles,
   known: KnownRow | undefined,
   ctx: Context,
-  warn: (text: string) => void,
 ): Promise<CheckedRow> {
   const own = contextOf(row, files, ctx);
-  const globals = { ...own.globals, dryRun: true };
-  const outcome = await runCreate(
-    commandOf(row),
-    { args: [], flags: await readyFlags(row, row.row, files, ctx), globals },
-    { ...own, globals, io: { ...ctx.io, warn, note: () => {} } },
-  );
+  const flags = await readyFlags(row, row.row, files, ctx);
+  const outcome = await commandOf(row).run({ args: [], flags, globals: own.globals }, own);
   if (Symbol.asyncIterator in outcome) throw new Error('a create that is only shown has one outcome');
   if (outcome.error !== undefined) throw outcome.error;
   const { value } = outcome as Outcome<JobResult>;
-  const isShown = value instanceof ShownRequest;
-  const shown = isShown ? (value.json as { readonly body?: Body }) : {};
-  const asked = isShown ? value.asked : undefined;
-  const fields = asked && fieldDigests(await asked.body(), row.flags.callbackUrl === 'auto');
-  const model = shown.body?.model ?? row.flags.model;
+  const { asked, estimate } = value instanceof ShownRequest ? value : {};
+  const { request } = asked ?? {};
+  const fields =
+    asked && once(async () => fieldDigests(await asked.body(), row.flags.callbackUrl === 'auto'));
+  const model = request?.body.model ?? row.flags.model;
   return {
     model: typeof model === 'string' ? model : undefined,
-    estimate: isShown ? value.estimate : undefined,
-    changed: asked && fields && known && changedField(row, known, fields, asked.request),
-    sameAs: asked && fields && digestOfFields(fields, asked.request.endpoint.name),
+    estimate,
+    changed: fields && known && changedField(row, known, await fields(), asked.request),
     fields,
-    intent: asked?.request.intent,
+    intent: request?.intent,
   };
 }
-
-/** Runs a create; of the objects that a row makes few stay, and thousands of rows must not take more memory than one. */
-async function runCreate(command: AnyCommand, ...[input, ctx]: Parameters<AnyCommand['run']>) {
-  const letGrow = keepYoungSpaceSmall();
-  try {
-    return await command.run(input, ctx);
-  } finally {
-    letGrow();
-  }
-}
-
-type Body = Readonly<Record<string, unknown>>;
 
 /** The first field, as people name it, by which a row differs from what its job was made of; undefined where none does. */
 function changedField(row: Row, known: KnownRow, fields: Fields, { flagOf }: JobRequest): string | undefined {
@@ -222,8 +210,10 @@ export async function createRow(
       progress: () => (ctx.io.mode.bars ? namedBy(row.key, ctx.io.progress()) : silent),
     },
   };
+  // Of the objects that a row makes few stay, and thousands of rows must not take more memory than one.
+  const letGrow = keepYoungSpaceSmall();
   try {
-    const outcome = await runCreate(command, { args: [], flags, globals: own.globals }, rowContext);
+    const outcome = await command.run({ args: [], flags, globals: own.globals }, rowContext);
     if (Symbol.asyncIterator in outcome) throw new Error('a row makes one job');
     const { error, made, ...rest } = outcome as Outcome<JobResult>;
     if (!made) throw new Error('a create tells what became of it');
@@ -231,6 +221,8 @@ export async function createRow(
   } catch (thrown) {
     const error = ofRow(thrown);
     return { error, made: { kind: 'nothing', error } };
+  } finally {
+    letGrow();
   }
 }
 
@@ -251,7 +243,6 @@ const namedBy = (key: string, bars: RunProgress): RunProgress => ({
   download: (update) => bars.download({ ...update, name: key, isPart: true }),
 });
 
-/** Draws nothing. */
 export const silent: RunProgress = { task() {}, download() {}, whole() {}, line() {}, stop() {} };
 
 function commandOf({ command }: Row): AnyCommand {

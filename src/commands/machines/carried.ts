@@ -68,12 +68,12 @@ export function withoutYielded(row: Row, { intent }: CheckedRow): Row {
 }
 
 /** What a row asks for, as it was just checked, in the form in which it may stand on a queue. */
-export function carriedCheck(
+export async function carriedCheck(
   row: Row,
-  { intent, fields = {} }: CheckedRow,
+  { intent, fields }: CheckedRow,
   { dir, confined }: RowFiles,
   { io }: Pick<Context, 'io'>,
-): CarriedJob | undefined {
+): Promise<CarriedJob | undefined> {
   if (!intent) return undefined;
   const { request, endpoint, model, ...asked } = withoutSecrets(intent, (text) => io.withoutSecrets(text));
   const files: Record<string, string> = {};
@@ -90,7 +90,7 @@ export function carriedCheck(
     settings: Object.fromEntries(Object.entries(asked.settings).map(([name, value]) => [name, named(value)])),
     media: asked.media.map(nameOf),
     references: asked.references?.map((each) => ({ ...each, name: nameOf(each.name) })),
-    fields,
+    fields: (await fields?.()) ?? {},
     files,
     // Which outputs of other rows these will be is known to who makes the row.
     outputs: outputsIn(request, /^job:/i),

@@ -432,8 +432,8 @@ class BatchOnQueue {
     // What other ledgers know of it is left to them.
     const last = local && (await lastOfRow(row.key, ctx));
     const wanted = local?.state === 'failed' ? last?.attempt : last?.current && attemptOf(last.current);
-    const checked = await checkRow(row, files, undefined, this.#showing, () => {});
-    const job = carriedCheck(row, checked, files, ctx);
+    const checked = await checkRow(row, files, undefined, this.#showing);
+    const job = await carriedCheck(row, checked, files, ctx);
     // By the body that is sent: 4k may stand in `set`, in `body`, or be what a model makes by itself.
     const { name: pool } = placeOf({ family, settings: job?.settings ?? {} }, this.queue.account);
     const isMade = (local?.state === 'running' || local?.state === 'unsaved') && family !== 'image';

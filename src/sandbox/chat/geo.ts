@@ -32,7 +32,7 @@ export async function readGeo(model: string, body: GeoBody): Promise<Question> {
   chatModel(model, ({ native }) => native);
   for (const { verdict, check } of geoModelRules(model)) {
     if (verdict === 'warn') continue;
-    for (const { path, message } of check(body, [])) throw refuseField(path, message);
+    for (const { path, message } of check(body, () => [])) throw refuseField(path, message);
   }
   const config = body.generationConfig;
   if ((config?.candidateCount ?? 1) > MOST_CANDIDATES) {
