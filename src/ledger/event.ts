@@ -86,7 +86,13 @@ export type LedgerEvent =
   | IntentEvent
   /** Written before the first byte of the request may leave. */
   | { readonly event: 'sent' }
-  | { readonly event: 'accepted'; readonly id: string; readonly status?: string | undefined }
+  /** `reply` is what the create was answered with, as it came; a long one is not kept. */
+  | {
+      readonly event: 'accepted';
+      readonly id: string;
+      readonly status?: string | undefined;
+      readonly reply?: unknown;
+    }
   /**
    * A complete refusal, or certainty that nothing was created: the job is over and cost nothing. Of kind `interrupted` where
    * its process ended before it sent anything, `not_sent` where no byte of any sending left.
@@ -195,6 +201,7 @@ export interface Job extends Omit<IntentEvent, 'event'> {
   /** How often it was sent again after a look-up that found nothing. */
   readonly resends: number;
   readonly acceptedAtMs: number | undefined;
+  readonly reply?: unknown;
   readonly finishedAtMs: number | undefined;
   readonly record: unknown;
   /** What earlier looks at its end had brought, the first one first. */

@@ -27,8 +27,7 @@ const INTERRUPTED_RANK = 1;
 export type Bearing = 'moves' | 'adds' | 'void';
 
 /** The bearing of an event on a job in a state. */
-export const bearing = (state: JobState, event: LedgerEvent): Bearing =>
-  bearingOn({ state, rank: ranks[state] }, event);
+export const bearing = (state: JobState, event: LedgerEvent): Bearing => bearingOn(at(state), event);
 
 /** Whether an event tells where a job stands, which only the process may say that holds it. */
 export const isHoldersOnly = (event: LedgerEvent): boolean =>
@@ -38,6 +37,8 @@ interface Standing {
   readonly state: JobState;
   readonly rank: number;
 }
+
+const at = (state: JobState): Standing => ({ state, rank: ranks[state] });
 
 function bearingOn({ state, rank }: Standing, event: LedgerEvent): Bearing {
   const claimed = standingOf(event);
@@ -55,16 +56,14 @@ export function standingOf(event: LedgerEvent): Standing | undefined {
     case 'unknown':
     case 'lost':
     case 'intent':
-      return { state: event.event, rank: ranks[event.event] };
+      return at(event.event);
     case 'accepted':
-      return { state: 'running', rank: ranks.running };
+      return at('running');
     case 'refused':
       if (event.kind === 'interrupted') return { state: 'not_sent', rank: INTERRUPTED_RANK };
-      return event.kind === 'not_sent'
-        ? { state: 'not_sent', rank: ranks.not_sent }
-        : { state: 'refused', rank: ranks.refused };
+      return at(event.kind === 'not_sent' ? 'not_sent' : 'refused');
     case 'final':
-      return { state: event.state, rank: ranks[event.state] };
+      return at(event.state);
     default:
       return undefined;
   }
@@ -73,7 +72,6 @@ export function standingOf(event: LedgerEvent): Standing | undefined {
 type Part = Job['parts'][string];
 type Fields<T> = { -readonly [K in keyof T]: T[K] };
 
-/** One job while its lines come in. */
 export interface Draft {
   rank: number;
   readonly job: Fields<Omit<Job, keyof IntentEvent | 'parts' | 'files'>>;
@@ -108,9 +106,7 @@ export function jobOf({ job, intent, salvaged, plan, parts, files }: Draft): Job
 /** A rescued file that has come to where it was wanted is no longer where it was. */
 function withoutMoved(files: readonly SavedFile[]): readonly SavedFile[] {
   const isHome = (role: string) => files.some((file) => file.role === role && !file.rescued);
-  return files.some(({ rescued }) => rescued)
-    ? files.filter((file) => !file.rescued || !isHome(file.role))
-    : files;
+  return files.filter((file) => !file.rescued || !isHome(file.role));
 }
 
 const nothingAsked: Omit<IntentEvent, 'event'> = {
@@ -163,25 +159,21 @@ function onceIn(text: string): IntentEvent['once'] {
   return key === undefined ? undefined : { key, attempt: Number(attempt), fields: {} };
 }
 
-/** A job of which no line has been seen. */
 export function newDraft(key: string): Draft {
   return {
     rank: ranks.intent,
     job: {
       key,
       id: undefined,
-      unconfirmedId: undefined,
       state: 'intent',
       status: undefined,
       message: undefined,
       createdAtMs: 0,
       sentAtMs: undefined,
-      absentSince: undefined,
       resends: 0,
       acceptedAtMs: undefined,
       finishedAtMs: undefined,
       record: undefined,
-      recordText: undefined,
       serverDateMs: undefined,
       downloads: 0,
     },
@@ -227,6 +219,7 @@ export function addLine(draft: Draft, line: LedgerLine): void {
     case 'accepted':
       job.id ??= line.id;
       job.acceptedAtMs ??= line.t;
+      job.reply ??= line.reply;
       if (!isFinished(job.state)) job.status = line.status ?? job.status;
       return;
     case 'unknown':

@@ -166,6 +166,12 @@ describe.each(['alpha', 'beta', 'gamma'])('--once, a task of %s', (family) => {
     expect(posts(world)).toHaveLength(1);
   });
 
+  test('--json has the answer to the create again', async ({ world }) => {
+    const first = await once(world, '--json');
+    expect(JSON.parse(first.out).record).not.toBeNull();
+    same(first, await once(world, '--json'));
+  });
+
   test('one that ended badly: its error again; --again makes a new one, once', async () => {
     const world = await World.open({ fault: 'task:fail=content_policy:x1' });
     const first = await once(world, '--wait');

@@ -175,7 +175,7 @@ export const resultOf = (job: Job, files: readonly SavedFile[]): JobResult => ({
   family: job.family,
   id: job.id ?? job.key,
   status: job.status ?? job.state,
-  record: printableRecord(job) ?? null,
+  record: printableRecord(job) ?? job.reply ?? null,
   files: files.map(({ path, bytes, sha256, type }) => ({ path, bytes, sha256, type })),
 });
 

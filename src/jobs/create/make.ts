@@ -134,7 +134,6 @@ export async function makeJob(input: MakeInput): Promise<Made> {
   }
 }
 
-/** A job and what it was asked with. */
 export const jobOf = ({ key, externalId, intent }: Begun): MadeJob => ({ ...intent, key, externalId });
 
 type Begun = Pick<MakeInput, 'key' | 'externalId' | 'intent'>;
@@ -143,8 +142,9 @@ type Begun = Pick<MakeInput, 'key' | 'externalId' | 'intent'>;
 export function acceptedAs(accepted: Accepted, input: Begun & { readonly ledger: Ledger }): Made {
   const made = { kind: 'accepted', job: jobOf(input), ...accepted } as const;
   try {
-    const { id, status } = accepted;
-    input.ledger.append(input.key, { event: 'accepted', id, status });
+    const { id, status, reply } = accepted;
+    const isKept = JSON.stringify(reply).length < 2_000;
+    input.ledger.append(input.key, { event: 'accepted', id, status, ...(isKept && { reply }) });
     return made;
   } catch (unrecorded) {
     return { ...made, unrecorded };
@@ -208,8 +208,8 @@ async function whenSlotIsFree<T>(
       const paceMs = min + random() * (max - min);
       const waitMs = Math.max(paceMs, (error.facts.retryAtMs ?? 0) - clock.now());
       if (clock.steady() + waitMs >= deadlineMs) throw error;
-      const again = new Date(clock.now() + waitMs).toISOString();
-      const said = `${error.message}; it is sent again at ${again} (--wait-timeout limits the wait)`;
+      const at = new Date(clock.now() + waitMs).toISOString();
+      const said = `${error.message}; it is sent again at ${at} (--wait-timeout limits the wait)`;
       await sleepAloud(clock, waitMs, signal, () => onKept(said, 'rate'));
     }
   }
