@@ -339,6 +339,16 @@ test('of an answer that does not come for half a minute, a wait that nobody sees
   ]);
 });
 
+test('a create that is answered with a failed task is printed whole, and ends with 9', async () => {
+  const world = await World.open();
+  const body = { code: 0, data: { id: 'vt-20261121001503-1', status: 'failed' } };
+  const gateway = await fakeGateway(() => ({ body }));
+  const argv = ['video', 'beta', 'create', 'fox', '--json'];
+  const run = await world.gw(argv, { env: { GW_BASE_URL: gateway.url } });
+  expect(run).toMatchObject({ code: 9, err: expect.stringContaining('gw again vt-20261121001503-1') });
+  expect(JSON.parse(run.out)).toMatchObject({ status: 'failed', record: body });
+});
+
 test('while a create waits out a 429, nothing says that its answer is waited for', async () => {
   const world = await World.open();
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });

@@ -28,6 +28,7 @@ import { ANY_MEDIUM, type WithStored, withoutYielding } from '../../flags/yieldi
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { Modality } from '../../gateway/limits.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
+import { taskState } from '../../gateway/task-state.ts';
 import { BEAT_MS, once } from '../../host.ts';
 import { digestsOf, identifyBody, type JobRequest } from '../../jobs/create/job-request.ts';
 import type { Made } from '../../jobs/create/make.ts';
@@ -468,8 +469,6 @@ async function check<F extends FlagSet>(
   if (ctx.globals.set ?? ctx.globals.body) warnOfUnlisted(schema, body, ctx);
 }
 
-// Send and follow: job on disk -> reply, and with --wait the outputs on disk.
-
 /** The request of one job of several: under a key and a name of its own, and without the API key, which somebody may have typed into it. */
 function requestOf(
   { request }: Checked,
@@ -550,7 +549,6 @@ interface MakePlace extends SendPlace {
   readonly under: OncePlace | undefined;
 }
 
-/** Makes the job, and tells while it is made what may take long. */
 async function make(
   request: JobRequest<TaskFamily>,
   body: Body,
@@ -644,6 +642,8 @@ async function follow(
     const { outcomeOf } = await import('./follow-job.ts');
     return outcomeOf(followed, { family: family.name, id, accepted }, ctx);
   }
+  if (taskState(status).state === 'failed')
+    return { value: accepted, error: (await import('../../jobs/watch/look.ts')).taskFailed({ id, status }) };
   if (ctx.io.stderrIsTerminal) {
     const next = commandFor(`gw video ${family.name} wait ${id}`, ctx);
     ctx.io.note(`wait for it and save it with: ${next}`);
