@@ -207,7 +207,8 @@ function checkSharedOptions({ command, input, path }: Invocation): void {
   for (const key of [...ofBodies, ...ofRequests]) {
     if (globals[key] === undefined || appliesTo(key, command.sends)) continue;
     const lacks = ofBodies.some((each) => each === key) ? 'request body' : 'request that could be shown';
-    throw usage(`${flagName(key)}: ${['gw', ...path].join(' ')} sends no ${lacks}`, 'leave it out');
+    const instead = path.join(' ') === 'batch run' ? 'gw batch check sends nothing' : 'leave it out';
+    throw usage(`${flagName(key)}: ${['gw', ...path].join(' ')} sends no ${lacks}`, instead);
   }
 }
 

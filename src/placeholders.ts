@@ -92,9 +92,8 @@ export const deviceName = /^(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9\u00b
 
 /** What Windows forbids in the names that a pattern writes out (`"?" in what?.mp4`); undefined where it takes them all. */
 export function windowsFault(out: string): string | undefined {
-  const names = out.replace(/^[a-z]:/i, '').split(/[\\/]/);
-  for (const name of names) {
-    if (name === '.' || name === '..') continue;
+  const names = out.replace(/^[a-z]:(?=[\\/])/i, '').split(/[\\/]/);
+  for (const name of names.filter((each) => !/^\.\.?$/.test(each))) {
     const literal = name.replace(/\{\{|\}\}|\{[^{}]*\}/g, (found) => (found.length === 2 ? found : ''));
     const [odd] = /[<>:"|?*\u0000-\u001f]/.exec(literal) ?? [];
     if (odd !== undefined) return `${JSON.stringify(odd)} in ${JSON.stringify(name.slice(0, 80))}`;

@@ -88,7 +88,7 @@ async function checkOwnDefault(name: string, text: string): Promise<void> {
   const { checkDefault } = await import('../presets.ts');
   const [, ...words] = name.split('.');
   const flag = words.pop();
-  const path = words[0] === 'video' && words.at(-1) !== 'create' ? [...words, 'create'] : words;
+  const path = words[0] === 'video' ? [...words, 'create'] : words;
   let node: Node | undefined = program;
   for (const word of path) node = node?.children?.find((child) => child.name === word);
   const command = path.length > 0 ? await node?.load?.() : undefined;

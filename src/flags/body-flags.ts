@@ -195,7 +195,8 @@ export const typedFlagAt =
   ): FlagOfPath =>
   (path) => {
     const name = fields.flagAt(path, body);
-    if (name === '--prompt' && typed.promptFile !== undefined) return '--prompt-file';
+    const made = name === '--prompt' && ['promptFile', 'shot'].find((key) => typed[key] !== undefined);
+    if (made) return flagName(made);
     const isTyped = Object.keys(typed).some((key) => flagName(key) === name);
     return isTyped || isAbsent(body, path) || (name === '--prompt' && words.length > 0) ? name : undefined;
   };

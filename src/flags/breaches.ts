@@ -66,8 +66,8 @@ export function lookAtBody(
       // What concerns the body as a whole says so itself.
       const text = [where, message].filter(Boolean).join(': ');
       const says = quoted(sentence ?? rule.sentence) ?? rule.remark;
-      const isUndocumented = rule.remark !== undefined;
-      return { text: `${text}${near ? `; did you mean ${near}?` : ''}`, says, isUndocumented };
+      const meant = near ? `; did you mean ${near}?` : '';
+      return { text: `${text}${meant}`, says, isUndocumented: rule.remark !== undefined };
     }),
   };
 }
@@ -133,10 +133,10 @@ export function refuseOrWarn(breaches: readonly (Breach | string)[], validate: b
     for (const { text } of [first, ...others]) io.warn(text);
     return;
   }
-  const also = others.map(({ text }) => text);
   const fieldOf = (text: string) => text.split(': ', 1)[0];
-  const told = also.filter((text) => io.mode.verbose || fieldOf(text) !== fieldOf(first.text));
-  const hints = [...(first.says ? [first.says] : []), ...told.map((text) => `also: ${text}`)];
+  const told = others.filter(({ text }) => io.mode.verbose || fieldOf(text) !== fieldOf(first.text));
+  const also = told.map(({ text }) => text);
+  const hints = [...(first.says ? [first.says] : []), ...also.map((text) => `also: ${text}`)];
   throw new GwError('usage', first.text, { hint: hints.join('; ') || undefined, also });
 }
 
@@ -186,6 +186,5 @@ function nameAndPlace(field: string): readonly [name: string, above: string] {
   return [field.slice(at + 1), field.slice(0, Math.max(0, at))];
 }
 
-/** An answer the gateway gave that a schema cannot read. */
 export const unreadable = (what: string): GwError =>
   new GwError('unavailable', `${what} cannot be read`, { hint: 'see it whole with --verbose' });

@@ -110,6 +110,30 @@ test.each<[argv: readonly string[], err: string]>([
     'error: --base-url "https://gateway.example.com/v1" ends in /v1, which gw adds itself\n' +
       'hint: write it as https://gateway.example.com\n',
   ],
+  [
+    ['config', 'set', 'defaults.video.alpha.create.resolution', '480p'],
+    'error: defaults.video.alpha.create.resolution: no command that has defaults\n' +
+      'hint: write defaults.COMMAND.FLAG, such as defaults.video.alpha.resolution',
+  ],
+  [
+    ['batch', 'run', 'm.csv', '--dry-run'],
+    'error: --dry-run: gw batch run sends no request that could be shown\nhint: gw batch check sends nothing\n',
+  ],
+  [
+    'video beta create --shot 1:a --shot 1:b --shot 1:c --shot 1:d --shot 1:e --shot 1:f --shot 1:g'.split(
+      ' ',
+    ),
+    'error: --shot shot 1, 1, a; shot 2, 1, b; shot 3, 1, c…: at most 6 shots, and 7 are given\n',
+  ],
+  [
+    ['chat', 'hi', '--reasoning-effort', 'max'],
+    'error: --reasoning-effort max: geo-3.6-flash takes none, minimal, low, medium, high\n' +
+      'hint: the document says: accepts none, minimal, low, medium, high',
+  ],
+  [
+    ['image', 'create', 'fox', '-m', 'legacy-image-3', '--quality', 'low'],
+    'error: --quality low: legacy-image-3 takes standard, hd, auto; low is for img-2, img-2.5-sunburst, img-2.5-flare\n',
+  ],
 ])('%j', async (argv, err) => {
   const world = await World.open();
   writeFileSync(path.join(world.cwd, 'p.txt'), 'a fox');
@@ -119,6 +143,12 @@ test.each<[argv: readonly string[], err: string]>([
   expect(run.err).toContain(err);
   expect(run.err.startsWith(err.split('\n')[0] ?? '')).toBe(true);
   expect(world.requests()).toEqual([]);
+});
+
+test('a second rule that the same value of a row breaks is not told', async ({ world }) => {
+  writeFileSync(path.join(world.cwd, 'm.jsonl'), '{"prompt": "fox", "n": 11}\n');
+  const run = await world.gw(['batch', 'check', 'm.jsonl', '--command', 'image create']);
+  expect(run).toMatchObject({ code: 2, out: 'm.jsonl:1: n: 11: a whole number from 1 to 10\n' });
 });
 
 test('a model misspelt in chat: the list is asked for before anything is sent, and what is listed is known then', async () => {

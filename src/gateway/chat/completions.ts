@@ -105,7 +105,7 @@ const completionsRules: readonly Rule<CompletionsBody>[] = [
   {
     name: 'completions.effort-by-model',
     verdict: 'refuse',
-    sentence: 'none and minimal return HTTP 400',
+    sentence: 'accepts none, minimal, low, medium, high … none and minimal return HTTP 400',
     *check({ model, reasoning_effort: effort }) {
       if (!isGeoModel(model) || effort === undefined) return;
       const taken: readonly string[] = geoModel(model)?.efforts ?? reasoningEfforts;

@@ -86,7 +86,7 @@ const qualityByModel = (action: Action): Rule<ImageSettings> => ({
     if (!model || quality === undefined || qualitiesOf(model, action).includes(quality)) return;
     const others = imageModelsWhere(
       (each) => qualitiesOf(each, action).includes(quality) && (action === 'generate' || each.edits),
-    ).filter((id) => !/(-\d\d){2}$/.test(id));
+    ).filter((id) => !/(-\d\d){2}$|^delta-/.test(id));
     const elsewhere = others.length > 0 ? `; ${quality} is for ${others.join(', ')}` : '';
     yield { path: ['quality'], message: `${id} takes ${qualitiesOf(model, action).join(', ')}${elsewhere}` };
   },

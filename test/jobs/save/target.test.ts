@@ -111,6 +111,7 @@ describe('names', () => {
       fc.constantFrom('con', 'NUL.mp4', 'com1.x', 'Lpt9', 'prn.x', 'aux ', 'COM²').map((each) => `./${each}`),
       fc.constantFrom('fox.', 'fox ', '{id} ', 'dir./fox', 'dir /fox'),
     );
+    expect(() => planTarget('a:b.mp4', '/home/me', 'win32')).toThrow('Windows forbids ":" in "a:b.mp4"');
     fc.assert(
       fc.property(plain, odd, fc.constantFrom('', '/x.mp4'), (before, fault, behind) => {
         const out = `${before}${fault}${behind}`;
