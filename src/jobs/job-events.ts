@@ -1,4 +1,4 @@
-import type { LedgerEvent } from '../ledger/event.ts';
+import type { IntentEvent, LedgerEvent } from '../ledger/event.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 
 /** What is printed of a job when gw is done with it: the object of `--json`. */
@@ -68,15 +68,18 @@ export class JobEvents {
       if (job) this.#remember(job);
       return job;
     };
+    const begins = (key: string, intent: IntentEvent) => {
+      const { family, once, bodySha256 } = intent;
+      this.#remember({ key, family, once, isAdopted: bodySha256 === '' });
+    };
     return {
-      dir: ledger.dir,
+      ...ledger,
       get unreadable() {
         return ledger.unreadable;
       },
       begin: (intent, key) => {
         const hold = ledger.begin(intent, key);
-        const { family, once, bodySha256 } = intent;
-        this.#remember({ key: hold.key, family, once, isAdopted: bodySha256 === '' });
+        begins(hold.key, intent);
         this.#tellWritten(hold.key, intent);
         return hold;
       },
@@ -90,13 +93,8 @@ export class JobEvents {
         for (const { job } of holds) remember(job);
         return holds;
       },
-      lockOf: (key) => ledger.lockOf(key),
-      isHeld: (key) => ledger.isHeld(key),
       append: (key, event) => {
-        if (event.event === 'intent') {
-          const { family, once, bodySha256 } = event;
-          this.#remember({ key, family, once, isAdopted: bodySha256 === '' });
-        }
+        if (event.event === 'intent') begins(key, event);
         try {
           ledger.append(key, event);
         } catch (error) {
@@ -106,14 +104,11 @@ export class JobEvents {
         }
         this.#tellWritten(key, event);
       },
-      names: (read) => ledger.names(read),
       find: async (wanted) => {
         const jobs = await ledger.find(wanted);
         if (wanted?.ids) for (const job of jobs) remember(job);
         return jobs;
       },
-      each: (wanted) => ledger.each(wanted),
-      remove: (keys) => ledger.remove(keys),
     };
   }
 

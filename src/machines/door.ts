@@ -355,34 +355,21 @@ const SAFE = 'appendonly yes with appendfsync always';
 /** What of the server's settings endangers rows, in one sentence; undefined where nothing does or it does not say. */
 export async function dangerOf({ redis }: Pick<Door, 'redis'>): Promise<string | undefined> {
   const value = async (name: string): Promise<string | undefined> => {
-    try {
-      return ((await redis.config('GET', name)) as string[])[1];
-    } catch {
-      // Hosted servers often keep CONFIG to themselves.
-      return undefined;
-    }
+    // Hosted servers often keep CONFIG to themselves.
+    const said = await redis.config('GET', name).catch(() => []);
+    return (said as string[])[1];
   };
-  const [policy, isAppending, fsync, save] = await Promise.all([
-    value('maxmemory-policy'),
-    value('appendonly'),
-    value('appendfsync'),
-    value('save'),
-  ]);
+  const names = ['maxmemory-policy', 'appendonly', 'appendfsync', 'save'];
+  const [policy = 'noeviction', isAppending, fsync = 'always', save] = await Promise.all(names.map(value));
+  const when = save === '' ? 'keeps nothing when it stops' : 'forgets the last minutes when it dies';
   const faults = [
-    ...(policy !== undefined && policy !== 'noeviction'
-      ? [`may drop rows when it is full (maxmemory-policy ${policy}; noeviction is safe)`]
-      : []),
-    ...(isAppending === 'no'
-      ? [
-          save === ''
-            ? `keeps nothing when it stops (appendonly no; ${SAFE} is safe)`
-            : `forgets the last minutes when it dies (appendonly no; ${SAFE} is safe)`,
-        ]
-      : []),
+    policy !== 'noeviction' &&
+      `may drop rows when it is full (maxmemory-policy ${policy}; noeviction is safe)`,
+    isAppending === 'no' && `${when} (appendonly no; ${SAFE} is safe)`,
     // With `everysec` a step is acknowledged before it is on the disk, up to two seconds before where the disk is slow.
-    ...(isAppending === 'yes' && fsync !== undefined && fsync !== 'always'
-      ? [`may forget the last seconds when it dies (appendfsync ${fsync}; always is safe)`]
-      : []),
-  ];
+    isAppending === 'yes' &&
+      fsync !== 'always' &&
+      `may forget the last seconds when it dies (appendfsync ${fsync}; always is safe)`,
+  ].filter(Boolean);
   return faults.length === 0 ? undefined : `this Redis ${faults.join(', and ')}`;
 }

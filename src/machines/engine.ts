@@ -53,6 +53,19 @@ export interface Given {
   keep(): Promise<boolean>;
 }
 
+/** Who is given rows. */
+export interface Taker {
+  readonly pools: readonly Pool[];
+  readonly host: string;
+  /** How many rows of all pools at once; as many as they have where absent. */
+  readonly atOnce: number | undefined;
+  readonly savesAtOnce: number;
+  /** Must not throw. */
+  readonly work: (given: Given) => Promise<Put>;
+  /** Hears of a row that was given to another because this worker did not answer for a while. */
+  readonly onLost: (key: string) => void;
+}
+
 /** What became of a row that was given out: it leaves the queue, or goes back to its front for another worker. */
 export type Put = 'done' | 'back';
 
@@ -147,42 +160,17 @@ export class Engine {
       await this.#change(name, (queue) => queue.remove(ticketOf(ticket)));
   }
 
-  /**
-   * Gives this worker rows: of each pool as many as it has room for, of the queue of outputs `savesAtOnce`. `work` must not
-   * throw; `onLost` hears of a row that was given to another because this worker did not answer for a while.
-   */
-  start({
-    pools,
-    host,
-    atOnce,
-    savesAtOnce,
-    work,
-    onLost,
-  }: {
-    readonly pools: readonly Pool[];
-    readonly host: string;
-    readonly atOnce: number | undefined;
-    readonly savesAtOnce: number;
-    readonly work: (given: Given) => Promise<Put>;
-    readonly onLost: (key: string) => void;
-  }): void {
-    const room = new Room(atOnce ?? Number.POSITIVE_INFINITY, this.#workers);
+  /** Gives a worker rows: of each pool as many as it has room for, and those of the queue of outputs. */
+  start(taker: Taker): void {
+    const { pools, atOnce = Number.POSITIVE_INFINITY, savesAtOnce, work } = taker;
+    const room = new Room(atOnce, this.#workers);
     this.#room = room;
-    for (const pool of pools) {
-      const most = Math.min(pool.atOnce, atOnce ?? pool.atOnce);
-      this.#open(pool.name, 'task', most, host, (given) => room.hold(() => work(given)), onLost);
-    }
-    this.#open(SAVE, 'save', savesAtOnce, host, work, onLost);
+    const inRoom = { ...taker, work: (given: Given) => room.hold(() => work(given)) };
+    for (const pool of pools) this.#open(pool.name, 'task', Math.min(pool.atOnce, atOnce), inRoom);
+    this.#open(SAVE, 'save', savesAtOnce, taker);
   }
 
-  #open(
-    name: string,
-    stage: Stage,
-    concurrency: number,
-    host: string,
-    work: (given: Given) => Promise<Put>,
-    onLost: (key: string) => void,
-  ): void {
+  #open(name: string, stage: Stage, concurrency: number, { host, work, onLost }: Taker): void {
     const { door, prefix } = this.store;
     const keys = new Map<string, string>();
     const give = async (job: Job<unknown>, token?: string): Promise<void> => {

@@ -106,8 +106,13 @@ export class RowStore {
     door.redis.defineCommand('gwHandOver', { numberOfKeys: 4, lua: handOverScript });
   }
 
-  get #scripted(): Scripted {
-    return this.door.redis as unknown as Scripted;
+  /** A question to Redis, and a change. */
+  #ask<T>(question: (redis: Redis) => Promise<T>): Promise<T> {
+    return this.door.ask(() => question(this.door.redis));
+  }
+
+  #tell<T>(change: (redis: Redis & Scripted) => Promise<T>): Promise<T> {
+    return this.door.tell(() => change(this.door.redis as Redis & Scripted));
   }
 
   rowKey = (key: string): string => `${this.prefix}:row:${key}`;
@@ -131,17 +136,17 @@ export class RowStore {
       JSON.stringify(entry),
       key,
     ];
-    return (await this.door.tell(() => this.#scripted.gwHandOver(...args))) === 1;
+    return (await this.#tell((redis) => redis.gwHandOver(...args))) === 1;
   }
 
   /** Writes down, before a row is handed over, which rows it waits for. */
   async follows(key: string, needed: readonly string[]): Promise<void> {
-    for (const each of needed) await this.door.tell(() => this.door.redis.sadd(this.#nextKey(each), key));
+    for (const each of needed) await this.#tell((redis) => redis.sadd(this.#nextKey(each), key));
   }
 
   /** The rows of its batch that wait for a row. */
   async followers(key: string): Promise<string[]> {
-    const asked = this.door.ask(() => this.door.redis.smembers(this.#nextKey(key)));
+    const asked = this.#ask((redis) => redis.smembers(this.#nextKey(key)));
     const keys = await asked.catch((error: unknown): string[] => {
       if (isForeignKey(error)) return [];
       throw error;
@@ -151,15 +156,14 @@ export class RowStore {
 
   /** Takes from a row that cannot be read what says that it was sent: whoever looked says that nothing was made. */
   async absolve(key: string): Promise<void> {
-    await this.door.tell(() => this.door.redis.hdel(this.rowKey(key), 'sender', 'id', 'state'));
+    await this.#tell((redis) => redis.hdel(this.rowKey(key), 'sender', 'id', 'state'));
   }
 
   /** Forgets a row, so that it can be handed over anew. */
   async forget(key: string): Promise<void> {
-    const state = await this.door.ask(() => this.door.redis.hget(this.rowKey(key), 'state'));
-    const gone = await this.door.tell(() => this.door.redis.del(this.rowKey(key), this.#logKey(key)));
-    if (gone > 0 && state !== null)
-      await this.door.tell(() => this.door.redis.hincrby(this.#countsKey(), state, -1));
+    const state = await this.#ask((redis) => redis.hget(this.rowKey(key), 'state'));
+    const gone = await this.#tell((redis) => redis.del(this.rowKey(key), this.#logKey(key)));
+    if (gone > 0 && state !== null) await this.#tell((redis) => redis.hincrby(this.#countsKey(), state, -1));
   }
 
   /** One step of a row, durable in Redis when this returns; waits as long as the door has patience. */
@@ -207,21 +211,21 @@ export class RowStore {
       ],
       ...[randomUUID(), String(this.#steps)],
     ];
-    const [result, flat] = await this.door
-      .tell(() => this.#scripted.gwStep(...args))
-      .catch((error: unknown): [string, string[]?] => {
+    const [result, flat] = await this.#tell((redis) => redis.gwStep(...args)).catch(
+      (error: unknown): [string, string[]?] => {
         // Where something else than a row stands under its key, nothing can be done about it here.
         if (isForeignKey(error)) return ['gone'];
         throw error;
-      });
+      },
+    );
     return { result: result as StepResult, fields: flat && pairsOf(flat) };
   }
 
   async read(keys: readonly string[]): Promise<(RowRecord | undefined)[]> {
     const records: (RowRecord | undefined)[] = [];
     for (let at = 0; at < keys.length; at += READ_AT_ONCE) {
-      const answers = await this.door.ask(async () => {
-        const pipeline = this.door.redis.pipeline();
+      const answers = await this.#ask(async (redis) => {
+        const pipeline = redis.pipeline();
         for (const key of keys.slice(at, at + READ_AT_ONCE)) pipeline.hgetall(this.rowKey(key));
         const came = (await pipeline.exec()) ?? [];
         const failed = came.find(([error]) => error && !isForeignKey(error));
@@ -238,26 +242,25 @@ export class RowStore {
 
   /** The keys of a batch's rows, in no order. */
   async rowsOf(batch: string): Promise<string[]> {
-    const keys = await this.door.ask(() => this.door.redis.smembers(this.#batchKey(batch)));
+    const keys = await this.#ask((redis) => redis.smembers(this.#batchKey(batch)));
     return keys.filter((key) => batchOf(key) === batch);
   }
 
   async counts(): Promise<Readonly<Record<RowState, number>>> {
-    const said = await this.door.ask(() => this.door.redis.hgetall(this.#countsKey()));
+    const said = await this.#ask((redis) => redis.hgetall(this.#countsKey()));
     return Object.fromEntries(
       rowStates.map((state) => [state, Math.max(0, Number(said[state] ?? 0) || 0)]),
     ) as Record<RowState, number>;
   }
 
   async log(key: string): Promise<LogEntry[]> {
-    const lines = await this.door.ask(() => this.door.redis.lrange(this.#logKey(key), 0, -1));
+    const lines = await this.#ask((redis) => redis.lrange(this.#logKey(key), 0, -1));
     return lines.flatMap((line) => decodeEntry(line) ?? []);
   }
 
   /** How long ago a row came to where it stands, by Redis's clock. */
   async restedMs(key: string): Promise<number> {
-    const { redis } = this.door;
-    const [[line = ''], [seconds]] = await this.door.ask(() =>
+    const [[line = ''], [seconds]] = await this.#ask((redis) =>
       Promise.all([redis.lrange(this.#logKey(key), -1, -1), redis.time()]),
     );
     return Math.max(0, Number(seconds) * 1000 - (decodeEntry(line)?.t ?? 0));
@@ -265,9 +268,7 @@ export class RowStore {
 
   /** Where the stream of a batch ends now. */
   async lastEvent(batch: string): Promise<string> {
-    const [last] = await this.door.ask(() =>
-      this.door.redis.xrevrange(this.#eventsKey(batch), '+', '-', 'COUNT', 1),
-    );
+    const [last] = await this.#ask((redis) => redis.xrevrange(this.#eventsKey(batch), '+', '-', 'COUNT', 1));
     return last?.[0] ?? '0-0';
   }
 
