@@ -1,45 +1,9 @@
 import type { Family, TaskUsage } from '../gateway/task.ts';
 import { RawJson } from '../io/escape.ts';
-import type { Job, SavedFile } from '../ledger/event.ts';
+import type { Job } from '../ledger/event.ts';
 import { lacksOutputs, namesOutputs, taskOf } from '../ledger/settled.ts';
 import { gatewayNowMs } from './gateway-clock.ts';
 import { outputsBySize, type SavedOutputs } from './save/saved.ts';
-
-/** A job of the ledger as it is listed: what was asked, where it stands, what it cost, and how long it still lives. */
-export interface JobView {
-  /** The gateway's task ID, or gw's own where there is none. */
-  readonly id: string;
-  /** gw's own ID. */
-  readonly job: string;
-  /** The user's name of it: the key of `--once`, or of a batch's row. */
-  readonly once_key: string | null;
-  readonly family: string;
-  readonly model: string | null;
-  /** The gateway's last word, or gw's where the gateway has not spoken: `refused`, `unknown`, … */
-  readonly status: string;
-  readonly prompt: string | null;
-  readonly settings: Readonly<Record<string, unknown>>;
-  readonly profile: string;
-  readonly gateway: string;
-  readonly created_at: string;
-  readonly finished_at: string | null;
-  /** When the output links die, and when the gateway forgets the record; null where neither applies. */
-  readonly link_expires_at: string | null;
-  readonly record_expires_at: string | null;
-  /** Whether the document does not say how long links live, so that `link_expires_at` is what gw assumes. */
-  readonly link_expiry_assumed: boolean;
-  /** Whether every output is on disk; null where there is none yet, or none that is to be saved. */
-  readonly saved: boolean | null;
-  readonly downloads: number;
-  readonly message: string | null;
-  /** What the record says it made and cost; null where it says nothing. */
-  readonly usage: {
-    readonly output_s: number | null;
-    readonly tokens: number | null;
-    readonly charges: TaskUsage['charges'] | null;
-  } | null;
-  readonly files: readonly Pick<SavedFile, 'path' | 'bytes' | 'sha256' | 'type'>[];
-}
 
 /** From this share of its life on, what is not saved yet deserves a warning (promises, section 4). */
 export const OLD_AGE = 0.8;
@@ -94,21 +58,28 @@ export function statusWord(job: Job, isHeld: IsHeld): string {
   return isHeld(job.key) ? 'running' : state === 'sent' ? 'unknown' : 'not_sent';
 }
 
+/** A job of the ledger as it is listed: what was asked, where it stands, what it cost, and how long it still lives. */
+export type JobView = Readonly<ReturnType<typeof jobView>>;
+
 /** A job as it is listed; one of a family that this build does not know has no life and no usage. */
 export function jobView(
   job: Job,
   family: Family | undefined,
   isHeld: IsHeld = () => false,
   outputs: SavedOutputs = outputsBySize(job, family),
-): JobView {
+) {
   // What is gone is told of where nothing of it is there.
   const files = outputs.files.length > 0 ? outputs.files : job.files;
   return {
+    /** The gateway's task ID, or gw's own where there is none. */
     id: job.id ?? job.key,
+    /** gw's own ID. */
     job: job.key,
+    /** The user's name of it: the key of `--once`, or of a batch's row. */
     once_key: job.once?.key ?? null,
     family: job.family,
     model: job.model ?? null,
+    /** The gateway's last word, or gw's where the gateway has not spoken: `refused`, `unknown`, … */
     status: statusWord(job, isHeld),
     prompt: job.prompt ?? null,
     settings: job.settings,
@@ -116,12 +87,16 @@ export function jobView(
     gateway: job.gateway,
     created_at: new Date(job.createdAtMs).toISOString(),
     finished_at: iso(job.finishedAtMs),
+    /** When the output links die, and when the gateway forgets the record; null where neither applies. */
     link_expires_at: iso(family && linkExpiresAtMs(job, family)),
     record_expires_at: iso(family && recordExpiresAtMs(job, family)),
+    /** Whether the document does not say how long links live, so that `link_expires_at` is what gw assumes. */
     link_expiry_assumed: family?.linkLifeIsAssumed === true,
+    /** Whether every output is on disk; null where there is none yet, or none that is to be saved. */
     saved: isSaved(job, outputs),
     downloads: job.downloads,
     message: job.message ?? null,
+    /** What the record says it made and cost; null where it says nothing. */
     usage: usageOf(taskOf(job, family)?.usage),
     files: files.map(({ path, bytes, sha256, type }) => ({ path, bytes, sha256, type })),
   };
@@ -136,7 +111,7 @@ function isSaved(job: Job, { files, missing }: SavedOutputs): boolean | null {
   return !(job.state === 'unknown' && typeof n === 'number' && files.length < n);
 }
 
-function usageOf(usage: TaskUsage | undefined): JobView['usage'] {
+function usageOf(usage: TaskUsage | undefined) {
   const { outputS, tokens, charges } = usage ?? {};
   if (outputS === undefined && tokens === undefined && charges === undefined) return null;
   return { output_s: outputS ?? null, tokens: tokens ?? null, charges: charges ?? null };

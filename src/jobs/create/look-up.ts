@@ -2,6 +2,7 @@ import { GwError, type UnknownOutcome } from '../../errors.ts';
 import { type ExternalIds, type TaskFamily, TaskId, YOUNG_MS } from '../../gateway/task.ts';
 import type { Clock } from '../../host.ts';
 import type { Client, Reply } from '../../http/client.ts';
+import type { Job } from '../../ledger/event.ts';
 import { isOwnExternalId } from '../../ledger/job-key.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { SeenTask, TaskLook } from '../watch/look.ts';
@@ -85,15 +86,12 @@ export async function lookUpPatiently(request: LookUp): Promise<LookedUp | { rea
   return answer;
 }
 
-export interface LostCreate {
-  readonly key: string;
+/** A lost create; `once`: the job is one of --once, which gives its task an external ID of gw's own. */
+type LostCreate = Pick<Job, 'key' | 'gateway' | 'once'> & {
   readonly externalId: string;
-  /** The job is one of --once, which gives its task an external ID of gw's own. */
-  readonly once?: unknown;
-  readonly gateway: string;
   /** How long ago it was first sent. */
   readonly sinceSentMs: number;
-}
+};
 
 /** Two clocks of one gateway, and the second that a `Date` is rounded to, may differ by as much. */
 const CLOCK_MARGIN_MS = 60_000;
@@ -140,16 +138,6 @@ export const takenBy = ({ id }: Pick<FoundTask, 'id'>, externalId: string): { re
 export const idInCutReply = ({ partialText }: UnknownOutcome): string | undefined =>
   TaskId.safeParse(partialText?.match(/"(?:task_id|id)"\s*:\s*"([^"\\]+)"/)?.[1]).data;
 
-/** What it takes to ask whether a task is that of a lost create. */
-export interface Confirm {
-  readonly client: Client;
-  readonly clock: Clock;
-  /** What the create carried. */
-  readonly externalId: string | undefined;
-  readonly family: TaskFamily;
-  readonly signal: AbortSignal;
-}
-
 /**
  * Asks the gateway for the task that a cut reply named: one that was just made may not be known everywhere yet. Undefined
  * where a complete answer says that there is none, or that it has another external ID than was sent: it is another's.
@@ -157,7 +145,16 @@ export interface Confirm {
  */
 export async function confirmId(
   id: string,
-  { client, clock, externalId, family, signal }: Confirm,
+  {
+    client,
+    clock,
+    externalId,
+    family,
+    signal,
+  }: Omit<ExternalLook, 'externalIds'> & {
+    /** What the create carried. */
+    readonly externalId: string | undefined;
+  },
 ): Promise<Accepted | undefined> {
   const { query } = family;
   // After an interrupt it is asked for once, which denies nothing: it may be too young.

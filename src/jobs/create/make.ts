@@ -1,5 +1,4 @@
 import { GwError } from '../../errors.ts';
-import type { RatePool } from '../../gateway/limits.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
 import { type Clock, sleepAloud } from '../../host.ts';
 import type { Client, SendOptions } from '../../http/client.ts';
@@ -7,9 +6,9 @@ import type { SavedFile } from '../../ledger/event.ts';
 import { isOwnExternalId } from '../../ledger/job-key.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { Spend } from '../stats.ts';
-import type { Looker } from '../watch/looker.ts';
 import type { Within } from './budget.ts';
 import { digestOf, type IdentifiedBody, type Intent, type JobRequest } from './job-request.ts';
+import type { SlotInput } from './slots.ts';
 
 /**
  * What became of a request. Whoever makes a job (a command, a row of a batch, a worker) switches on it, and nobody reads the
@@ -84,19 +83,11 @@ export interface MakeInput
   readonly queue?: QueueOptions | undefined;
 }
 
-interface QueueOptions {
-  /** Steady milliseconds at which the wait for a slot ends. */
-  readonly deadlineMs: number;
-  readonly random: () => number;
-  readonly onQueued: (message: string) => void;
-  /** As in `SlotInput`; told of each 429 too, `about` the rate. */
-  readonly onKept: (message: string, about?: string) => void;
-  /** The account's pool, where tasks at once are limited; looks at what runs in it. */
-  readonly pool: RatePool;
-  readonly looker: Looker;
-  /** As in `SlotInput`. */
-  readonly isOneOfMany?: boolean | undefined;
-}
+/** Where to wait for a slot; `onKept` is told of each 429 too, `about` the rate. */
+type QueueOptions = Pick<
+  SlotInput,
+  'deadlineMs' | 'random' | 'onQueued' | 'onKept' | 'pool' | 'looker' | 'isOneOfMany'
+>;
 
 /**
  * Makes a paid job: held -> intent durable -> sent -> accepted with its ID durable (promises, section 3). A body with an

@@ -3,7 +3,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { DiskFault } from '../../disk/disk-fault.ts';
 import { errorCode } from '../../errors.ts';
-import type { SavedFile } from '../../ledger/event.ts';
+import type { Job, SavedFile } from '../../ledger/event.ts';
 import { SNIFF_BYTES } from '../../media/signatures.ts';
 import { isPartName, newPartName } from './output-path.ts';
 
@@ -230,21 +230,14 @@ export async function hashFile(fd: number, bytes: number, hash: Hash, signal: Ab
   }
 }
 
-/** What is known of a part file: enough for a later process to go on with it. */
-interface PartFacts {
-  readonly path: string;
-  /** A strong `ETag`, with its quotes; without one the part can only be finished by the process that began it. */
-  readonly etag?: string | undefined;
-  readonly totalBytes?: number | undefined;
-  /** The name that it is about to get, on the disk whole, with this SHA-256. */
-  readonly to?: string | undefined;
-  readonly sha256?: string | undefined;
-}
-
 /** A part file as an earlier run recorded it. */
-export interface RecordedPart extends PartFacts {
-  readonly startedAtMs: number;
-}
+export type RecordedPart = Job['parts'][string];
+
+/**
+ * What is known of a part file: enough for a later process to go on with it. `etag` is strong, with its quotes; without one the
+ * part can only be finished by the process that began it. `to`: the name that it is about to get, on the disk whole.
+ */
+type PartFacts = Omit<RecordedPart, 'startedAtMs'>;
 
 /**
  * Where the downloader's facts go, and what earlier runs of the same job left. Each call returns when the fact is
