@@ -80,8 +80,7 @@ export const worker = defineCommand<typeof flags, JobResult>({
     // What works with Redis is loaded by these commands alone.
     const { openQueue } = await import('./machines/open.ts');
     const { WorkerRun } = await import('./machines/worker-run.ts');
-    const { redis = '', insecureRedis } = flags;
-    const queue = await openQueue(redis, { as: 'worker', insecureRedis, name: flags.name }, ctx);
+    const queue = await openQueue(flags, 'worker', ctx, flags.name);
     const run = new WorkerRun(queue, flags, ctx);
     let close = () => {};
     try {

@@ -6,7 +6,7 @@ import type { Context } from '../../context.ts';
 import { type ConfinedPath, refuseTarget } from '../../disk/confined-path.ts';
 import { GwError, usage } from '../../errors.ts';
 import { confineFiles } from '../../flags/body-flags.ts';
-import type { BudgetFlags } from '../../flags/job-flags.ts';
+import type { BudgetFlags, OnceFlags } from '../../flags/job-flags.ts';
 import { once } from '../../host.ts';
 import { keepYoungSpaceSmall } from '../../http/transport.ts';
 import type { RunProgress } from '../../io/io.ts';
@@ -165,17 +165,11 @@ function changedField(row: Row, known: KnownRow, fields: Fields, { flagOf }: Job
 }
 
 /** What is said of all rows of a run. */
-export interface RowOptions extends BudgetFlags {
-  /** As in `OnceFlags`. */
-  readonly again?: boolean | number;
+export interface RowOptions extends BudgetFlags, Pick<OnceFlags, 'again' | 'keepsOther' | 'expects'> {
   /** Position of the last row. */
   readonly rows: number;
   /** The manifest, for messages; absent where the row stands in none. */
   readonly named?: string;
-  /** As in `OnceFlags`. */
-  readonly keepsOther?: boolean;
-  /** As in `OnceFlags`. */
-  readonly expects?: Fields | undefined;
   /** False: it ends with the task's ID, and no slot is waited for. */
   readonly wait?: boolean;
 }

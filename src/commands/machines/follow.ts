@@ -38,8 +38,8 @@ import { toldError } from './hands.ts';
 import { hearOfRows } from './heard.ts';
 import { Memory } from './memory.ts';
 import { giveOut, neededBy } from './next-rows.ts';
-import { type OpenQueue, openQueue } from './open.ts';
-import { chunksOf, type RedisWords } from './queue-status.ts';
+import { type OpenQueue, openQueue, type RedisWords } from './open.ts';
+import { chunksOf } from './queue-status.ts';
 
 // A batch on the queue, from the machine that has the manifest: its rows are handed over and followed.
 
@@ -49,30 +49,23 @@ const RESCAN_MS = 10_000;
 const LONGEST_PATH = 4_096;
 
 /** The queue of `gw batch run --redis`. */
-export interface FollowedQueue {
-  /** Whether it has a row, and will not have it made. */
-  isMade(key: string): Promise<boolean>;
-  /** Hands the rows over, and follows them, wherever they are worked on. */
-  run(batch: Batch): AsyncGenerator<Outcome<RowResult>>;
-  close(): Promise<void>;
-}
+export type FollowedQueue = Awaited<ReturnType<typeof openFollower>>;
 
-export async function openFollower(
-  { redis = '', insecureRedis }: RedisWords,
-  ctx: Context,
-): Promise<FollowedQueue> {
-  const queue = await openQueue(redis, { as: 'follower', insecureRedis }, ctx);
+export async function openFollower(words: RedisWords, ctx: Context) {
+  const queue = await openQueue(words, 'follower', ctx);
   // What is wrong with Redis is said where its rows are asked for.
   await hearOfRows(queue, ctx).catch(() => {});
   return {
-    async isMade(key) {
+    /** Whether it has a row, and will not have it made. */
+    async isMade(key: string): Promise<boolean> {
       const [record] = await queue.store.read([key]);
       return record !== undefined && !['waiting', 'failed', 'cancelled'].includes(record.state);
     },
-    async *run(batch) {
+    /** Hands the rows over, and follows them, wherever they are worked on. */
+    async *run(batch: Batch): AsyncGenerator<Outcome<RowResult>> {
       yield* new BatchOnQueue(batch, queue, await Memory.open(batch.input.name, batch.ctx)).outcomes();
     },
-    close: () => queue.close().catch(() => {}),
+    close: (): Promise<void> => queue.close().catch(() => {}),
   };
 }
 

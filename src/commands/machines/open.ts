@@ -4,7 +4,7 @@ import { readVariable } from '../../config/environment.ts';
 import { type Context, gatewayName } from '../../context.ts';
 import { readSmallFile } from '../../disk/small-file.ts';
 import { usage } from '../../errors.ts';
-import { type AccountType, type PooledTask, poolOf } from '../../gateway/limits.ts';
+import { type PooledTask, poolOf } from '../../gateway/limits.ts';
 import { originOfGateway } from '../../ledger/job-key.ts';
 import { isLoopback } from '../../loopback.ts';
 import { Board } from '../../machines/board.ts';
@@ -19,17 +19,12 @@ import { creates } from '../batch/row-command.ts';
 // What every command that works with a queue on Redis begins with.
 
 /** An open queue: the rows, what gives them out, and the pools of the account. */
-export interface OpenQueue {
-  readonly store: RowStore;
-  readonly engine: Engine;
-  readonly board: Board;
-  readonly account: AccountType;
-  readonly pools: readonly Place[];
-  /** What this machine is called. */
-  readonly host: string;
-  /** The server, for messages. */
-  readonly where: string;
-  close(): Promise<void>;
+export type OpenQueue = Awaited<ReturnType<typeof openQueue>>;
+
+/** What was typed of the server. */
+export interface RedisWords {
+  readonly redis?: string | undefined;
+  readonly insecureRedis?: boolean | undefined;
 }
 
 /** The URL that --redis names, or GW_REDIS_URL where it has no value. Throws `usage`, also for plain text to another machine. */
@@ -70,22 +65,18 @@ const readUrl = (file: string): string =>
 
 const MAX_URL_BYTES = 4_096;
 
-/** Who opens a queue: one that hands rows over says which account's limits hold, and one that only reads changes nothing. */
-export interface Opening {
-  readonly as: 'follower' | 'worker' | 'reader';
-  readonly insecureRedis?: boolean | undefined;
-  /** What this machine is called; its host name where absent. */
-  readonly name?: string | undefined;
-}
-
-/** Opens the queue of the gateway in force. Throws what `Door.open` throws; says once what endangers rows on this server. */
+/**
+ * Opens the queue of the gateway in force: who hands rows over says which account's limits hold, and who only reads changes
+ * nothing. Throws what `Door.open` throws; says once what endangers rows on this server.
+ */
 export async function openQueue(
-  typed: string,
-  { as, insecureRedis, name }: Opening,
+  { redis = '', insecureRedis }: RedisWords,
+  as: 'follower' | 'worker' | 'reader',
   ctx: Context,
-): Promise<OpenQueue> {
+  name: string = hostname(),
+) {
   const settings = await ctx.settings();
-  const url = redisUrl(typed, insecureRedis, ctx);
+  const url = redisUrl(redis, insecureRedis, ctx);
   const { ca } = await readCertificates({ cacert: settings.cacert.value }, ctx.host);
   const timeoutMs = settings.timeoutMs.value;
   const patienceMs = { follower: timeoutMs, worker: Number.POSITIVE_INFINITY, reader: 0 }[as];
@@ -105,7 +96,7 @@ export async function openQueue(
     if (account !== mine) {
       ctx.io.warn(`the queue was opened for a ${account} account, whose limits hold; here it is ${mine}`);
     }
-    const pools = tasks.map((task) => placeOf(task, account));
+    const pools: readonly Place[] = tasks.map((task) => placeOf(task, account));
     if (as !== 'reader') await engine.limit(pools);
     // What cannot be begun is said at once; what was begun waits.
     door.patienceMs = patienceMs;
@@ -115,9 +106,11 @@ export async function openQueue(
       board: new Board(store),
       account,
       pools,
-      host: name ?? hostname(),
+      /** What this machine is called. */
+      host: name,
+      /** The server, for messages. */
       where: withoutPassword(url),
-      async close() {
+      async close(): Promise<void> {
         door.end();
         await engine.close();
       },

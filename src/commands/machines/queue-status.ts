@@ -15,22 +15,16 @@ import { type openRows, soundRows } from '../batch/flags.ts';
 import { noTaskOfImage, unchanged } from '../jobs/task-job.ts';
 import { createFollowers } from '../video/followers.ts';
 import { Memory } from './memory.ts';
-import { type OpenQueue, openQueue } from './open.ts';
+import { type OpenQueue, openQueue, type RedisWords } from './open.ts';
 
 // What is asked of a queue beside the run that follows it: where its rows stand, what was done with one, and to take them out.
 
-/** What was typed of the server. */
-export interface RedisWords {
-  readonly redis?: string | undefined;
-  readonly insecureRedis?: boolean | undefined;
-}
-
 export async function withQueue<T>(
-  { redis = '', insecureRedis }: RedisWords,
+  words: RedisWords,
   ctx: Context,
   ask: (queue: OpenQueue) => Promise<T>,
 ): Promise<T> {
-  const queue = await openQueue(redis, { as: 'reader', insecureRedis }, ctx);
+  const queue = await openQueue(words, 'reader', ctx);
   return ask(queue).finally(() => queue.close().catch(() => {}));
 }
 
