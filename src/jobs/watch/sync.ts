@@ -1,9 +1,9 @@
 import { GwError } from '../../errors.ts';
 import type { RatePool } from '../../gateway/limits.ts';
 import type { Family, TaskFamily } from '../../gateway/task.ts';
-import { isHome, type Job } from '../../ledger/event.ts';
+import type { Job } from '../../ledger/event.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { taskOf } from '../../ledger/settled.ts';
+import { lacksOutputs } from '../../ledger/settled.ts';
 import { explainOtherKey, isOtherKey } from '../create/hold-job.ts';
 import { type Settled, settleUnanswered } from '../create/lost.ts';
 import { canBeLookedUp, idToConfirm, isUnanswered } from '../create/standing.ts';
@@ -26,7 +26,7 @@ export function isOpen(job: Job, family: Family, nowMs: number): boolean {
   return (
     job.state === 'succeeded' &&
     job.save.download &&
-    (unsavedRoles(job, family).length > 0 || Object.keys(job.parts).length > 0)
+    (lacksOutputs(job, family) || Object.keys(job.parts).length > 0)
   );
 }
 
@@ -34,8 +34,8 @@ export function isOpen(job: Job, family: Family, nowMs: number): boolean {
  * Puts away the part files that a process left which died between the record of a saved file and the end of its part.
  * Returns whether that was all that the job needed. Throws what the ledger throws, or the system's error.
  */
-export async function tidyParts(job: Job, family: Family, ledger: Ledger): Promise<boolean> {
-  if (job.state !== 'succeeded' || unsavedRoles(job, family).length > 0) return false;
+async function tidyParts(job: Job, family: Family, ledger: Ledger): Promise<boolean> {
+  if (job.state !== 'succeeded' || lacksOutputs(job, family)) return false;
   const hold = await ledger.hold(job.key);
   if (!hold) return true;
   try {
@@ -48,18 +48,6 @@ export async function tidyParts(job: Job, family: Family, ledger: Ledger): Promi
     hold.release();
   }
 }
-
-/** The outputs that a finished job's record names and the ledger does not have. */
-export function unsavedRoles(job: Job, family: Family): string[] {
-  const saved = new Set(job.files.filter(isHome).map((file) => file.role));
-  const { outputs = [], hasNoFiles } = taskOf(job, family) ?? {};
-  const roles = outputs.map((output) => output.role);
-  // A succeeded task has a file even where its record names none; an image's record names only what has a link.
-  const isMissing = roles.length === 0 && !hasNoFiles && isTaskFamily(family);
-  return (isMissing ? ['video'] : roles).filter((role) => !saved.has(role));
-}
-
-const isTaskFamily = (family: Family): family is TaskFamily => 'query' in family;
 
 /** A job to be brought as far as it goes, with what that needs. */
 export interface SyncInput {
@@ -216,7 +204,7 @@ async function syncTask({ job, id, looks }: Task, deps: FollowDeps, looked: () =
       // Its end may have been seen since the job was listed.
       const now = hold.job;
       if (now?.state === 'running') ledger.append(key, { event: 'lost', message });
-      else if (now?.state === 'succeeded' && unsavedRoles(now, family).length > 0)
+      else if (now?.state === 'succeeded' && lacksOutputs(now, family))
         unsaved = ', and its output is not saved';
       else return { outcome: 'quiet' };
     } finally {
