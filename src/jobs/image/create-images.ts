@@ -124,15 +124,15 @@ export interface Answer {
  */
 async function answered(answer: Answer, head: ReceivedHead | undefined, deps: JobDeps): Promise<Made> {
   const { key, reader, request } = answer;
-  const { record, unreadable, error, images, refusal } = reader.reading;
+  const { record, unreadable, error, images, refusal } = reader;
   // An image that is named and holds nothing is one that could not be saved, not one that was refused.
   const hasImages = images.length > 0 || readImages(record).length > 0;
   const isReadable = request.endpoint.reply.safeParse(record).success && (hasImages || saysNoImage(record));
   if (record === undefined || !isReadable || (error && !hasImages)) {
     const text = unreadable ?? JSON.stringify(record) ?? '';
     const what =
-      reader.reading.isOpenEnded && images.length === 0
-        ? `the stream ended without ${reader.reading.partials.length > 0 ? 'the finished image' : 'an image'}`
+      reader.isOpenEnded && images.length === 0
+        ? `the stream ended without ${reader.partials.length > 0 ? 'the finished image' : 'an image'}`
         : `its answer cannot be read: HTTP ${head?.status ?? 200} with ${describeBody(text)}`;
     return brokenOff(unclear(error, what, answer, head), true, answer, head, deps);
   }
@@ -229,7 +229,7 @@ function withoutImage(refusal: string | undefined, record: unknown, head: Receiv
 
 /** Fewer images than were asked for are no failure, and not to be overlooked. */
 function tellOfMissing(record: unknown, { reader, request }: Answer, { warn }: JobDeps): void {
-  const places = new Set(reader.reading.images.map(({ index }) => index));
+  const places = new Set(reader.images.map(({ index }) => index));
   for (const { index } of readImages(record)) places.add(index);
   const asked = request.outputsExpected;
   if (places.size >= asked) return;
@@ -252,7 +252,7 @@ async function brokenOff(
   const { key, reader } = answer;
   const event = eventOf(error, wasSent);
   const isUnknown = event.event === 'unknown';
-  const came = reader.reading.record;
+  const came = reader.record;
   const record = isUnknown && readImages(came).some(({ url }) => url !== undefined) ? came : undefined;
   const links = record !== undefined && { record, serverDateMs: head?.serverDateMs ?? deps.clock.now() };
   if (links) leaveToSync(answer, record, deps);

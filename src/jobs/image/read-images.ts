@@ -11,27 +11,6 @@ export interface PlacedImage {
   readonly image: IncomingImage;
 }
 
-/** What a reply for images has brought. */
-export interface ImageReading {
-  /** Finished images that came as Base64, whole or with a problem. */
-  readonly images: readonly PlacedImage[];
-  /** Unfinished ones, in the order in which they came; `index` is the place of the image that they became. */
-  readonly partials: readonly PlacedImage[];
-  /**
-   * The reply with Base64 left out, of one that was cut what came whole; undefined where it is not (yet) there, or not
-   * readable.
-   */
-  readonly record: unknown;
-  /** What the gateway says in place of images. */
-  readonly refusal: string | undefined;
-  /** An error that came with HTTP 200, or as an event. */
-  readonly error: GatewayErrorFacts | undefined;
-  /** The text of a reply that is no JSON, for a word about it. */
-  readonly unreadable: string | undefined;
-  /** Whether a stream came that said something, but never the end of it. */
-  readonly isOpenEnded: boolean;
-}
-
 export interface ReaderOptions {
   /** Makes the place for an image that begins; `role` is what the ledger calls it for now. */
   begin(role: string): IncomingImage;
@@ -57,8 +36,10 @@ const OPENING_BYTES = 1_000;
 
 /** Reads a reply for images as it comes: a JSON text or an event stream, told apart by the first byte. */
 export class ImageReader {
-  private readonly images: PlacedImage[] = [];
-  private readonly partials: PlacedImage[] = [];
+  /** Finished images that came as Base64, whole or with a problem. */
+  readonly images: PlacedImage[] = [];
+  /** Unfinished ones, in the order in which they came; `index` is the place of the image that they became. */
+  readonly partials: PlacedImage[] = [];
   private readonly records: unknown[] = [];
   /** Images that came whole in an event that cannot be read, too deep or broken off. */
   private readonly loose: IncomingImage[] = [];
@@ -68,8 +49,10 @@ export class ImageReader {
   private places = 0;
   /** How often each number of a partial image has come: once for each image. */
   private readonly partialsSeen = new Map<number, number>();
-  private error: GatewayErrorFacts | undefined;
-  private unreadable: string | undefined;
+  /** An error that came with HTTP 200, or as an event. */
+  error: GatewayErrorFacts | undefined;
+  /** The text of a reply that is no JSON, for a word about it. */
+  unreadable: string | undefined;
   private opening = '';
   private events = 0;
   private isLast = false;
@@ -118,7 +101,7 @@ export class ImageReader {
 
   /** Whether this many finished images of a stream are here, or links to them. */
   hasAll(finals: number): boolean {
-    const { record, images } = this.reading;
+    const { record, images } = this;
     const whole = images.filter(({ image }) => image.part !== undefined).length;
     return (
       this.events > 0 &&
@@ -127,11 +110,19 @@ export class ImageReader {
     );
   }
 
-  get reading(): ImageReading {
-    const { images, partials, error, unreadable, records } = this;
-    const record = recordOf(records);
-    const isOpenEnded = record === undefined && this.events > 0;
-    return { images, partials, record, refusal: readRefusal(record), error, unreadable, isOpenEnded };
+  /** The reply with Base64 left out, of one that was cut what came whole; undefined where it is not there, or not readable. */
+  get record(): unknown {
+    return recordOf(this.records);
+  }
+
+  /** What the gateway says in place of images. */
+  get refusal(): string | undefined {
+    return readRefusal(this.record);
+  }
+
+  /** Whether a stream came that said something, but never the end of it. */
+  get isOpenEnded(): boolean {
+    return this.records.length === 0 && this.events > 0;
   }
 
   private readJson(): void {

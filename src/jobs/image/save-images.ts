@@ -33,7 +33,7 @@ export async function saveImages(answer: Answer, record: unknown, deps: JobDeps)
   }
   const files: SavedFile[] = [];
   const errors: unknown[] = [];
-  const sorted = [...reader.reading.images].sort((a, b) => a.index - b.index);
+  const sorted = [...reader.images].sort((a, b) => a.index - b.index);
   for (const placed of sorted) {
     const { file, error } = await saveOne(placed, answer, deps, record);
     if (file) files.push(file);
@@ -82,7 +82,7 @@ const viewOf = (record: unknown, key: string) =>
 
 /** The images of a reply that it holds links to. */
 export function linksOf({ key, reader }: Answer, record: unknown): readonly TaskOutput[] {
-  const done = new Set(reader.reading.images.map(({ index }) => imageRole(index)));
+  const done = new Set(reader.images.map(({ index }) => imageRole(index)));
   return imageFamily.readTask(record, key).outputs.filter(({ role }) => !done.has(role));
 }
 
@@ -142,7 +142,7 @@ async function savePartials(
 ): Promise<string[]> {
   const paths: string[] = [];
   const counts = new Map<number, number>();
-  for (const { index, image } of reader.reading.partials) {
+  for (const { index, image } of reader.partials) {
     const { part } = image;
     if (!request.keepPartials || !part) {
       image.discard();
@@ -180,7 +180,7 @@ async function savePartials(
 
 /** Images that the reply names and of which it holds not a byte. */
 export function emptyOnes(record: unknown, { reader, key }: Answer): GwError[] {
-  const there = new Set(reader.reading.images.map(({ index }) => index));
+  const there = new Set(reader.images.map(({ index }) => index));
   return readImages(record)
     .filter(({ kind, index, isEmpty }) => kind === 'base64' && isEmpty && !there.has(index))
     .map(({ index }) => notSaved(index, key, 'the gateway sent no data for it'));

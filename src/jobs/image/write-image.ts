@@ -43,8 +43,8 @@ export async function writeImage(
   deps: JobDeps,
 ): Promise<SavedImages> {
   const { key, reader } = answer;
-  for (const { image } of reader.reading.partials) image.discard();
-  const { images } = reader.reading;
+  for (const { image } of reader.partials) image.discard();
+  const { images } = reader;
   const links = record === undefined ? [] : linksOf(answer, record);
   const whole = images.filter(({ image }) => image.part !== undefined);
   const [first, ...more] = [
