@@ -255,7 +255,10 @@ export function planTarget(
   if (fault !== undefined)
     throw usage(`--out: Windows forbids ${fault}`, 'choose another name; nothing was sent');
   const absolute = path.resolve(base, out);
-  if (endsInSeparator(out) || (placeholdersOf(pieces).size === 0 && isDirectory(literalOf(absolute)))) {
+  if (
+    endsInSeparator(out) ||
+    (placeholdersOf(pieces).size === 0 && isDirectory(render(parsePattern(absolute), {})))
+  ) {
     return absolute.endsWith(path.sep) ? absolute : absolute + path.sep;
   }
   return absolute;
@@ -271,12 +274,6 @@ export function withIndex(target: string, index: number | undefined): string {
   const fill = (name: string) => (name === 'index' ? String(index) : `{${name}}`);
   return parsePattern(target)
     .map((piece) => ('literal' in piece ? escapePattern(piece.literal) : fill(piece.placeholder)))
-    .join('');
-}
-
-function literalOf(pattern: string): string {
-  return parsePattern(pattern)
-    .map((piece) => ('literal' in piece ? piece.literal : ''))
     .join('');
 }
 
