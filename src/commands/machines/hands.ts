@@ -1,6 +1,5 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { unportable } from '../../batch/portable.ts';
 import type { Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { confinedPaths } from '../../disk/confined-path.ts';
@@ -23,7 +22,7 @@ import {
 import { batchOf } from '../../machines/store.ts';
 import { type Brought, type Followed, type Hands, type Made, TakenAway } from '../../machines/work.ts';
 import { isWanted, lastOfRow } from '../batch/known-rows.ts';
-import { createRow, creates, flagsOf, ofRow, type RowFiles } from '../batch/row-command.ts';
+import { createRow, flagsOf, ofRow, type RowFiles } from '../batch/row-command.ts';
 import { withFamilies } from '../jobs/find-jobs.ts';
 import { endedOutcome, planToSave, taskJob } from '../jobs/task-job.ts';
 import { goOnWith } from '../once.ts';
@@ -77,9 +76,6 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
     return current.id !== undefined || (current.family === 'image' && current.state === 'succeeded');
   };
   readonly create = async (record: RowRecord, beforeSend: BeforeSend): Promise<Made> => {
-    // What stands on a queue is believed as little as anything from outside.
-    const [fault] = unportable(record.row, creates, (text) => this.#ctx.io.withoutSecrets(text));
-    if (fault !== undefined) return this.#failed(record, usage(fault), false);
     const { current: before } = await this.#known(record);
     if (
       isWanted(before, record) &&

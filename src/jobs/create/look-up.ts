@@ -10,12 +10,8 @@ import type { Accepted } from './make.ts';
 
 // How a task is asked for that no answer named: by the external ID of its create, or by the ID in a cut reply.
 
-export interface LookUp {
-  readonly client: Client;
-  readonly externalIds: ExternalIds;
+export interface LookUp extends Omit<ExternalLook, 'family'> {
   readonly externalId: string;
-  readonly signal: AbortSignal;
-  readonly clock: Clock;
 }
 
 /** A create that was lost and is there all the same. */

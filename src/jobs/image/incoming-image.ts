@@ -3,17 +3,12 @@ import { DiskFault, faultReason } from '../../disk/disk-fault.ts';
 import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { SNIFF_BYTES, sniff } from '../../media/signatures.ts';
 import { type DownloadJournal, forgetPart, movePart, PartFile } from '../save/part-file.ts';
-import type { PartHome } from '../save/rescue.ts';
+import type { PartSinkOptions } from '../save/part-sink.ts';
 import { refusalOf } from '../save/verify-part.ts';
 import type { LiftedText } from './json-lifter.ts';
 
-export interface IncomingOptions {
-  /** Where its part grows. */
-  readonly home: PartHome;
-  /** What the ledger calls it until it is known what it is. */
-  readonly role: string;
-  /** Never throws: a ledger that cannot be written is no reason to lose an image. */
-  readonly journal: DownloadJournal;
+/** `role`: what the ledger calls it until it is known what it is. Its journal never throws: a ledger that cannot be written is no reason to lose it. */
+export interface IncomingOptions extends Pick<PartSinkOptions, 'home' | 'role' | 'journal'> {
   /** Takes the part where that disk cannot: Base64 comes once. */
   readonly refuge: string;
 }

@@ -4,28 +4,23 @@ import { imageRole } from '../../gateway/image/job.ts';
 import type { Job, LedgerEvent, SavedFile, SavePlan } from '../../ledger/event.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { type FileType, SNIFF_BYTES, sniff } from '../../media/signatures.ts';
-import type { Claims } from '../save/claims.ts';
 import { misnamed, type Naming, outputPath } from '../save/output-path.ts';
 import { type DownloadJournal, forgetPart, type PartFile } from '../save/part-file.ts';
 import { type NamedPart, type PublishOptions, wholePart } from '../save/publish.ts';
 import { type Placed, publishOrRescue, rescuedError } from '../save/rescue.ts';
+import type { SaveInput } from '../save/save-outputs.ts';
 import { missingEnd } from '../save/verify-part.ts';
 
-export interface PublishImage {
+export interface PublishImage extends Pick<SaveInput, 'names' | 'sidecar' | 'journal' | 'claims'> {
   readonly part: PartFile;
   /** Its place among the outputs, from 0. */
   readonly index: number;
   readonly plan: Pick<SavePlan, 'target' | 'force'>;
-  readonly names: Naming;
-  readonly sidecar?: ((sha256: string) => string) | undefined;
-  readonly journal: DownloadJournal;
   /** Takes it where it cannot be saved where it is wanted. */
   readonly refuge: string;
   /** Why it is not to be tried there. */
   readonly fault?: DiskFault | undefined;
   readonly warn: (text: string) => void;
-  /** What --force may replace; anything when absent. */
-  readonly claims?: Claims | undefined;
 }
 
 /** An image under its name. */
