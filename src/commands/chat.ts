@@ -181,7 +181,7 @@ async function converseOnTerminal(flags: ChatFlags, start: Start, ctx: Context):
 
 /** The chat models of gw's tables and of the list that the gateway gave last; no request is made. */
 async function knownModels(ctx: Context): Promise<readonly string[]> {
-  const { kindOf } = await import('../gateway/model-facts/sheets.ts');
+  const { kindOf } = await import('../gateway/models.ts');
   const { readModelCache } = await import('../models/model-cache.ts');
   // That no gateway is configured is said where it is needed.
   const access = await ctx.gateway().catch(() => undefined);

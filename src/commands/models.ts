@@ -3,18 +3,15 @@ import type { Context } from '../context.ts';
 import { GwError, usage } from '../errors.ts';
 import { text } from '../flags/flag.ts';
 import { nearest } from '../flags/nearest.ts';
-import { kindOf, type ModelKind, modelKinds, modelSheets } from '../gateway/model-facts/sheets.ts';
-import { endpointTypes, type ModelEntry, modelsList } from '../gateway/models.ts';
+import { kindOf, type ModelEntry, type ModelKind, modelsList, modelTypes } from '../gateway/models.ts';
 import type { Table } from '../io/io.ts';
 import { columnsOf, fieldLines } from '../io/layout.ts';
 import { fetchModels } from '../models/model-cache.ts';
 import { sourcesOf } from '../sources/model-rows.ts';
 import { showInstead } from './show-instead.ts';
 
-const types = [...modelKinds, ...endpointTypes];
-
 const flags = {
-  type: text('TYPE', 'only models of this kind, or with this endpoint type', { choices: types }),
+  type: text('TYPE', 'only models of this kind, or with this endpoint type', { choices: modelTypes }),
 } as const;
 
 interface Listed {
@@ -54,7 +51,7 @@ export const list = defineCommand<typeof flags, Listed>({
 
 /** No model of a type that exists is an empty list; a type that nobody knows is a mistake. */
 function refuseUnknownType(type: string, entries: readonly ModelEntry[]): void {
-  const known = new Set([...types, ...entries.flatMap((entry) => entry.supported_endpoint_types ?? [])]);
+  const known = new Set([...modelTypes, ...entries.flatMap((entry) => entry.supported_endpoint_types ?? [])]);
   if (known.has(type)) return;
   const [near] = nearest(type, [...known], 1);
   throw usage(
@@ -118,6 +115,7 @@ export const show = defineCommand<Record<string, never>, ShownModel>({
       yield { value: shown };
       return;
     }
+    const { modelSheets } = await import('../gateway/model-facts/sheets.ts');
     const all = await modelSheets();
     const sheets = all.filter(({ id, aliases }) => id === typed || aliases.includes(typed));
     const entries = await listed(ctx, sheets.length > 0);
@@ -163,7 +161,7 @@ async function listed(ctx: Context, isInTables: boolean): Promise<readonly Liste
   try {
     const { json, value } = await fetchModels(ctx, isInTables ? { retries: 0 } : {});
     const { data } = json as { readonly data: readonly ListedModel['came'][] };
-    return value.data.map((read, index) => ({ read, came: data[index] ?? read }));
+    return data.map((came, index) => ({ read: value.data[index] as ModelEntry, came }));
   } catch (error) {
     if (!isInTables || !(error instanceof GwError)) throw error;
     ctx.io.warn(`the gateway's own list could not be had: ${error.message}`);

@@ -1,7 +1,7 @@
 import * as fs from 'node:fs';
 import { openRegular } from '../disk/small-file.ts';
 import type { Completes } from '../flags/flag.ts';
-import { kindOf } from '../gateway/model-facts/sheets.ts';
+import { kindOf } from '../gateway/models.ts';
 import type { LedgerLine } from '../ledger/event.ts';
 import { journals } from '../ledger/journal-files.ts';
 import type { CompletionNode, CompletionTable } from './table.ts';

@@ -1,4 +1,3 @@
-import * as z from 'zod/mini';
 import { alphaCreate } from './alpha/create.ts';
 import { alphaQuery } from './alpha/task.ts';
 import {
@@ -20,7 +19,7 @@ import { betaTasks } from './beta/task.ts';
 import { chatCompletions } from './chat/completions.ts';
 import { geoGenerate, geoStream } from './chat/geo.ts';
 import { chatMessages } from './chat/messages.ts';
-import { type Credential, type Endpoint, type HttpMethod, matchPath } from './endpoint.ts';
+import { type Credential, type Endpoint, type HttpMethod, matchPath, replyThat } from './endpoint.ts';
 import { gammaCreate } from './gamma/create.ts';
 import { gammaQuery } from './gamma/task.ts';
 import { imageEdit, imageGenerate } from './image/create.ts';
@@ -87,7 +86,7 @@ export function apiEndpoint(
     path: query === '' ? path : `${path}?${query}`,
     credential: (row ?? samePath[0])?.credential ?? credentialOf(path),
     resend: method === 'GET' ? 'read' : (row?.resend ?? 'upload'),
-    reply: z.unknown(),
+    reply: replyThat(() => true),
     ...(row?.maxBodyBytes !== undefined && { maxBodyBytes: row.maxBodyBytes }),
     ...(row?.notFoundStatus !== undefined && { notFoundStatus: row.notFoundStatus }),
     ...(row?.refusal && { refusal: row.refusal }),

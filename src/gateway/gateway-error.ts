@@ -1,4 +1,3 @@
-import * as z from 'zod/mini';
 import { fieldsOf, isObject } from './json-value.ts';
 
 /** What an error body says, whichever of the documented shapes it has. */
@@ -31,10 +30,11 @@ export function readGatewayError(body: unknown): GatewayErrorFacts {
 
 // An error may come with status 200 too, in place of an answer or in the middle of one.
 
-/** An error in place of a complete reply, on any chat surface. */
-export const ChatErrorReply = z.looseObject({
-  error: z.union([z.string().check(z.minLength(1)), z.looseObject({})]),
-});
+/** Whether a complete reply is an error, on any chat surface. */
+export function isErrorReply(reply: unknown): boolean {
+  const { error } = fieldsOf(reply);
+  return isObject(error) || (typeof error === 'string' && error !== '');
+}
 
 /** Whether an event of a stream is an error that stands by itself: `{"message":"…"}`, of no type or of an error's. */
 export function isBareError(event: unknown): boolean {

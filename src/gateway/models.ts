@@ -1,20 +1,63 @@
-import * as z from 'zod/mini';
-import type { Endpoint } from './endpoint.ts';
+import { alphaModels } from './alpha/models.ts';
+import { geoModels, isGeoModel } from './chat/models.ts';
+import { type Endpoint, readBy, replyThat } from './endpoint.ts';
+import { gammaModels } from './gamma/models.ts';
+import { imageModels } from './image/models.ts';
+import { fieldsOf, isObject, numberOf } from './json-value.ts';
 
 /** One entry of the list; only the ID is needed, the rest is read where it has the documented form. */
-const ModelEntry = z.looseObject({
-  id: z.string(),
-  created: z.catch(z.optional(z.number()), undefined),
-  owned_by: z.catch(z.optional(z.string()), undefined),
-  supported_endpoint_types: z.catch(z.optional(z.array(z.string())), undefined),
-});
-export type ModelEntry = z.infer<typeof ModelEntry>;
+export interface ModelEntry {
+  readonly id: string;
+  readonly created?: number | undefined;
+  readonly owned_by?: string | undefined;
+  readonly supported_endpoint_types?: readonly string[] | undefined;
+}
 
-const ModelList = z.looseObject({ data: z.array(ModelEntry) });
-export type ModelList = z.infer<typeof ModelList>;
+function readEntry(entry: unknown): ModelEntry | undefined {
+  const { id, created, owned_by: owner, supported_endpoint_types: types } = fieldsOf(entry);
+  if (typeof id !== 'string') return undefined;
+  const isTexts = Array.isArray(types) && types.every((type) => typeof type === 'string');
+  return {
+    id,
+    created: numberOf(created),
+    owned_by: typeof owner === 'string' ? owner : undefined,
+    supported_endpoint_types: isTexts ? types : undefined,
+  };
+}
 
-/** Values of `supported_endpoint_types` that the document has seen; others may come. */
-export const endpointTypes = ['openai', 'anthropic'] as const;
+export interface ModelList {
+  readonly data: readonly ModelEntry[];
+}
+
+function readList(reply: unknown): ModelList | undefined {
+  const { data } = fieldsOf(reply);
+  const entries = Array.isArray(data) ? data.map(readEntry) : [undefined];
+  return entries.every((entry) => entry !== undefined) ? { data: entries } : undefined;
+}
+
+/** What a model makes. */
+const modelKinds = ['chat', 'image', 'video'] as const;
+export type ModelKind = (typeof modelKinds)[number];
+
+/** How the document names the models of each family ("Naming convention"), for IDs that no table lists. */
+const namedLike: readonly { readonly form: RegExp; readonly kind: ModelKind }[] = [
+  { form: /^(alpha|beta|gamma)-/, kind: 'video' },
+  { form: /^(img|delta-image|legacy-image)-|(^|-)image(-|$)/, kind: 'image' },
+];
+
+/**
+ * What a listed model makes: by its table, else by its name; another one that has a documented endpoint type chats.
+ * Undefined where nothing tells.
+ */
+export function kindOf({ id, supported_endpoint_types: types = [] }: ModelEntry): ModelKind | undefined {
+  if (Object.hasOwn(geoModels, id) || isGeoModel(id)) return 'chat';
+  if (Object.hasOwn(imageModels, id)) return 'image';
+  if (Object.hasOwn(alphaModels, id) || Object.hasOwn(gammaModels, id)) return 'video';
+  return namedLike.find(({ form }) => form.test(id))?.kind ?? (types.length > 0 ? 'chat' : undefined);
+}
+
+/** What a model makes, and values of `supported_endpoint_types` that the document has seen; others may come. */
+export const modelTypes = [...modelKinds, 'openai', 'anthropic'] as const;
 
 /** `GET /v1/models` ("Model list entry"): what the key may call; also the cheapest question that a key can answer. */
 export const modelsList: Endpoint<ModelList> = {
@@ -22,7 +65,7 @@ export const modelsList: Endpoint<ModelList> = {
   method: 'GET',
   path: '/v1/models',
   resend: 'read',
-  reply: ModelList,
+  reply: readBy(readList),
 };
 
 // Balance and usage. The document names the path and shows no payload ("Summary"); what is known here is the public
@@ -53,14 +96,11 @@ export const billingFields: readonly BillingField[] = [
   { path: 'delinquent', label: 'delinquent', form: 'yes-no' },
 ];
 
-const Billing = z.looseObject({});
-export type Billing = z.infer<typeof Billing>;
-
 /** `GET /v1/dashboard/billing/subscription` ("Management"): any JSON object will do. */
-export const billingQuery: Endpoint<Billing> = {
+export const billingQuery: Endpoint = {
   name: 'billing',
   method: 'GET',
   path: '/v1/dashboard/billing/subscription',
   resend: 'read',
-  reply: Billing,
+  reply: replyThat(isObject),
 };

@@ -1,8 +1,18 @@
-import * as z from 'zod/mini';
 import type { Endpoint } from './endpoint.ts';
+import { type Fields, fieldsOf, isObject } from './json-value.ts';
 import { type ReadStatus, taskIdPattern } from './task-state.ts';
 
-export const TaskId = z.string().check(z.regex(taskIdPattern, 'not a usable task ID'));
+/** A usable task ID; undefined for any other value. */
+export const taskIdOf = (value: unknown): string | undefined =>
+  typeof value === 'string' && taskIdPattern.test(value) ? value : undefined;
+
+/** What the reply to a create says of its task; undefined where the ID is not usable. */
+export function createdTask({ id, status }: Fields): CreateReply | undefined {
+  const usable = taskIdOf(id);
+  return usable === undefined
+    ? undefined
+    : { id: usable, status: typeof status === 'string' ? status : undefined };
+}
 
 /** One file that a finished task offers. */
 export interface TaskOutput {
@@ -85,7 +95,7 @@ export interface Family {
   readonly maxDownloads?: number | undefined;
   /** What the service takes where a create leaves it out, by the endpoint's name, where documented. */
   readonly implied?: Readonly<Record<string, Readonly<Record<string, string | number>>>>;
-  /** Reads one task's record as it came. Throws a ZodError where the record is not one. */
+  /** Reads one task's record as it came. Throws where the record is not one. */
   readTask(record: unknown, taskId: string): TaskView;
 }
 
@@ -95,8 +105,8 @@ export interface TaskFamily extends Family {
   readonly query: TaskQuery;
   /** Documented pace of looking at a task, in milliseconds. */
   readonly pollIntervalMs: { readonly min: number; readonly max: number };
-  /** Throws a ZodError where the reply of the create endpoint names no usable task. */
-  readCreateReply(reply: unknown): CreateReply;
+  /** Undefined where the reply of the create endpoint names no usable task. */
+  readCreateReply(reply: unknown): CreateReply | undefined;
   /** How a create whose reply was lost can be found again; absent where the gateway offers no way. */
   readonly externalIds?: ExternalIds | undefined;
 }
@@ -125,12 +135,12 @@ export interface ExternalIds {
   input(externalIds: readonly string[]): { readonly query: Readonly<Record<string, string>> };
   /**
    * The task that a complete reply of `endpoint` names. Undefined means that there certainly is none: `code` 0 and an
-   * empty list. Throws a ZodError for a reply that says neither.
+   * empty list. Throws for a reply that says neither.
    */
   find(reply: unknown, externalId: string): { readonly id: string; readonly record: unknown } | undefined;
   /**
    * The records of a reply to several, by external ID. `hasUnnamed` where one does not say whose it is: what is missing may
-   * be that one, and is asked for alone. Throws a ZodError where the reply holds no list.
+   * be that one, and is asked for alone. Throws where the reply holds no list.
    */
   findMany(reply: unknown): {
     readonly records: ReadonlyMap<string, { readonly id: string; readonly record: unknown }>;
@@ -147,32 +157,35 @@ export interface ExternalIds {
   }): boolean;
 }
 
-const loose = z.looseObject({ code: z.optional(z.unknown()), message: z.optional(z.unknown()) });
-
 /** An `error` field in any shape it may take: object, string, array, number or null. */
 export function readTaskError(error: unknown): TaskView['error'] {
   if (error === null || error === undefined) return undefined;
   if (typeof error === 'string') return { message: error };
-  const parsed = loose.safeParse(Array.isArray(error) ? error[0] : error);
-  if (!parsed.success) return { message: JSON.stringify(error) };
+  const said: unknown = Array.isArray(error) ? error[0] : error;
+  if (!isObject(said)) return { message: JSON.stringify(error) };
   const text = (value: unknown) =>
     typeof value === 'string'
       ? value
       : value === undefined || value === null
         ? undefined
         : JSON.stringify(value);
-  return { code: text(parsed.data.code), message: text(parsed.data.message) };
+  return { code: text(said.code), message: text(said.message) };
 }
 
 /** A figure of a record; undefined for what is none, and for one that no sum can hold. */
 export const amountOf = (value: unknown): number | undefined =>
   typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER ? value : undefined;
 
-const Named = z.looseObject({ id: z.union([z.string(), z.number()]) });
+/** A record, which is an object. Throws for anything else. */
+export function recordOf(value: unknown): Fields {
+  if (isObject(value)) return value;
+  throw new Error('the record is no object');
+}
 
 /** A record that was asked for by ID. Throws an Error, whose message is fit to be told, where it says that it is another task's. */
 export function ofTask(record: unknown, id: string): unknown {
-  const own = String(Named.safeParse(record).data?.id ?? id);
+  const { id: named } = fieldsOf(record);
+  const own = typeof named === 'string' || typeof named === 'number' ? String(named) : id;
   if (own !== id) throw new Error(`task ${id} was asked for, and it is the record of task ${own}`);
   return record;
 }

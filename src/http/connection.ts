@@ -18,6 +18,7 @@ export function connectionOn(socket: Socket, origin: string): Connection {
   const client = new Client(origin, {
     headersTimeout: 0,
     bodyTimeout: 0,
+    maxHeaderSize: 16 << 10,
     connect: (_options, callback) => {
       const first = !used;
       used = true;
@@ -92,7 +93,6 @@ function gateOn(socket: Socket): ReadGate {
 /** Servers send a few: a 100, hints, a 102 now and then. */
 const MAX_HEADS = 1000;
 const MAX_BYTES = 256 * 1024;
-
 const LF = 0x0a;
 const CR = 0x0d;
 

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import * as path from 'node:path';
+import { crc32 } from 'node:zlib';
 import { cacheDir, type DirHost } from '../config/dirs.ts';
 import type { Context } from '../context.ts';
 import { ensureDirectory, replaceFile } from '../disk/durable-directory.ts';
@@ -48,11 +48,9 @@ export function writeModelCache(host: DirHost, gateway: string, { fetchedAtMs, i
   }
 }
 
-/** A gateway's address is no file name. */
-const fileOf = (host: DirHost, gateway: string): string => {
-  const name = createHash('sha256').update(gateway).digest('hex').slice(0, 32);
-  return path.join(cacheDir(host), 'models', `${name}.json`);
-};
+/** A gateway's address is no file name. The file tells whose list it holds: two gateways of one name replace each other's. */
+const fileOf = (host: DirHost, gateway: string): string =>
+  path.join(cacheDir(host), 'models', `${crc32(gateway).toString(16)}.json`);
 
 /**
  * Asks the gateway in force for its list of models ("Model list entry") and keeps the IDs. Throws GwError as Client.send.

@@ -9,6 +9,7 @@ import {
 import { converse } from '../../src/chat/converse.ts';
 import { judgeAnswer } from '../../src/chat/verdict.ts';
 import { GwError } from '../../src/errors.ts';
+import type { Endpoint } from '../../src/gateway/endpoint.ts';
 import type { Client } from '../../src/http/client.ts';
 import { recordedStreams } from './recorded-streams.ts';
 
@@ -262,16 +263,19 @@ test('what the listener throws ends the answer and is thrown on', async () => {
 
 /** What comes of a reply in one piece, through the endpoint's own schema. */
 function talkWhole(api: ChatApi, json: unknown, stream: boolean): Promise<Came> {
-  const reply = (endpoint: { readonly reply: { parse(value: unknown): unknown } }) => ({
-    status: 200,
-    headers: {},
-    value: endpoint.reply.parse(json) as never,
-    json,
-    text: JSON.stringify(json),
-    bytes: Buffer.from(JSON.stringify(json)),
-    requestId: 'r-1',
-    serverDateMs: undefined,
-  });
+  const reply = ({ reply: reader }: Endpoint) => {
+    expect(reader.safeParse(json).success).toBe(true);
+    return {
+      status: 200,
+      headers: {},
+      value: json as never,
+      json,
+      text: JSON.stringify(json),
+      bytes: Buffer.from(JSON.stringify(json)),
+      requestId: 'r-1',
+      serverDateMs: undefined,
+    };
+  };
   const client: Pick<Client, 'send' | 'stream'> = {
     send: async (endpoint) => reply(endpoint),
     stream: async (endpoint) => ({ streamed: false, reply: reply(endpoint) }),

@@ -2,7 +2,7 @@ import * as z from 'zod/mini';
 import { field, isDataUri, isWebUrl, type ObjectMaker, requiredField, withRules } from '../body.ts';
 import { filled, modelId, words } from '../checks.ts';
 import { contentFlags, contentItem } from '../content.ts';
-import type { Endpoint } from '../endpoint.ts';
+import { type Endpoint, replyThat } from '../endpoint.ts';
 import type { Modality } from '../limits.ts';
 import {
   ALPHA_MAX_BODY_BYTES,
@@ -15,7 +15,7 @@ import {
   alphaTaskTypes,
 } from './models.ts';
 import { alphaRules } from './rules.ts';
-import { AlphaCreateReply, alphaTasksPath } from './task.ts';
+import { alphaTasksPath, readAlphaCreate } from './task.ts';
 
 // The create body of family A ("Family A: create task").
 
@@ -123,6 +123,6 @@ export const alphaCreate: Endpoint = {
   path: alphaTasksPath,
   resend: 'paid',
   body: AlphaCreateBody,
-  reply: AlphaCreateReply,
+  reply: replyThat(readAlphaCreate),
   maxBodyBytes: ALPHA_MAX_BODY_BYTES,
 };

@@ -1,8 +1,17 @@
-import * as z from 'zod/mini';
-import type { Endpoint } from '../endpoint.ts';
-import { fieldsOf } from '../json-value.ts';
+import { type Endpoint, replyThat } from '../endpoint.ts';
+import { fieldsOf, isObject } from '../json-value.ts';
 import { HOUR_MS } from '../limits.ts';
-import { amountOf, ofTask, readTaskError, type TaskFamily, TaskId, type TaskOutput } from '../task.ts';
+import {
+  amountOf,
+  type CreateReply,
+  createdTask,
+  ofTask,
+  readTaskError,
+  recordOf,
+  type TaskFamily,
+  type TaskOutput,
+  taskIdOf,
+} from '../task.ts';
 import { taskState } from '../task-state.ts';
 
 // Family A as it is followed ("Family A: query task", "Retention"): apart from the create body, so that a look at a task
@@ -11,11 +20,11 @@ import { taskState } from '../task-state.ts';
 export const ALPHA_MAX_DOWNLOADS = 100;
 
 /** The create reply ("Create response fields"), read loosely: what counts is the task's ID. */
-export const AlphaCreateReply = z
-  .looseObject({ id: z.optional(TaskId), task_id: z.optional(TaskId), status: z.optional(z.unknown()) })
-  .check(z.refine((reply) => reply.task_id ?? reply.id, { error: 'the reply names no task' }));
-
-const AlphaTask = z.looseObject({});
+export function readAlphaCreate(reply: unknown): CreateReply | undefined {
+  const { id, task_id: taskId, status } = fieldsOf(reply);
+  const named = [taskId, id].filter((each) => each !== undefined);
+  return named.every(taskIdOf) ? createdTask({ id: named[0], status }) : undefined;
+}
 
 export const alphaTasksPath = '/api/v3/contents/generations/tasks';
 
@@ -24,7 +33,7 @@ export const alphaQuery: Endpoint = {
   method: 'GET',
   path: `${alphaTasksPath}/{task_id}`,
   resend: 'read',
-  reply: AlphaTask,
+  reply: replyThat(isObject),
 };
 
 export const alphaFamily: TaskFamily & { readonly recordLifeMs: number } = {
@@ -39,15 +48,9 @@ export const alphaFamily: TaskFamily & { readonly recordLifeMs: number } = {
   recordLifeMs: 7 * 24 * HOUR_MS,
   linkLifeMs: 24 * HOUR_MS,
   maxDownloads: ALPHA_MAX_DOWNLOADS,
-  readCreateReply(reply) {
-    const parsed = AlphaCreateReply.parse(reply);
-    return {
-      id: parsed.task_id ?? (parsed.id as string),
-      status: typeof parsed.status === 'string' ? parsed.status : undefined,
-    };
-  },
+  readCreateReply: readAlphaCreate,
   readTask(reply, taskId) {
-    const task = AlphaTask.parse(reply);
+    const task = recordOf(reply);
     const outputs: TaskOutput[] = [];
     const { video_url: video, last_frame_url: lastFrame } = fieldsOf(task.content);
     if (typeof video === 'string' && video !== '') outputs.push({ role: 'video', type: 'video', url: video });

@@ -1,6 +1,7 @@
 import * as z from 'zod/mini';
-import type { Endpoint, Resend } from '../endpoint.ts';
+import { type Endpoint, type Resend, replyThat } from '../endpoint.ts';
 import { type GatewayErrorFacts, readGatewayError } from '../gateway-error.ts';
+import { fieldsOf, isObject } from '../json-value.ts';
 
 // "Asset library actions": ten actions of one path, each told by its query, each reply in one envelope.
 
@@ -22,21 +23,12 @@ export const assetActions = [
 export type AssetAction = (typeof assetActions)[number];
 
 /** The envelope with an error in it, which the document only shows with another status than 200. */
-const Failed = z.looseObject({ ResponseMetadata: z.looseObject({ Error: z.looseObject({}) }) });
-
 const refusal = (reply: unknown): GatewayErrorFacts | undefined =>
-  Failed.safeParse(reply).success ? readGatewayError(reply) : undefined;
+  isObject(fieldsOf(fieldsOf(reply).ResponseMetadata).Error) ? readGatewayError(reply) : undefined;
 
 /** An envelope whose `Result` has this shape, or that refuses. */
 export const envelopeOf = (result: z.ZodMiniType) =>
-  z
-    .unknown()
-    .check(
-      z.refine(
-        (reply) => refusal(reply) !== undefined || z.looseObject({ Result: result }).safeParse(reply).success,
-        { error: 'the reply holds no such result' },
-      ),
-    );
+  replyThat((reply) => refusal(reply) ?? z.looseObject({ Result: result }).safeParse(reply).success);
 
 /** The row of an action. */
 export const actionEndpoint = (

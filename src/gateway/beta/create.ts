@@ -29,7 +29,7 @@ import {
   betaVariants,
 } from './modes.ts';
 import { o1Rules, plainRules, turboRules } from './rules.ts';
-import { BetaCreateReply, betaRefusal } from './task.ts';
+import { betaCreateReply, betaRefusal } from './task.ts';
 
 // The create bodies of family B, and its seven endpoints as rows ("Family B endpoints").
 
@@ -233,7 +233,7 @@ const row = (variant: BetaVariant, body: z.ZodMiniType = BetaOpenBody): BetaCrea
   path: variant.path,
   resend: 'paid',
   body,
-  reply: BetaCreateReply,
+  reply: betaCreateReply,
   refusal: betaRefusal,
   variant,
 });

@@ -2,7 +2,8 @@ import * as z from 'zod/mini';
 import { type ObjectMaker, type Rule, whole, withRules } from '../body.ts';
 import { filled, filledText } from '../checks.ts';
 import type { Endpoint } from '../endpoint.ts';
-import { BetaTask, betaRefusal, betaTasksPath, isBetaSuccess } from './task.ts';
+import { type Fields, fieldsOf } from '../json-value.ts';
+import { areBetaTasks, betaRefusal, betaTasksPath, isBetaSuccess, refusalOr } from './task.ts';
 
 // "Cursor query `POST /tasks`": every task of the account, page by page.
 
@@ -81,37 +82,22 @@ export const BetaListBody = withRules(listFields, listRules);
 export type BetaListBody = z.infer<ReturnType<typeof listFields>>;
 
 /** One page: its records, and how to ask for the next. */
-export const BetaPage = z.pipe(
-  z
-    .looseObject({
-      code: z.optional(z.unknown()),
-      // Servers write an empty list as null too.
-      data: z.nullable(
-        z.looseObject({
-          result: z.pipe(
-            z.nullable(z.array(BetaTask)),
-            z.transform((result) => result ?? []),
-          ),
-          next_cursor: z.nullish(z.string()),
-          has_more: z.nullish(z.boolean()),
-        }),
-      ),
-    })
-    .check(
-      z.refine(({ data, ...reply }) => data !== null || isBetaSuccess(reply), {
-        error: 'the reply holds no page of tasks',
-      }),
-    ),
-  z.transform(({ data }) => ({ data: data ?? { result: [], next_cursor: null, has_more: false } })),
-);
-export type BetaPage = z.infer<typeof BetaPage>;
+export interface BetaPage {
+  readonly result: readonly Fields[];
+  readonly next_cursor?: string | null;
+  readonly has_more?: boolean | null;
+}
 
-/** A refusal has no page. */
-const BetaListReply = z.unknown().check(
-  z.refine((reply) => betaRefusal(reply) !== undefined || BetaPage.safeParse(reply).success, {
-    error: 'the reply holds no page of tasks',
-  }),
-);
+/** The page in a reply; undefined where it holds none. Servers write an empty list as null too. */
+export function betaPageIn(reply: unknown): BetaPage | undefined {
+  const { data } = fieldsOf(reply);
+  if (data === null && isBetaSuccess(reply)) return { result: [] };
+  const { result: tasks, next_cursor: cursor = null, has_more: more = null } = fieldsOf(data);
+  const result = tasks === null ? [] : tasks;
+  const goesOn =
+    (cursor === null || typeof cursor === 'string') && (more === null || typeof more === 'boolean');
+  return areBetaTasks(result) && goesOn ? { result, next_cursor: cursor, has_more: more } : undefined;
+}
 
 export const betaList: Endpoint = {
   name: 'beta.list',
@@ -119,6 +105,7 @@ export const betaList: Endpoint = {
   path: betaTasksPath,
   resend: 'read',
   body: BetaListBody,
-  reply: BetaListReply,
+  // A refusal has no page.
+  reply: refusalOr(betaPageIn),
   refusal: betaRefusal,
 };

@@ -1,17 +1,17 @@
-import * as z from 'zod/mini';
-import type { Endpoint } from '../endpoint.ts';
+import { type Endpoint, replyThat } from '../endpoint.ts';
 import { type GatewayErrorFacts, readGatewayError } from '../gateway-error.ts';
-import { isObject, itemsOf } from '../json-value.ts';
+import { type Fields, fieldsOf, isObject, itemsOf } from '../json-value.ts';
 import { HOUR_MS } from '../limits.ts';
 import {
   amountOf,
   type Charge,
+  createdTask,
   type ExternalIds,
   ofTask,
   type TaskFamily,
-  TaskId,
   type TaskOutput,
   type TaskUsage,
+  taskIdOf,
 } from '../task.ts';
 import { taskState } from '../task-state.ts';
 import { betaImplied } from './modes.ts';
@@ -19,38 +19,27 @@ import { betaImplied } from './modes.ts';
 // Family B as it is followed ("Family B video task", "Query by ID"): apart from the create bodies, so that a look at a
 // task does not load them.
 
-const CreatedTask = z.looseObject({ data: z.looseObject({ id: TaskId, status: z.optional(z.unknown()) }) });
+const readBetaCreate = (reply: unknown) => createdTask(fieldsOf(fieldsOf(reply).data));
 
-/** The create reply: a refusal, or one that names a task; anything else leaves open what became of the request. */
-export const BetaCreateReply = z.unknown().check(
-  z.refine((reply) => betaRefusal(reply) !== undefined || CreatedTask.safeParse(reply).success, {
-    error: 'the reply names no task',
-  }),
-);
+/** A reply is a refusal, or one of which something holds; anything else leaves open what became of the request. */
+export const refusalOr = (holds: (reply: unknown) => unknown) =>
+  replyThat((reply) => betaRefusal(reply) ?? holds(reply));
 
-/** A task record; what is read of `outputs` and `billing` is looked at item by item. */
-export const BetaTask = z.looseObject({
-  id: z.optional(z.union([z.string(), z.number()])),
-  status: z.optional(z.unknown()),
-  message: z.optional(z.unknown()),
-  external_id: z.optional(z.unknown()),
-  create_time: z.optional(z.unknown()),
-  outputs: z.optional(z.unknown()),
-  billing: z.optional(z.unknown()),
-});
+/** The create reply: a refusal, or one that names a task. */
+export const betaCreateReply = refusalOr(readBetaCreate);
 
-const TasksReply = z.looseObject({ data: z.array(BetaTask) });
+/** Whether a value is a task record; what is read of it is looked at field by field. */
+const isBetaTask = (value: unknown): value is Fields =>
+  isObject(value) && (value.id === undefined || typeof value.id === 'string' || typeof value.id === 'number');
 
-/** The records of a reply that the schema has read; what the schema hands over has its fields in another order. */
-const recordsAsTheyCame = (reply: unknown): readonly unknown[] =>
-  (reply as { readonly data: readonly unknown[] }).data;
+export const areBetaTasks = (value: unknown): value is readonly Fields[] =>
+  Array.isArray(value) && value.every(isBetaTask);
 
-/** A refusal, or a list of records. */
-const BetaTasksReply = z.unknown().check(
-  z.refine((reply) => betaRefusal(reply) !== undefined || TasksReply.safeParse(reply).success, {
-    error: 'the reply holds no list of tasks',
-  }),
-);
+function tasksIn(reply: unknown): readonly Fields[] {
+  const { data } = fieldsOf(reply);
+  if (areBetaTasks(data)) return data;
+  throw new Error('the reply holds no list of tasks');
+}
 
 export const betaTasksPath = '/tasks';
 
@@ -60,7 +49,7 @@ export const betaTasks: Endpoint = {
   method: 'GET',
   path: betaTasksPath,
   resend: 'read',
-  reply: BetaTasksReply,
+  reply: refusalOr((reply) => areBetaTasks(fieldsOf(reply).data)),
   refusal: betaRefusal,
 };
 
@@ -92,35 +81,34 @@ const externalIds: ExternalIds = {
   },
   input: (ids) => ({ query: { external_task_ids: ids.join(',') } }),
   find(reply, externalId) {
-    const { data } = TasksReply.parse(reply);
+    const data = tasksIn(reply);
     const own = data.find(({ external_id: id }) => id === externalId);
     // One ID was asked for: a single record that names none is the one.
     const [only, ...others] = data;
     const isUnnamed = others.length === 0 && (only?.external_id === undefined || only.external_id === null);
     const record = own ?? (isUnnamed ? only : undefined);
     if (record) {
-      const id = TaskId.parse(record.id === undefined ? undefined : String(record.id));
-      return { id, record: recordsAsTheyCame(reply)[data.indexOf(record)] };
+      const id = taskIdOf(String(record.id));
+      if (record.id === undefined || id === undefined) throw new Error('the record has no usable ID');
+      return { id, record };
     }
     // Only a success with an empty list proves that there is no such task.
-    z.literal(true, { error: 'the reply neither names the task nor says that there is none' }).parse(
-      data.length === 0 && isBetaSuccess(reply),
-    );
-    return undefined;
+    if (data.length === 0 && isBetaSuccess(reply)) return undefined;
+    throw new Error('the reply neither names the task nor says that there is none');
   },
   findMany(reply) {
-    const { data } = TasksReply.parse(reply);
     const records = new Map<string, { id: string; record: unknown }>();
     let hasUnnamed = false;
-    for (const [at, { id: raw, external_id: externalId }] of data.entries()) {
-      const id = TaskId.safeParse(raw === undefined ? undefined : String(raw));
-      if (!id.success || typeof externalId !== 'string') hasUnnamed = true;
-      else records.set(externalId, { id: id.data, record: recordsAsTheyCame(reply)[at] });
+    for (const record of tasksIn(reply)) {
+      const { id: raw, external_id: externalId } = record;
+      const id = raw === undefined ? undefined : taskIdOf(String(raw));
+      if (id === undefined || typeof externalId !== 'string') hasUnnamed = true;
+      else records.set(externalId, { id, record });
     }
     return { records, hasUnnamed };
   },
   createdAtMs(record) {
-    const created = BetaTask.safeParse(record).data?.create_time;
+    const created = isBetaTask(record) ? record.create_time : undefined;
     // A figure that is no moment of this century in milliseconds says nothing.
     return typeof created === 'number' && created > CENTURY_MS ? created : undefined;
   },
@@ -138,11 +126,10 @@ export const betaFamily: TaskFamily = {
     maxIds: MAX_IDS,
     input: (ids) => ({ query: { task_ids: ids.join(',') } }),
     records(reply, ids) {
-      const came = recordsAsTheyCame(reply);
-      const { data } = TasksReply.parse(reply);
+      const data = tasksIn(reply);
       const [id, ...others] = ids;
-      if (id !== undefined && others.length === 0 && data.length === 1) ofTask(came[0], id);
-      const byId = new Map(data.map(({ id }, at) => [String(id), came[at]]));
+      if (id !== undefined && others.length === 0 && data.length === 1) ofTask(data[0], id);
+      const byId = new Map(data.map((record) => [String(record.id), record]));
       return new Map(ids.flatMap((id) => (byId.has(id) ? [[id, byId.get(id)]] : [])));
     },
   },
@@ -151,12 +138,9 @@ export const betaFamily: TaskFamily = {
   // How long records are kept is not stated; "output URLs are removed after 30 days".
   linkLifeMs: 30 * 24 * HOUR_MS,
   externalIds,
-  readCreateReply(reply) {
-    const { id, status } = CreatedTask.parse(reply).data;
-    return { id, status: typeof status === 'string' ? status : undefined };
-  },
-  readTask(record, taskId) {
-    const task = BetaTask.parse(record);
+  readCreateReply: readBetaCreate,
+  readTask(task, taskId) {
+    if (!isBetaTask(task)) throw new Error('the record is none of a task');
     const read = taskState(task.status);
     const message = typeof task.message === 'string' && task.message !== '' ? task.message : undefined;
     return {
@@ -280,12 +264,10 @@ const wordOf = (value: unknown): string | undefined =>
 
 // The envelope of every reply of family B: `code`, `message`, `request_id`, `data` ("Family B video task", "Errors").
 
-const Coded = z.looseObject({ code: z.union([z.number(), z.string()]) });
-
-const codeOf = (reply: unknown): number | string | undefined => {
-  const { data } = Coded.safeParse(reply);
-  return data?.code === '' ? undefined : data?.code;
-};
+function codeOf(reply: unknown): number | string | undefined {
+  const { code } = fieldsOf(reply);
+  return typeof code === 'number' || (typeof code === 'string' && code !== '') ? code : undefined;
+}
 
 /** Whether the reply says success: 0, and for tolerance "0". */
 export const isBetaSuccess = (reply: unknown): boolean => {

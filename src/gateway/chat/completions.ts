@@ -1,8 +1,9 @@
 import * as z from 'zod/mini';
 import { anyKind, isImageUrl, type ObjectMaker, open, type Rule, valueAt, withRules } from '../body.ts';
 import { filled, filledText, modelId, outputLimit } from '../checks.ts';
-import type { Endpoint } from '../endpoint.ts';
-import { ChatErrorReply } from '../gateway-error.ts';
+import { type Endpoint, replyThat } from '../endpoint.ts';
+import { isErrorReply } from '../gateway-error.ts';
+import { fieldsOf } from '../json-value.ts';
 import { geoModel, geoModelsWhere, isGeoModel, reasoningEfforts, thinkingLevels } from './models.ts';
 
 // `POST /v1/chat/completions` ("Chat completions", "Chat completion response").
@@ -197,14 +198,12 @@ const completionsRules: readonly Rule<CompletionsBody>[] = [
 
 export const CompletionsBody = withRules(chatBody, completionsRules);
 
-/** What gw reads of a complete reply; each field is looked at again where it is used. */
-export const CompletionsReply = z.union([z.looseObject({ choices: z.array(z.unknown()) }), ChatErrorReply]);
-
 export const chatCompletions: Endpoint = {
   name: 'chat.completions',
   method: 'POST',
   path: '/v1/chat/completions',
   resend: 'chat',
   body: CompletionsBody,
-  reply: CompletionsReply,
+  // Each field is looked at where it is used.
+  reply: replyThat((reply) => Array.isArray(fieldsOf(reply).choices) || isErrorReply(reply)),
 };

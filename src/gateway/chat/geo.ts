@@ -1,7 +1,8 @@
 import * as z from 'zod/mini';
 import { addRules, base64Text, type ObjectMaker, open, type Rule, valueAt, withRules } from '../body.ts';
 import { filled, filledText, outputLimit, unstated } from '../checks.ts';
-import type { Endpoint } from '../endpoint.ts';
+import { type Endpoint, replyThat } from '../endpoint.ts';
+import { isObject } from '../json-value.ts';
 import { geoModel, thinkingLevels } from './models.ts';
 
 // `POST /v1beta/models/{model}:generateContent` and `:streamGenerateContent` ("Gemini-style generation",
@@ -128,15 +129,12 @@ export const geoModelRules = (model: string): readonly Rule<GeoBody>[] => [
 export const geoBodyFor = (model: string) => addRules(GeoBody, geoModelRules(model));
 
 /** What gw reads of a complete reply; each field is looked at again where it is used. */
-const GeoReplyObject = z.looseObject({
-  candidates: z.optional(z.array(z.unknown())),
-  promptFeedback: z.optional(z.unknown()),
-});
+const isReply = (reply: unknown): boolean =>
+  isObject(reply) && (reply.candidates === undefined || Array.isArray(reply.candidates));
 
 /** One reply, an error in its place, or what would be the events of a stream in one list. */
-export const GeoReply = z.union([GeoReplyObject, z.array(GeoReplyObject).check(z.minLength(1))]);
-
-const row = { method: 'POST', credential: 'geo', resend: 'chat', body: GeoBody, reply: GeoReply } as const;
+const reply = replyThat((reply) => [reply].flat().length > 0 && [reply].flat().every(isReply));
+const row = { method: 'POST', credential: 'geo', resend: 'chat', body: GeoBody, reply } as const;
 
 export const geoGenerate: Endpoint = {
   ...row,

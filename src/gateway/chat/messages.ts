@@ -1,8 +1,9 @@
 import * as z from 'zod/mini';
 import { anyKind, base64Text, isWebUrl, type ObjectMaker, open, type Rule, withRules } from '../body.ts';
 import { filled, filledText, modelId, outputLimit } from '../checks.ts';
-import type { Endpoint } from '../endpoint.ts';
-import { ChatErrorReply } from '../gateway-error.ts';
+import { type Endpoint, replyThat } from '../endpoint.ts';
+import { isErrorReply } from '../gateway-error.ts';
+import { fieldsOf } from '../json-value.ts';
 
 // `POST /v1/messages` ("Native messages", "Native messages response"). The document does not show the blocks of a
 // request; they are those of the public API of this name.
@@ -181,13 +182,6 @@ const messagesRules: readonly Rule<MessagesBody>[] = [
 /** The body of native messages. */
 export const MessagesBody = withRules(messagesBody, messagesRules);
 
-/** What gw reads of a complete reply; each field is looked at again where it is used. */
-export const MessagesReply = z.union([
-  // An answer without content may say so with null.
-  z.looseObject({ content: z.nullable(z.array(z.unknown())) }),
-  ChatErrorReply,
-]);
-
 export const chatMessages: Endpoint = {
   name: 'chat.messages',
   method: 'POST',
@@ -195,5 +189,9 @@ export const chatMessages: Endpoint = {
   credential: 'messages',
   resend: 'chat',
   body: MessagesBody,
-  reply: MessagesReply,
+  // Each field is looked at where it is used. An answer without content may say so with null.
+  reply: replyThat((reply) => {
+    const { content } = fieldsOf(reply);
+    return content === null || Array.isArray(content) || isErrorReply(reply);
+  }),
 };

@@ -2,7 +2,7 @@ import * as z from 'zod/mini';
 import { field, isDataUri, isWebUrl, type ObjectMaker, requiredField, withRules } from '../body.ts';
 import { modelId } from '../checks.ts';
 import { contentFlags, contentItem } from '../content.ts';
-import type { Endpoint } from '../endpoint.ts';
+import { type Endpoint, replyThat } from '../endpoint.ts';
 import type { Modality } from '../limits.ts';
 import {
   GAMMA_MAX_BODY_BYTES,
@@ -14,7 +14,7 @@ import {
   gammaResolutions,
 } from './models.ts';
 import { gammaRules } from './rules.ts';
-import { GammaCreateReply } from './task.ts';
+import { readGammaCreate } from './task.ts';
 
 // The create body of family C ("Family C endpoints").
 
@@ -92,6 +92,6 @@ export const gammaCreate: Endpoint = {
   path: '/v2/video_generation',
   resend: 'paid',
   body: GammaCreateBody,
-  reply: GammaCreateReply,
+  reply: replyThat(readGammaCreate),
   maxBodyBytes: GAMMA_MAX_BODY_BYTES,
 };

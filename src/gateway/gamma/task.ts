@@ -1,27 +1,25 @@
-import * as z from 'zod/mini';
-import type { Endpoint } from '../endpoint.ts';
-import { fieldsOf } from '../json-value.ts';
+import { type Endpoint, replyThat } from '../endpoint.ts';
+import { fieldsOf, isObject } from '../json-value.ts';
 import { HOUR_MS } from '../limits.ts';
-import { amountOf, ofTask, readTaskError, type TaskFamily, TaskId } from '../task.ts';
+import { amountOf, createdTask, ofTask, readTaskError, recordOf, type TaskFamily } from '../task.ts';
 import { taskState } from '../task-state.ts';
 
 // Family C as it is followed ("Family C video task", "Errors", "Retention"): apart from the create body, so that a look
 // at a task does not load it.
 
 /** The create reply, read loosely: what counts is the task's ID. */
-export const GammaCreateReply = z.looseObject({ task_id: TaskId });
-
-const GammaTask = z.looseObject({});
+export const readGammaCreate = (reply: unknown) =>
+  createdTask({ id: fieldsOf(reply).task_id, status: 'queued' });
 
 /** The query reply: the record stands in `task`. */
-const GammaTaskReply = z.looseObject({ task: GammaTask });
+const recordIn = (reply: unknown) => fieldsOf(reply).task;
 
 export const gammaQuery: Endpoint = {
   name: 'gamma.query',
   method: 'GET',
   path: '/v2/query/video_generation/{task_id}',
   resend: 'read',
-  reply: GammaTaskReply,
+  reply: replyThat((reply) => isObject(recordIn(reply))),
   // "400 for a missing or invalid task_id, an unknown task, or a task outside the 7-day window".
   notFoundStatus: 400,
 };
@@ -32,16 +30,16 @@ export const gammaFamily: TaskFamily & { readonly recordLifeMs: number } = {
     endpoint: gammaQuery,
     maxIds: 1,
     input: ([id = '']) => ({ params: { task_id: id } }),
-    records: (reply, [id = '']) => new Map([[id, ofTask((reply as { readonly task: unknown }).task, id)]]),
+    records: (reply, [id = '']) => new Map([[id, ofTask(recordIn(reply), id)]]),
   },
   pollIntervalMs: { min: 3000, max: 10_000 },
   recordLifeMs: 7 * 24 * HOUR_MS,
   // The document says "temporary" and no more.
   linkLifeMs: HOUR_MS,
   linkLifeIsAssumed: true,
-  readCreateReply: (reply) => ({ id: GammaCreateReply.parse(reply).task_id, status: 'queued' }),
+  readCreateReply: readGammaCreate,
   readTask(record, taskId) {
-    const task = GammaTask.parse(record);
+    const task = recordOf(record);
     const { url } = fieldsOf(task.content);
     const usage = fieldsOf(task.usage);
     return {

@@ -4,7 +4,7 @@ import { filled, filledText } from '../checks.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { imageFields, imageItems, qualityField } from './fields.ts';
 import { imageEditQualities, imageModelsWhere, imageQualities } from './models.ts';
-import { ImageReply } from './reply.ts';
+import { imageReply } from './reply.ts';
 import { editRules, generateRules } from './rules.ts';
 
 // `POST /v1/images/generations` ("Image endpoints"): the img and legacy models, the delta models, and the common
@@ -30,7 +30,7 @@ export const imageGenerate: Endpoint = {
   path: '/v1/images/generations',
   resend: 'paid',
   body: ImageGenerateBody,
-  reply: ImageReply,
+  reply: imageReply,
 };
 
 // `POST /v1/images/edits` ("Image endpoints"), as JSON. The same request as form data is `edit-form.ts`.
@@ -69,7 +69,7 @@ export const imageEdit: Endpoint = {
   path: '/v1/images/edits',
   resend: 'paid',
   body: ImageEditBody,
-  reply: ImageReply,
+  reply: imageReply,
 };
 
 // `POST /v1/images/edits` as multipart form data: images and mask are files, everything else is text.

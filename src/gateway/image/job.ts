@@ -1,6 +1,6 @@
-import type { Family, TaskOutput } from '../task.ts';
+import { type Family, recordOf, type TaskOutput } from '../task.ts';
 import { IMAGE_LINK_LIFE_MS } from './models.ts';
-import { ImageReply, readImages, readImageUsage, readRevisedPrompt } from './reply.ts';
+import { readImages, readImageUsage, readRevisedPrompt } from './reply.ts';
 
 /** What an image is called in the ledger: `image`, `image-2`, `image-3`, …; `index` counts from 0. */
 export const imageRole = (index: number): string => (index === 0 ? 'image' : `image-${index + 1}`);
@@ -16,7 +16,7 @@ export const imageFamily: Family = {
   name: 'image',
   linkLifeMs: IMAGE_LINK_LIFE_MS,
   readTask(record, taskId) {
-    const reply = ImageReply.parse(record);
+    const reply = recordOf(record);
     const images = readImages(reply);
     const outputs = images.flatMap(({ index, kind, url }): TaskOutput[] =>
       kind === 'url' && url ? [{ role: imageRole(index), type: 'image', url }] : [],

@@ -2,7 +2,7 @@ import * as z from 'zod/mini';
 import { addRules, base64Text, field, inOurWords } from '../body.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { imageItems } from './fields.ts';
-import { ImageReply } from './reply.ts';
+import { imageReply } from './reply.ts';
 
 // `POST /v1/models/{model}:generateContent`. The document shows no body: gw makes that of the public API of this style
 // and looks only at the parts it makes; every other field passes.
@@ -62,5 +62,5 @@ export const imageNative: Endpoint = {
   path: '/v1/models/{model}:generateContent',
   resend: 'paid',
   body: ImageOpenBody,
-  reply: ImageReply,
+  reply: imageReply,
 };

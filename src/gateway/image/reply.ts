@@ -1,13 +1,12 @@
-import * as z from 'zod/mini';
+import { replyThat } from '../endpoint.ts';
 import { type GatewayErrorFacts, readGatewayError } from '../gateway-error.ts';
-import { fieldsOf, itemsOf } from '../json-value.ts';
+import { fieldsOf, isObject, itemsOf } from '../json-value.ts';
 import { amountOf, type TaskUsage } from '../task.ts';
 
 // What an image reply holds ("Image response", and the public shape of native replies), read leniently.
 
 /** A reply is an object; every field of it is looked at where it is used. */
-export const ImageReply = z.looseObject({});
-export type ImageReply = z.infer<typeof ImageReply>;
+export const imageReply = replyThat(isObject);
 
 export interface ImageInReply extends FoundImage {
   /** Its place among the images of the reply, from 0; an item of `data[]` that holds none leaves its place empty. */

@@ -39,6 +39,7 @@ import {
 } from '../image/models.ts';
 import { sizeInWords } from '../image/size.ts';
 import { accountLimits, accountTypes, fourKLimits, type Modality } from '../limits.ts';
+import type { ModelKind } from '../models.ts';
 import type { TaskFamily } from '../task.ts';
 import {
   bytesWords,
@@ -46,7 +47,6 @@ import {
   fact,
   fieldFacts,
   lifeWords,
-  type ModelKind,
   type ModelSheet,
   mediaWords,
   ruleFacts,

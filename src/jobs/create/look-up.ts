@@ -1,5 +1,5 @@
 import { GwError, type UnknownOutcome } from '../../errors.ts';
-import { type ExternalIds, type TaskFamily, TaskId, YOUNG_MS } from '../../gateway/task.ts';
+import { type ExternalIds, type TaskFamily, taskIdOf, YOUNG_MS } from '../../gateway/task.ts';
 import type { Clock } from '../../host.ts';
 import type { Client, Reply } from '../../http/client.ts';
 import type { Job } from '../../ledger/event.ts';
@@ -132,7 +132,7 @@ export const takenBy = ({ id }: Pick<FoundTask, 'id'>, externalId: string): { re
 
 /** The task that a cut 2xx reply names, as far as it came; undefined where it names none. */
 export const idInCutReply = ({ partialText }: UnknownOutcome): string | undefined =>
-  TaskId.safeParse(partialText?.match(/"(?:task_id|id)"\s*:\s*"([^"\\]+)"/)?.[1]).data;
+  taskIdOf(partialText?.match(/"(?:task_id|id)"\s*:\s*"([^"\\]+)"/)?.[1]);
 
 /**
  * Asks the gateway for the task that a cut reply named: one that was just made may not be known everywhere yet. Undefined

@@ -99,8 +99,7 @@ export async function makeJob(input: MakeInput): Promise<Made> {
   const { ledger, queue, key, externalId } = input;
   const isOwn = isOwnExternalId({ key, externalId, once: input.intent.once });
   if (externalId !== undefined && (input.goesOn || !isOwn)) {
-    const { takeUpLost } = await import('./lost.ts');
-    const takenUp = await takeUpLost(input);
+    const takenUp = await (await import('./lost.ts')).takeUpLost(input);
     if (takenUp) return takenUp;
   }
   const asked = { ...input.intent, bodySha256: digestOf(input.asked ?? input.body), externalId };
@@ -180,7 +179,9 @@ export class Attempt {
     };
     const send = () => client.send(endpoint, { body }, { signal, onSend, onExchange, onUnsent });
     const reply = queue ? await whenSlotIsFree(send, queue, this.input) : await send();
-    return { ...family.readCreateReply(reply.json), reply: reply.json, isOwnReply: true };
+    const created = family.readCreateReply(reply.json);
+    if (created === undefined) throw new Error('the reply names no task');
+    return { ...created, reply: reply.json, isOwnReply: true };
   }
 }
 
@@ -196,8 +197,7 @@ async function whenSlotIsFree<T>(
       return await send();
     } catch (error) {
       if (!(error instanceof GwError) || error.kind !== 'rate_limited') throw error;
-      const paceMs = min + random() * (max - min);
-      const waitMs = Math.max(paceMs, (error.facts.retryAtMs ?? 0) - clock.now());
+      const waitMs = Math.max(min + random() * (max - min), (error.facts.retryAtMs ?? 0) - clock.now());
       if (clock.steady() + waitMs >= deadlineMs) throw error;
       const at = new Date(clock.now() + waitMs).toISOString();
       const said = `${error.message}; it is sent again at ${at} (--wait-timeout limits the wait)`;

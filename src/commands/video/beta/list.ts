@@ -1,4 +1,3 @@
-import type * as z from 'zod/mini';
 import { defineCommand, type Outcome } from '../../../command.ts';
 import { commandFor } from '../../../context.ts';
 import { GwError, shellQuote, usage } from '../../../errors.ts';
@@ -9,12 +8,14 @@ import {
   BETA_LIST_DEFAULT,
   BETA_LIST_MAX,
   BetaListBody,
-  BetaPage,
+  type BetaPage,
   betaList,
+  betaPageIn,
   betaProductTypes,
   betaStatuses,
 } from '../../../gateway/beta/list.ts';
-import { type BetaTask, betaFamily } from '../../../gateway/beta/task.ts';
+import { betaFamily } from '../../../gateway/beta/task.ts';
+import type { Fields } from '../../../gateway/json-value.ts';
 import type { Charge, TaskView } from '../../../gateway/task.ts';
 import type { Reply } from '../../../http/client.ts';
 import type { Table } from '../../../io/io.ts';
@@ -68,7 +69,7 @@ export const list = defineCommand<typeof flags, Listed>({
     const seen = new Set(flags.cursor === undefined ? [] : [flags.cursor]);
     for (;;) {
       const reply = await client.send(betaList, { body }, { signal: ctx.signal });
-      const page = BetaPage.parse(reply.json);
+      const page = betaPageIn(reply.json) ?? { result: [] };
       const all = flags.all ?? false;
       yield { value: { reply, page, all } };
       const next = nextCursor(page, seen);
@@ -81,18 +82,10 @@ export const list = defineCommand<typeof flags, Listed>({
       body = { ...rest, cursor: next };
     }
   },
-  human: ({ page }, ctx) => taskTable(page.data.result, ctx.clock.now()),
-  raw: ({ reply, all }) =>
-    all
-      ? recordsIn(reply.json)
-          .map((record) => `${JSON.stringify(record)}\n`)
-          .join('')
-      : reply.bytes,
+  human: ({ page }, ctx) => taskTable(page.result, ctx.clock.now()),
+  raw: ({ reply, page, all }) =>
+    all ? page.result.map((record) => `${JSON.stringify(record)}\n`).join('') : reply.bytes,
 });
-
-/** The records of a page as they came: the schema hands over their fields in another order. */
-const recordsIn = (page: unknown): readonly unknown[] =>
-  (page as { readonly data: { readonly result: readonly unknown[] | null } | null }).data?.result ?? [];
 
 /** Twelve digits of milliseconds are in 1973: anything shorter was meant in seconds, or as a year. */
 const milliseconds = /^\d{12,15}$/;
@@ -140,8 +133,10 @@ function listBody(base: JsonObject, flags: ListFlags, nowMs: number): JsonObject
 }
 
 /** The cursor of the next page; undefined after the last. Throws `unavailable` where paging can get no further. */
-function nextCursor({ data }: BetaPage, seen: Set<string>): string | undefined {
-  const { next_cursor: next, has_more: hasMore } = data;
+function nextCursor(
+  { next_cursor: next, has_more: hasMore }: BetaPage,
+  seen: Set<string>,
+): string | undefined {
   if (hasMore === false || (!hasMore && !next)) return undefined;
   if (!next || seen.has(next)) {
     const what = next ? 'gives the same cursor twice' : 'says that more tasks follow and gives no cursor';
@@ -184,10 +179,8 @@ function flagOf(
   return key !== undefined && flags[key] !== undefined ? flagName(key) : undefined;
 }
 
-type TaskRecord = z.infer<typeof BetaTask>;
-
 /** Task records of family B as a table that fits a terminal, without the links, which are credentials. */
-const taskTable = (records: readonly TaskRecord[], nowMs: number): Table => ({
+const taskTable = (records: readonly Fields[], nowMs: number): Table => ({
   columns: [
     { name: 'id', whole: true },
     { name: 'status', whole: true },
