@@ -44,19 +44,19 @@ export function lookAtBody(
   flagOf: FlagOfPath,
   { exempt = [], suggestions = [], isGiven = () => false }: FieldVerdict = {},
 ): Look {
-  const { broken, unstated } = issuesOf(schema, body);
-  const said = unstated.filter(({ path }) => !isGiven(path, valueAt(body, path)));
-  const issues = [...broken, ...said].filter(({ path }) => !exempt.includes(path.map(String).join('.')));
+  const found = issuesOf(schema, body);
+  const said = found.unstated.filter(({ path }) => !isGiven(path, valueAt(body, path)));
   const breaches = new Map<string, Breach>();
-  for (const issue of issues) {
+  for (const issue of [...found.broken, ...said]) {
     const at = issue.path.map(String).join('.');
+    if (exempt.includes(at)) continue;
     // A value of the table that another rule refuses is no help.
     const brokenBy = (value: string) => issuesOf(schema, withValueAt(body, issue.path, value)).broken;
     const helps = (value: string) => !brokenBy(value).some(({ path }) => path.join('.') === at);
     const text = sentenceOf(issue, body, flagOf, suggestions, helps);
     breaches.set(text, { text, says: fitting(text, issue) });
   }
-  const odd = issues.length > 0 ? [] : oddities(schema, body, unstated);
+  const odd = breaches.size > 0 ? [] : oddities(schema, found);
   return {
     breaches: [...breaches.values()],
     oddities: odd.map(({ path, message, known = [], rule, sentence }) => {

@@ -20,26 +20,39 @@ export function shared<S>(make: (object: ObjectMaker) => S): (object: ObjectMake
 /** What a model takes of a field: words of a set, or a range and a value beside it. */
 export type Takes = readonly string[] | (Range & { readonly also?: number });
 
-/** Makes a body that holds what the document leaves open to the shapes of the public API: all that the sandbox can read. */
-const publicObject = ((...shape: Parameters<typeof z.looseObject>) =>
-  z.looseObject(...shape)) as unknown as ObjectMaker;
-let leavesOpen = false;
+/** Has another schema read a value and say what is wrong with it: as `unshown`, and unread, where nobody `states` it. */
+const saidBy = (schemaOf: (value: unknown) => z.ZodMiniType | undefined, states: boolean) =>
+  z.superRefine((value, ctx) => {
+    const tell = (path: PropertyKey[], message: string, params: object) =>
+      ctx.addIssue({ code: 'custom', path, message, params: { ...params } });
+    const schema = schemaOf(value);
+    if (!schema) return;
+    const { broken, unstated, unshown, read } = issuesOf(schema, value);
+    ctx.value = broken.length > 0 && !states ? undefined : read;
+    for (const issue of [...unstated, ...unshown, ...(states ? broken : [])])
+      tell(issue.path, issue.message, 'params' in issue ? Object(issue.params) : {});
+    for (const { path, message } of states ? [] : broken)
+      tell(path, `${message} in the public API of this shape`, { isUnshown: true });
+  });
 
-/** A field whose shape the document does not show: a loose body takes `any`, others hold it to that of the public API. */
-export function open<S extends z.ZodMiniType>(
+/**
+ * A field whose type or shape the document does not show. What is not `known` of it from the public API is sent with a warning,
+ * and nobody reads it: for rules and the sandbox the field is not there. A strict body takes the `known` ones alone.
+ */
+export const open = <S extends z.ZodMiniType>(
   object: ObjectMaker,
   known: S,
   any: z.ZodMiniType = z.unknown(),
-): S {
-  if (object !== z.looseObject) return known;
-  leavesOpen = true;
-  return any as unknown as S;
-}
+): S => (object === z.strictObject ? known : (any.check(saidBy(() => known, false)) as unknown as S));
+
+/** A list; what nobody can read of it is left out. */
+export const listOf = <S extends z.ZodMiniType>(item: S) =>
+  z.array(item).check(z.overwrite((items) => items.filter((each) => each !== undefined)));
 
 /**
  * An object of which `key` tells the kind, where the document shows some kinds and forbids no other. A strict body takes
- * these and the `known` ones of the public API alone; a loose one holds the shown ones to their schema and lets any other
- * pass, and what has no kind where it `mayLack` one (a rule warns of it).
+ * these and the `known` ones of the public API alone; a loose one holds the shown ones to their schema, and any other is
+ * sent with a warning, as is what has no kind where it `mayLack` one.
  */
 export function anyKind<S extends z.ZodMiniObject, K extends z.ZodMiniObject = never>(
   object: ObjectMaker,
@@ -48,24 +61,21 @@ export function anyKind<S extends z.ZodMiniObject, K extends z.ZodMiniObject = n
   known: Readonly<Record<string, K>> = {},
   mayLack = false,
 ): z.ZodMiniType<z.infer<S | K>> {
-  leavesOpen ||= object === z.looseObject;
-  const kinds: Readonly<Record<string, z.ZodMiniType>> =
-    object === z.looseObject ? shown : { ...shown, ...known };
-  if (object !== z.looseObject && object !== publicObject) {
-    return z.discriminatedUnion(key, Object.values(kinds) as never) as unknown as z.ZodMiniType<
-      z.infer<S | K>
-    >;
-  }
-  const checked = z.looseObject({ [key]: mayLack ? z.optional(z.string()) : z.string() }).check(
-    z.superRefine((value, ctx) => {
-      const kind = value[key];
-      const schema = typeof kind === 'string' && Object.hasOwn(kinds, kind) ? kinds[kind] : undefined;
-      for (const { path, message, ...of } of schema?.safeParse(value, { error: inOurWords }).error?.issues ??
-        [])
-        ctx.addIssue({ code: 'custom', path: [...path], message, params: 'params' in of ? of.params : {} });
-    }),
-  );
-  return checked as unknown as z.ZodMiniType<z.infer<S | K>>;
+  const others = Object.entries(known).map(([kind, schema]) => [kind, open(object, schema)]);
+  const kinds: Readonly<Record<string, z.ZodMiniType>> = { ...shown, ...Object.fromEntries(others) };
+  if (object === z.strictObject) return z.discriminatedUnion(key, Object.values(kinds) as never) as never;
+  const schemaOf = (value: unknown) => {
+    const kind = valueAt(value, [key]);
+    return typeof kind === 'string' && Object.hasOwn(kinds, kind) ? kinds[kind] : undefined;
+  };
+  const ofOthers = z.superRefine<Record<string, unknown>>((value, ctx) => {
+    if (schemaOf(value)) return;
+    const kind = String(value[key]);
+    const message = kind === 'undefined' ? 'is not given' : `${kind} is none that the document shows`;
+    ctx.addIssue({ code: 'custom', path: [key], message, params: { isUnshown: true, kind } });
+  });
+  const any = z.looseObject({ [key]: mayLack ? z.optional(z.string()) : z.string() });
+  return any.check(ofOthers, saidBy(schemaOf, true)) as never;
 }
 
 /** What a field says beside its schema. */
@@ -153,11 +163,18 @@ export function whole({ min, max }: Range, rule = `a whole number from ${min} to
   return z.int().check(z.gte(min, rule), z.lte(max, rule));
 }
 
-/** What a body breaks of its schema, and what is wrong with it where the document says nothing ({@link unstated}). */
+/**
+ * What a body breaks of its schema; what is wrong with it where the document says nothing ({@link unstated}), or shows no shape
+ * ({@link open}); and the body as it is read.
+ */
 export function issuesOf(schema: z.ZodMiniType, body: unknown) {
-  const issues = schema.safeParse(body, { error: inOurWords }).error?.issues ?? [];
-  const isOpen = (issue: z.core.$ZodIssue) => issue.code === 'custom' && issue.params?.isUnstated === true;
-  return { broken: issues.filter((issue) => !isOpen(issue)), unstated: issues.filter(isOpen) };
+  const ctx = { error: inOurWords, async: false };
+  const { value: read, issues } = schema._zod.run({ value: body, issues: [] }, ctx) as z.core.ParsePayload;
+  const said = issues.map((issue) => z.core.util.finalizeIssue(issue, ctx, z.core.config()));
+  const marked = (mark: string) => said.filter((each) => each.code === 'custom' && each.params?.[mark]);
+  const [unstated, unshown] = [marked('isUnstated'), marked('isUnshown')];
+  const broken = said.filter((issue) => !unstated.includes(issue) && !unshown.includes(issue));
+  return { broken, unstated, unshown, read };
 }
 
 export interface Field {
@@ -249,57 +266,42 @@ export function addRules<S extends z.ZodMiniObject>(body: S, of: readonly Rule<z
 }
 
 /**
- * A body's schema with its rules: what the document neither lists nor shows passes. Its other readings ({@link strictOf},
- * {@link publicOf}) are made when they are first used.
+ * A body's schema with its rules: what the document neither lists nor shows passes. Its strict reading ({@link strictOf}) is
+ * made when it is first used.
  */
 export function withRules<S extends z.ZodMiniObject>(
   make: (object: ObjectMaker) => S,
   of: readonly Rule<z.infer<S>>[] = [],
 ): S {
   const checked = (object: unknown) => addRules(make(object as ObjectMaker), of);
-  const later = (object: unknown) => z.lazy(() => checked(object)) as unknown as z.ZodMiniType;
-  leavesOpen = false;
   const loose = checked(z.looseObject);
-  readings.set(loose, { strict: later(z.strictObject), known: leavesOpen ? later(publicObject) : loose });
+  readings.set(loose, z.lazy(() => checked(z.strictObject)) as unknown as z.ZodMiniType);
   return loose;
 }
 
-/** The other readings of a loose body. */
-const readings = new WeakMap<
-  z.ZodMiniType,
-  { readonly strict: z.ZodMiniType; readonly known: z.ZodMiniType }
->();
+/** The strict readings of loose bodies. */
+const readings = new WeakMap<z.ZodMiniType, z.ZodMiniType>();
 
 /** The schema that refuses what the document does not list; the same one where the document shows no body. */
-export const strictOf = (loose: z.ZodMiniType): z.ZodMiniType => readings.get(loose)?.strict ?? loose;
+export const strictOf = (loose: z.ZodMiniType): z.ZodMiniType => readings.get(loose) ?? loose;
 
-/** The schema that holds to the public API what the document leaves open. */
-export const publicOf = (loose: z.ZodMiniType): z.ZodMiniType => readings.get(loose)?.known ?? loose;
-
-/** What is odd about a body that has passed its schema, beside what is `unstated`: each breach of a rule that only warns. */
+/** What is odd about a body, as {@link issuesOf} found it to break nothing: also each breach of a rule that only warns. */
 export const oddities = (
   schema: z.ZodMiniType,
-  body: unknown,
-  unstated: readonly z.core.$ZodIssue[],
+  { unstated, unshown, read }: ReturnType<typeof issuesOf>,
 ): (Note & { readonly rule: Rule<unknown> })[] => [
-  ...unstated.map(({ path, message }) => ({ path, message, rule: notForbidden })),
-  ...(publicOf(schema) === schema ? [] : unshownIn(schema, body)),
+  ...[...unstated, ...unshown].map(({ path, message }) => ({ path, message, rule: notForbidden })),
   ...rulesOf(schema)
     .filter(({ verdict }) => verdict === 'warn')
-    .flatMap((rule) => [...rule.check(body, () => fieldsOf(schema))].map((note) => ({ ...note, rule }))),
+    .flatMap((rule) => [...rule.check(read, () => fieldsOf(schema))].map((note) => ({ ...note, rule }))),
 ];
 
-/** What is of a shape that the document does not show and the public API does not know either. */
-const unshownIn = (schema: z.ZodMiniType, body: unknown) =>
-  issuesOf(publicOf(schema), body).broken.map(({ path, message }) => ({
-    path,
-    message: `${message} in the public API of this shape; sent as given`,
-    rule: unshown,
-  }));
-
-const odd = (name: string, remark: string): Rule<unknown> => ({ name, verdict: 'warn', remark, *check() {} });
-const unshown = odd('shape-that-is-not-shown', 'the document does not show this shape, and forbids none');
-const notForbidden = odd('value-not-forbidden', 'sent as given: the document does not forbid it');
+const notForbidden: Rule<unknown> = {
+  name: 'value-not-forbidden',
+  verdict: 'warn',
+  remark: 'sent as given: the document does not forbid it',
+  *check() {},
+};
 
 /**
  * A rule for the fields of which each model takes its own part: `gamma-H3 takes 768P, 2K; 480P is for gamma-H3-Max`.

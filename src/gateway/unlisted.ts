@@ -1,22 +1,21 @@
 import * as z from 'zod/mini';
-import { strictOf, valueAt } from './body.ts';
+import { strictOf } from './body.ts';
 
 /**
- * The fields that only a strict schema refuses, without places in lists: `tools.function.strict`. With the body also kinds
- * that no document shows: `tools.type web_search`.
+ * The fields that only a strict schema refuses, without places in lists: `tools.function.strict`; and what no document shows of
+ * others: `tools.type web_search`.
  */
 export function* unlistedIn(
   issues: readonly z.core.$ZodIssue[],
-  body?: unknown,
   above: readonly PropertyKey[] = [],
 ): Generator<string> {
   const named = (path: readonly PropertyKey[]) => path.filter((part) => typeof part !== 'number').join('.');
   for (const issue of issues) {
     const path = [...above, ...issue.path];
     if (issue.code === 'unrecognized_keys') for (const key of issue.keys) yield named([...path, key]);
-    const isKind = issue.code === 'invalid_value' || (issue.code === 'invalid_union' && issue.discriminator);
-    if (body && isKind) yield `${named(path)} ${String(valueAt(body, path)).slice(0, 40)}`;
-    if (issue.code === 'invalid_union') for (const each of issue.errors) yield* unlistedIn(each, body, path);
+    if (issue.code === 'custom' && issue.params?.isUnshown)
+      yield `${named(path)} ${String(issue.params.kind ?? '').slice(0, 40)}`.trim();
+    if (issue.code === 'invalid_union') for (const each of issue.errors) yield* unlistedIn(each, path);
   }
 }
 

@@ -77,9 +77,10 @@ async function letIn(
   const nowMs = world.now();
   if (route.pool) countRequest(world, route.pool(json), nowMs);
   const { body: schema } = route.endpoint;
-  if (schema && !form && !route.checksBody) passOver(checkBody(schema, json, world));
+  const checked = schema && !form && !route.checksBody && checkBody(schema, json, world);
+  if (checked) passOver(checked.unlisted);
   if (faultPlaces[route.endpoint.resend] === 'create') sweepWhenDue(world.store, nowMs);
-  return { body: json, ...(form && { form }) };
+  return { body: checked ? checked.read : json, ...(form && { form }) };
 }
 
 /** Tells of fields that were passed over, each once for its endpoint, and keeps them in the log. */

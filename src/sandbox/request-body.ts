@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type * as z from 'zod/mini';
-import { issuesOf, publicOf, strictOf } from '../gateway/body.ts';
+import { issuesOf, strictOf } from '../gateway/body.ts';
 import { MB } from '../gateway/limits.ts';
 import { unlistedIn } from '../gateway/unlisted.ts';
 import { Refusal } from './reply.ts';
@@ -94,24 +94,27 @@ const fieldName = (path: readonly PropertyKey[]) =>
     .join('');
 
 /**
- * Looks at a body: the first rule that it breaks, or the names of what the document neither lists nor forbids, without
- * places in lists. A strict sandbox takes none of these.
+ * Looks at a body: the first rule that it breaks, or the body as it is read and the names of what the document neither lists
+ * nor forbids, without places in lists. A strict sandbox takes none of these.
  */
 export function readAgainst(
   schema: z.ZodMiniType,
   body: unknown,
   { strict }: Pick<World, 'strict'>,
-): { readonly issue: z.core.$ZodIssue } | { readonly unlisted: string[] } {
-  const listed = issuesOf(strictOf(schema), body).broken;
-  const [issue] = strict || listed.length === 0 ? listed : issuesOf(publicOf(schema), body).broken;
-  return issue ? { issue } : { unlisted: [...new Set(unlistedIn(listed, body))] };
+): { readonly issue: z.core.$ZodIssue } | { readonly unlisted: string[]; readonly read: unknown } {
+  const strictly = issuesOf(strictOf(schema), body);
+  const { broken, unshown, read } =
+    strict || strictly.broken.length === 0 ? strictly : issuesOf(schema, body);
+  const [issue] = broken;
+  if (issue) return { issue };
+  return { unlisted: [...new Set(unlistedIn([...strictly.broken, ...unshown]))], read };
 }
 
 /** As `readAgainst`; throws the Refusal (400 `InvalidParameter`) that names the first field and its rule. */
-export function checkBody(schema: z.ZodMiniType, body: unknown, world: Pick<World, 'strict'>): string[] {
+export function checkBody(schema: z.ZodMiniType, body: unknown, world: Pick<World, 'strict'>) {
   const checked = readAgainst(schema, body, world);
   if ('issue' in checked) throw refusalOf(checked.issue);
-  return checked.unlisted;
+  return checked;
 }
 
 function refusalOf(issue: z.core.$ZodIssue | undefined): Refusal {

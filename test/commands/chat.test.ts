@@ -495,30 +495,30 @@ describe('one meaning, three spellings', () => {
   });
 
   test.each([
-    ['a role', [], { role: 'developer', content: 'be brief' }, /messages\.0: a message of developer/],
+    ['a role', [], { role: 'developer', content: 'be brief' }, /messages\.0\.role: developer is none that/],
     [
       'an address alone',
       [],
       { role: 'user', content: [{ type: 'image_url', image_url: 'https://a.example/b.png' }] },
-      /without an object/,
+      /image_url: must be an object in the public API/,
     ],
     [
       'a part',
       [],
       { role: 'user', content: [{ type: 'file', file: { id: 'x' } }] },
-      /a part of the type file/,
+      /content\.0\.type: file is none that/,
     ],
     [
       'a block',
       ['--api', 'messages', '-m', 'm'],
       { role: 'user', content: [{ type: 'document', source: {} }] },
-      /a block of the type document/,
+      /content\.0\.type: document is none that/,
     ],
     [
       'an image block of another form',
       ['--api', 'messages', '-m', 'm'],
       { role: 'user', content: [{ type: 'image', source: { type: 'file', file_id: 'f' } }] },
-      /messages\.0\.content\.0\.source.*of this shape; sent as given \(the document does not show/s,
+      /messages\.0\.content\.0\.source.*of this shape \(sent as given: the document does not forbid it/s,
     ],
     [
       'a tool without a name',
@@ -550,6 +550,15 @@ describe('one meaning, three spellings', () => {
     ['a file by another name', ['--messages'], { fileData: { uri: 'files/1' } }, /fileData\.fileUri/],
     ['safety in an object', ['--set', 'safetySettings={"a":"b"}', '--messages'], { text: 'x' }, /safety/],
     ['tools in an object', ['--set', 'tools={"google":{}}', '--messages'], { text: 'x' }, /tool/],
+    ['a text that is none', ['--messages'], { text: 5 }, /parts\.0\.text: must be a text/],
+    ...['maxOutputTokens', 'topK', 'stopSequences', 'responseSchema', 'thinkingConfig.thinkingLevel'].map(
+      (field): [string, string[], object, RegExp] => [
+        `${field} of another type`,
+        ['--set', `generationConfig.${field}=true`, '--messages'],
+        { text: 'x' },
+        /must be .* in the public API of this shape \(sent as given: the document does not forbid it\)\n$/,
+      ],
+    ),
   ])('of the Gemini style, %s is sent with a warning', async (_, words, part, warning) => {
     const contents = [{ role: 'user', parts: [part] }];
     const run = await world.gw([

@@ -112,14 +112,22 @@ describe('what the document does not list', () => {
   });
 });
 
-describe('kinds that the document does not show', () => {
+describe('kinds and types that the document does not show', () => {
   const part = (of: object) => ({ messages: user([{ type: 'text', text: 'x' }, of]) });
+  const over = (fields: string) => `passed over ${fields}`;
+  const level = (thinking_level: unknown) => ({
+    extra_body: { geo: { thinking_config: { thinking_level } } },
+  });
+  const geoFields = [
+    ...['maxOutputTokens', 'temperature', 'topP', 'topK', 'stopSequences', 'candidateCount'],
+    ...['responseMimeType', 'responseSchema', 'thinkingConfig'],
+  ];
   const turn = { messages: [...user('x'), { role: 'robot', content: 'x' }] };
   it.each<[string, Record<string, unknown>, typeof completions, string]>([
     ['a part', part({ type: 'document' }), completions, 'passed over messages.content.type document'],
     ['a block', part({ type: 'search' }), messages, 'passed over messages.content.type search'],
     ['a role', turn, completions, 'passed over messages.role robot'],
-    ['a role of native messages', turn, messages, 'passed over messages.role robot'],
+    ['a role of native messages', turn, messages, 'passed over messages.role'],
     ['a tool', { tools: [{ type: 'web_search' }] }, completions, 'passed over tools.type web_search'],
     ['a tool without a type', { tools: [{ name: 'f' }] }, completions, 'passed over tools.type undefined'],
     [
@@ -129,6 +137,30 @@ describe('kinds that the document does not show', () => {
       'taken; read a text as image_url.url',
     ],
     ['the choice any', { tools: [tool({})], tool_choice: 'any' }, completions, 'taken; read any as required'],
+    [
+      'a picture of another kind',
+      part({ type: 'image', source: {} }),
+      messages,
+      over('messages.content.source.type'),
+    ],
+    ['a tool without a name', { tools: [{ type: 'web' }] }, messages, over('tools.name')],
+    ['a system prompt of numbers', { system: [5] }, messages, over('system')],
+    ['options of a stream', { stream_options: 5 }, completions, over('stream_options')],
+    ['a level of thought', level(5), completions, over('extra_body.geo.thinking_config.thinking_level')],
+    ...geoFields.map((field): [string, Record<string, unknown>, typeof completions, string] => [
+      field,
+      { generationConfig: { [field]: null } },
+      geo,
+      over(`generationConfig.${field}`),
+    ]),
+    [
+      'a part',
+      { contents: [{ parts: [{ text: 'x' }, { text: 5, thought: 'x', functionCall: {} }] }] },
+      geo,
+      over('contents.parts.text, contents.parts.thought, contents.parts.functionCall.name'),
+    ],
+    ['a role', { contents: [{ role: 5, parts: [{ text: 'x' }] }] }, geo, over('contents.role')],
+    ['tools in an object', { tools: {} }, geo, over('tools')],
   ])('%s is taken with a note, and refused by a strict sandbox', async (_, body, send, verdict) => {
     const answer = await send(await quick(), body);
     expect([answer.status, answer.headers['x-sandbox-verdict']], answer.text).toEqual([200, verdict]);

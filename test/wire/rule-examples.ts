@@ -427,10 +427,6 @@ export const completionsRuleExamples: Readonly<Record<string, RuleExample>> = {
     kept: { ...followUp, tools: [toolNamed('get_weather')] },
     broken: { ...followUp, tools: [toolNamed('get_time')] },
   },
-  'completions.shapes-that-are-shown': {
-    kept: flash,
-    broken: { ...flash, messages: [{ role: 'developer', content: 'be brief' }] },
-  },
   'completions.usual-temperature': {
     kept: { ...flash, temperature: 2 },
     broken: { ...flash, temperature: 2.1 },
@@ -448,10 +444,6 @@ export const messagesRuleExamples: Readonly<Record<string, RuleExample>> = {
   'messages.enabled-with-a-budget': {
     kept: { ...native, ...enabled(1024) },
     broken: { ...native, ...enabled(1023) },
-  },
-  'messages.shapes-that-are-shown': {
-    kept: native,
-    broken: { ...native, messages: [{ role: 'user', content: [{ type: 'document', source: {} }] }] },
   },
   'messages.budget-below-the-limit': {
     kept: { ...native, ...enabled(4095) },

@@ -5,7 +5,7 @@ import { AlphaCreateBody } from '../../src/gateway/alpha/create.ts';
 import { ListAssetsBody, ListGroupsBody } from '../../src/gateway/asset/list.ts';
 import { BetaO1Body, BetaOpenBody, BetaTextBody, BetaTurboBody } from '../../src/gateway/beta/create.ts';
 import { BetaListBody } from '../../src/gateway/beta/list.ts';
-import { inOurWords, issuesOf, oddities, rulesOf } from '../../src/gateway/body.ts';
+import { issuesOf, oddities, rulesOf } from '../../src/gateway/body.ts';
 import { CompletionsBody } from '../../src/gateway/chat/completions.ts';
 import { geoBodyFor } from '../../src/gateway/chat/geo.ts';
 import { MessagesBody } from '../../src/gateway/chat/messages.ts';
@@ -37,12 +37,10 @@ const always = ['beta.body-not-shown'];
 
 /** The names of the rules that a body breaks, or is told of. */
 const namesIn = (schema: z.ZodMiniType, body: unknown): { broken: unknown[]; odd: string[] } => {
-  const issues = schema.safeParse(body, { error: inOurWords }).error?.issues ?? [];
+  const found = issuesOf(schema, body);
+  const issues = [...found.broken, ...found.unstated];
   const broken = issues.map((issue) => (issue.code === 'custom' ? issue.params?.rule : issue.message));
-  const odd =
-    issues.length > 0
-      ? []
-      : oddities(schema, body, issuesOf(schema, body).unstated).map(({ rule }) => rule.name);
+  const odd = issues.length > 0 ? [] : oddities(schema, found).map(({ rule }) => rule.name);
   return { broken: [...new Set(broken)], odd: odd.filter((name) => !always.includes(name)) };
 };
 

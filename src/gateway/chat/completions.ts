@@ -1,5 +1,14 @@
 import * as z from 'zod/mini';
-import { anyKind, isImageUrl, type ObjectMaker, open, type Rule, valueAt, withRules } from '../body.ts';
+import {
+  anyKind,
+  isImageUrl,
+  listOf,
+  type ObjectMaker,
+  open,
+  type Rule,
+  valueAt,
+  withRules,
+} from '../body.ts';
 import { filled, filledText, modelId, outputLimit } from '../checks.ts';
 import { type Endpoint, replyThat } from '../endpoint.ts';
 import { isErrorReply } from '../gateway-error.ts';
@@ -13,6 +22,8 @@ export const refusedThinkingAliases = ['thinking', 'thinking_budget', 'reasoning
 
 /** The request body, loose (fields of `--set` pass) or strict (the sandbox refuses what the document does not list). */
 function chatBody(object: ObjectMaker) {
+  // Named without its type, or not at all.
+  const named = <S extends z.ZodMiniType>(known: S) => z.optional(open(object, known));
   const url = z
     .string()
     .check(z.refine(isImageUrl, { error: 'an image is given by URL or Base64 data URL' }));
@@ -22,10 +33,11 @@ function chatBody(object: ObjectMaker) {
     image_url: object({
       type: z.literal('image_url'),
       // Some clients write the address alone.
-      image_url: object === z.strictObject ? shownImage : z.union([shownImage, url]),
+      image_url:
+        object === z.strictObject ? shownImage : z.union([shownImage, open(object, shownImage, url)]),
     }),
   });
-  const content = z.union([z.string(), z.array(part).check(filled('a message needs content'))], {
+  const content = z.union([z.string(), listOf(part).check(filled('a message needs content'))], {
     error: 'content is a text, or a list of text and image_url parts',
   });
   const toolCall = object({
@@ -59,8 +71,8 @@ function chatBody(object: ObjectMaker) {
     max_tokens: z.optional(z.number().check(outputLimit)),
     stream: z.optional(z.boolean()),
     // Not shown in the document; the public shape's way to have the figures in a stream (`--usage`).
-    stream_options: z.optional(object({ include_usage: z.optional(z.boolean()) })),
-    tools: z.optional(z.array(anyKind(object, 'type', { function: tool }, {}, true))),
+    stream_options: named(object({ include_usage: named(z.boolean()) })),
+    tools: z.optional(listOf(anyKind(object, 'type', { function: tool }, {}, true))),
     tool_choice: z.optional(z.union([filledText(), z.looseObject({})])),
     response_format: z.optional(open(object, z.looseObject({ type: z.string() }), z.looseObject({}))),
     reasoning_effort: z.optional(filledText()),
@@ -69,7 +81,7 @@ function chatBody(object: ObjectMaker) {
         geo: z.optional(
           object({
             thinking_config: z.optional(
-              object({ thinking_level: z.optional(z.string()), include_thoughts: z.optional(z.boolean()) }),
+              object({ thinking_level: named(z.string()), include_thoughts: named(z.boolean()) }),
             ),
           }),
         ),
@@ -160,29 +172,6 @@ const completionsRules: readonly Rule<CompletionsBody>[] = [
         const message = `a follow-up sends the same tools, and ${name} is missing`;
         yield { path: ['tools'], message };
       }
-    },
-  },
-  {
-    name: 'completions.shapes-that-are-shown',
-    verdict: 'warn',
-    remark:
-      'the document shows messages of system, user, assistant and tool, text and image_url parts, and function tools, and forbids no other',
-    *check({ messages, tools = [] }) {
-      const sent = (path: PropertyKey[], what: string) => ({ path, message: `${what} is sent as given` });
-      for (const [at, { role, content }] of messages.entries()) {
-        if (!['system', 'user', 'assistant', 'tool'].includes(role))
-          yield sent(['messages', at], `a message of ${role}`);
-        for (const [nth, part] of (Array.isArray(content) ? content : []).entries()) {
-          const path = ['messages', at, 'content', nth];
-          const { type }: { readonly type: string } = part;
-          if (type === 'image_url' && typeof valueAt(part, ['image_url']) === 'string')
-            yield sent(path, 'an address without an object around it');
-          else if (type !== 'text' && type !== 'image_url') yield sent(path, `a part of the type ${type}`);
-        }
-      }
-      for (const [at, { type }] of tools.entries())
-        if (type !== 'function')
-          yield sent(['tools', at], `a tool of ${type ? `the type ${String(type)}` : 'no type'}`);
     },
   },
   {

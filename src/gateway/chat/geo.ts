@@ -14,47 +14,46 @@ const partKinds = ['text', 'inlineData', 'fileData', 'functionCall', 'functionRe
 
 /** The request body, loose (fields of `--set` pass) or strict (the sandbox refuses what the document does not list). */
 function geoBody(object: ObjectMaker) {
-  const kept = <S extends z.ZodMiniType>(known: S) => z.optional(open(object, known));
+  // Named without its type, or not shown.
+  const named = <S extends z.ZodMiniType>(known: S) => z.optional(open(object, known));
   const name = z.string().check(z.minLength(1));
   const id = z.optional(z.string());
   const part = object({
-    text: z.optional(z.string()),
-    thought: z.optional(z.boolean()),
-    thoughtSignature: kept(z.string()),
-    inlineData: kept(object({ mimeType: name, data: base64Text() })),
-    fileData: kept(object({ mimeType: z.optional(z.string()), fileUri: name })),
-    functionCall: kept(object({ id, name, args: z.optional(z.looseObject({})) })),
-    functionResponse: kept(object({ id, name, response: z.looseObject({}) })),
+    text: named(z.string()),
+    thought: named(z.boolean()),
+    thoughtSignature: named(z.string()),
+    inlineData: named(object({ mimeType: name, data: base64Text() })),
+    fileData: named(object({ mimeType: z.optional(z.string()), fileUri: name })),
+    functionCall: named(object({ id, name, args: z.optional(z.looseObject({})) })),
+    functionResponse: named(object({ id, name, response: z.looseObject({}) })),
   });
   const parts = z.array(part).check(filled('a content needs at least one part'));
+  const content = object({ role: named(z.string()), parts });
   return object({
-    contents: z
-      .array(object({ role: z.optional(z.string()), parts }))
-      .check(filled('a conversation has at least one content')),
-    systemInstruction: z.optional(object({ role: z.optional(z.string()), parts })),
+    contents: z.array(content).check(filled('a conversation has at least one content')),
+    systemInstruction: z.optional(content),
     generationConfig: z.optional(
       object({
-        maxOutputTokens: z.optional(z.number().check(outputLimit)),
-        temperature: z.optional(z.number()),
-        topP: z.optional(z.number()),
-        topK: z.optional(z.number()),
-        stopSequences: z.optional(z.array(filledText())),
-        candidateCount: z.optional(z.int().check(unstated((count) => count >= 1, 'at least 1'))),
-        responseMimeType: z.optional(z.string()),
-        responseSchema: z.optional(z.looseObject({})),
-        thinkingConfig: z.optional(
+        maxOutputTokens: named(z.number().check(outputLimit)),
+        temperature: named(z.number()),
+        topP: named(z.number()),
+        topK: named(z.number()),
+        stopSequences: named(z.array(filledText())),
+        candidateCount: named(z.int().check(unstated((count) => count >= 1, 'at least 1'))),
+        responseMimeType: named(z.string()),
+        responseSchema: named(z.looseObject({})),
+        thinkingConfig: named(
           object({
-            thinkingLevel: z.optional(z.string()),
-            thinkingBudget: z.optional(z.int()),
-            includeThoughts: z.optional(z.boolean()),
+            thinkingLevel: named(z.string()),
+            thinkingBudget: named(z.int()),
+            includeThoughts: named(z.boolean()),
           }),
         ),
       }),
     ),
-    // Listed as optional, without a type.
-    tools: kept(z.array(z.looseObject({}))),
-    toolConfig: kept(z.looseObject({})),
-    safetySettings: kept(z.array(z.looseObject({}))),
+    tools: named(z.array(z.looseObject({}))),
+    toolConfig: named(z.looseObject({})),
+    safetySettings: named(z.array(z.looseObject({}))),
   });
 }
 
@@ -82,7 +81,7 @@ const geoRules: readonly Rule<GeoBody>[] = [
     *check({ contents }) {
       for (const [index, { parts }] of contents.entries()) {
         for (const [at, each] of parts.entries()) {
-          if (partKinds.filter((kind) => each[kind] !== undefined).length === 1) continue;
+          if (partKinds.filter((kind) => kind in each).length === 1) continue;
           const message = `a part holds exactly one of ${partKinds.join(', ')}`;
           yield { path: ['contents', index, 'parts', at], message };
         }

@@ -159,7 +159,7 @@ function checkLibraryBody(schema: z.ZodMiniType, body: unknown, world: Pick<Worl
 /** `GET /api/assets`, by creation time descending. Throws Refusal. */
 function restPage({ url, passOver }: Call, world: World): object {
   const asked = Object.fromEntries(url.searchParams);
-  passOver(checkBody(RestListQuery, asked, world));
+  passOver(checkBody(RestListQuery, asked, world).unlisted);
   const nowMs = world.now();
   const matches = allAssets(world)
     .filter(

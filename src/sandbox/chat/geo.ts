@@ -9,7 +9,6 @@ import {
   Input,
   listField,
   type Question,
-  type Reasoning,
   type ToolOffer,
   type ToolResult,
   textField,
@@ -35,6 +34,7 @@ export async function readGeo(model: string, body: GeoBody): Promise<Question> {
     for (const { path, message } of check(body, () => [])) throw refuseField(path, message);
   }
   const config = body.generationConfig;
+  const thinking = config?.thinkingConfig;
   if ((config?.candidateCount ?? 1) > MOST_CANDIDATES) {
     throw refuseField(['generationConfig', 'candidateCount'], `at most ${MOST_CANDIDATES} are given here`);
   }
@@ -58,7 +58,7 @@ export async function readGeo(model: string, body: GeoBody): Promise<Question> {
     json: readFormat(config),
     maxTokens: config?.maxOutputTokens,
     stops: config?.stopSequences ?? [],
-    reasoning: readReasoning(model, config?.thinkingConfig),
+    reasoning: { tokens: reasoningTokens(model, thinking), shown: thinking?.includeThoughts === true },
   };
 }
 
@@ -118,10 +118,6 @@ function readFormat(config: GeoBody['generationConfig']): Question['json'] {
 }
 
 type ThinkingConfig = NonNullable<GeoBody['generationConfig']>['thinkingConfig'];
-
-function readReasoning(model: string, config: ThinkingConfig): Reasoning {
-  return { tokens: reasoningTokens(model, config), shown: config?.includeThoughts === true };
-}
 
 /** "Disabling thinking": a budget of 0 works on some models and is not reliable on others; -1 leaves it to the model. */
 function reasoningTokens(model: string, config: ThinkingConfig): number {

@@ -111,7 +111,7 @@ async function readEditForm(
     images: images.map(() => uploaded),
     ...(mask && { mask: uploaded }),
   };
-  passOver(checkBody(ImageEditBody, request, world));
+  passOver(checkBody(ImageEditBody, request, world).unlisted);
   if (mask) await seeFile(mask, [EDIT_MASK_FIELD]);
   return {
     request: request as unknown as ImageEditBody,
