@@ -2,7 +2,7 @@ import type * as z from 'zod/mini';
 import type { Endpoint } from '../gateway/endpoint.ts';
 import { fieldsOf } from '../gateway/json-value.ts';
 import type { RequestInput } from '../http/client.ts';
-import type { ChatApi, ChatRequest, ChatSettings, ChatUsage, ToolCall } from './chat.ts';
+import type { ChatApi, ChatPart, ChatRequest, ChatSettings, ChatUsage, ToolCall } from './chat.ts';
 
 export type JsonObject = Record<string, unknown>;
 
@@ -12,12 +12,11 @@ export type BodyRequest = Pick<ChatRequest, 'model' | 'system' | 'turns' | 'sett
   readonly base?: Readonly<JsonObject> | undefined;
 };
 
-/** A setting that a surface does not document. */
-export interface Undocumented {
-  readonly flag: string;
-  /** What this surface has in its place, or how `--set` sends it all the same. */
-  readonly hint: string;
-}
+/**
+ * What to say of a setting that a surface does not document: what this surface has in its place, or how `--set` sends it all
+ * the same. A function says it of some values only.
+ */
+export type Instead = string | ((value: unknown) => string | undefined);
 
 /** One of the three ways to put a conversation to the gateway. */
 export interface Surface {
@@ -30,10 +29,9 @@ export interface Surface {
   /** The body of a request: what is asked for in this surface's own words, and nothing else. Pure. */
   body(request: BodyRequest): JsonObject;
   schema(model: string): z.ZodMiniType;
-  /** The settings among these that this surface does not document. */
-  undocumented(settings: ChatSettings): readonly Undocumented[];
-  /** The flag that a field of the body comes from. */
-  flagOf(path: readonly PropertyKey[]): string | undefined;
+  readonly undocumented: Readonly<Partial<Record<keyof ChatSettings, Instead>>>;
+  /** The flags that fields of the body come from, by the fields' names. */
+  readonly flags: Readonly<Record<string, string>>;
   reader(keepWhole: boolean): ReplyReader;
 }
 
@@ -45,9 +43,22 @@ const loaders: { readonly [A in ChatApi]: () => Promise<Surface> } = {
 
 export const loadSurface = (api: ChatApi): Promise<Surface> => loaders[api]();
 
-/** A setting that only `--set` sends; none where it was not given. */
-export const bySet = (flag: string, field: string, value: unknown): Undocumented[] =>
-  value === undefined ? [] : [{ flag, hint: `--set ${field}=VALUE sends it all the same` }];
+/** The flag that a field of the body comes from; none for a field inside the conversation. */
+export function flagOf({ historyField, flags }: Surface, path: readonly PropertyKey[]): string | undefined {
+  const [field, inner, deep] = path;
+  if (field === historyField && typeof inner === 'number') return undefined;
+  const names = field === 'generationConfig' ? [deep, inner] : [field];
+  return names.map((name) => flags[String(name)]).find((flag) => flag !== undefined);
+}
+
+/** For a setting that only `--set` sends. */
+export const bySet = (field: string): string => `--set ${field}=VALUE sends it all the same`;
+
+/** Text parts as one text; where an image is among them, each part by itself. */
+export const contentOf = (parts: readonly ChatPart[], image: (url: string) => JsonObject): unknown =>
+  parts.every((part) => part.type === 'text')
+    ? parts.map(({ text }) => text).join('\n\n')
+    : parts.map((part) => (part.type === 'text' ? { type: 'text', text: part.text } : image(part.url)));
 
 type Fields = Readonly<Record<string, unknown>>;
 

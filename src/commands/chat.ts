@@ -1,4 +1,5 @@
 import type { ChatAnswer, ChatRequest, ChatTurn } from '../chat/chat.ts';
+import { flagOf } from '../chat/surface.ts';
 import { judgeAnswer, usageLine } from '../chat/verdict.ts';
 import { defineCommand, type Outcome } from '../command.ts';
 import type { Context } from '../context.ts';
@@ -208,7 +209,7 @@ function readyRequest(
   const model = typeof body.model === 'string' ? body.model : asked.model;
   const stream = surface.api === 'geo' ? (typedStream ?? true) : body.stream === true;
   const uses = toolUses(itemsOf(own[surface.historyField]), asked.turns);
-  const { breaches, oddities } = lookAtBody(surface.schema(model), body, surface.flagOf, {
+  const { breaches, oddities } = lookAtBody(surface.schema(model), body, (path) => flagOf(surface, path), {
     isGiven: givenIn(own, sets),
   });
   const ofTools = [...unansweredCalls(uses), ...(breaches.length === 0 ? missingTools(uses, body) : [])];

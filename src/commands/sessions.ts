@@ -1,5 +1,6 @@
 import type { ChatTurn } from '../chat/chat.ts';
-import { markdown, messages } from '../chat/repl/conversation.ts';
+import { messagesOf } from '../chat/completions/messages.ts';
+import { markdown } from '../chat/repl/conversation.ts';
 import { readExchanges } from '../chat/session/exchange.ts';
 import { deleteSession, parseSessionName, type StoredName, storedSessions } from '../chat/session/session.ts';
 import { defineCommand, type Outcome } from '../command.ts';
@@ -91,7 +92,7 @@ export const show = defineCommand<Record<string, never>, Shown & { readonly text
       ctx.io.warn(`session ${name}: ${damaged} lines of ${file} cannot be read and are left out`);
     const { api, model, system } = exchanges.at(-1)?.settings ?? {};
     const conversation = { system, turns: exchanges.flatMap(({ turns }) => turns) };
-    return { value: { name, api, model, messages: messages(conversation), text: markdown(conversation) } };
+    return { value: { name, api, model, messages: messagesOf(conversation), text: markdown(conversation) } };
   },
   human: ({ text }) => text,
   raw: ({ text: _, ...shown }) => `${safeJson(shown)}\n`,

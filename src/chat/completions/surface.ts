@@ -1,9 +1,10 @@
 import { CompletionsBody, chatCompletions } from '../../gateway/chat/completions.ts';
 import { isGeoModel } from '../../gateway/chat/models.ts';
 import { fieldsOf, itemsOf } from '../../gateway/json-value.ts';
-import type { ChatPart, ChatSettings, ChatTurn } from '../chat.ts';
+import type { ChatSettings } from '../chat.ts';
 import { given } from '../json-value.ts';
 import { type BodyRequest, bySet, type JsonObject, type Surface, wrappedSchema } from '../surface.ts';
+import { messagesOf } from './messages.ts';
 import { CompletionsReader } from './reader.ts';
 
 // Chat completions ("Chat completions", "Function calling").
@@ -15,43 +16,33 @@ export const completions: Surface = {
   input: (_, body) => ({ body }),
   body,
   schema: () => CompletionsBody,
-  undocumented: ({ topP, topK, stop, thinking, candidates, safety }) => [
-    ...bySet('--top-p', 'top_p', topP),
-    ...bySet('--top-k', 'top_k', topK),
-    ...bySet('--stop', 'stop', stop),
-    ...bySet('--candidates', 'n', candidates),
-    ...bySet('--safety', 'safety_settings', safety),
-    ...(thinking === undefined || thinking === 'off'
-      ? []
-      : [{ flag: `--thinking ${thinking}`, hint: 'say --reasoning-effort or --thinking-level here' }]),
-  ],
-  flagOf: ([field, inner]) => {
-    if (field === 'messages' && typeof inner === 'number') return undefined;
-    return field === 'extra_body' ? '--thinking-level' : flagOfField[String(field)];
+  undocumented: {
+    topP: bySet('top_p'),
+    topK: bySet('top_k'),
+    stop: bySet('stop'),
+    candidates: bySet('n'),
+    safety: bySet('safety_settings'),
+    thinking: (mode) => (mode === 'off' ? undefined : 'say --reasoning-effort or --thinking-level here'),
+  },
+  flags: {
+    model: '--model',
+    temperature: '--temperature',
+    max_completion_tokens: '--max-tokens',
+    max_tokens: '--max-tokens',
+    reasoning_effort: '--reasoning-effort',
+    tools: '--tool',
+    tool_choice: '--tool-choice',
+    response_format: '--response-format',
+    extra_body: '--thinking-level',
   },
   reader: (keepWhole) => new CompletionsReader(keepWhole),
-};
-
-const flagOfField: Record<string, string> = {
-  model: '--model',
-  temperature: '--temperature',
-  max_completion_tokens: '--max-tokens',
-  max_tokens: '--max-tokens',
-  reasoning_effort: '--reasoning-effort',
-  tools: '--tool',
-  tool_choice: '--tool-choice',
-  response_format: '--response-format',
 };
 
 function body({ base = {}, model, system, turns, settings = {}, stream }: BodyRequest): JsonObject {
   const history = itemsOf(base.messages);
   const isSystem = (message: unknown) => (message as { role?: unknown } | null)?.role === 'system';
   const told = system === undefined ? history : history.filter((message) => !isSystem(message));
-  const messages = [
-    ...(system === undefined ? [] : [{ role: 'system', content: system }]),
-    ...told,
-    ...turns.map(message),
-  ];
+  const messages = [...messagesOf({ system, turns: [] }), ...told, ...messagesOf({ turns })];
   return {
     ...base,
     ...given({
@@ -101,27 +92,4 @@ function responseFormat(format: ChatSettings['responseFormat']): JsonObject | un
   if (wrappedSchema(format)) return { ...format };
   const title = typeof format.title === 'string' ? format.title.replace(/[^\w-]/g, '_').slice(0, 64) : '';
   return { type: 'json_schema', json_schema: { name: title || 'answer', schema: format } };
-}
-
-function message(turn: ChatTurn): JsonObject {
-  if (turn.role === 'tool') {
-    return { role: 'tool', tool_call_id: turn.toolCallId, content: turn.content };
-  }
-  if (turn.role === 'user') return { role: 'user', content: content(turn.parts) };
-  const calls = turn.toolCalls?.map(({ id, name, arguments: text }) => ({
-    id,
-    type: 'function',
-    function: { name, arguments: text },
-  }));
-  if (!calls || calls.length === 0) return { role: 'assistant', content: turn.text };
-  return { role: 'assistant', content: turn.text === '' ? null : turn.text, tool_calls: calls };
-}
-
-function content(parts: readonly ChatPart[]): unknown {
-  if (parts.every((part) => part.type === 'text')) return parts.map(({ text }) => text).join('\n\n');
-  return parts.map((part) =>
-    part.type === 'text'
-      ? { type: 'text', text: part.text }
-      : { type: 'image_url', image_url: { url: part.url } },
-  );
 }

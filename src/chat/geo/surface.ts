@@ -18,52 +18,30 @@ export const geo: Surface = {
   input: (model, { stream: _, model: __, ...body }) => ({ params: { model }, body }),
   body,
   schema: geoBodyFor,
-  undocumented: ({ reasoningEffort, compatMaxTokens, thinking }) => [
-    ...(reasoningEffort === undefined
-      ? []
-      : [
-          {
-            flag: '--reasoning-effort',
-            hint: 'say --thinking-level or --thinking here; any other field goes through --set PATH=VALUE',
-          },
-        ]),
-    ...(compatMaxTokens
-      ? [{ flag: '--compat-max-tokens', hint: '--max-tokens is maxOutputTokens here' }]
-      : []),
-    ...(thinking === 'adaptive'
-      ? [
-          {
-            flag: '--thinking adaptive',
-            hint: 'leave it out here, or say --thinking-level or a number of tokens',
-          },
-        ]
-      : []),
-  ],
-  flagOf: (path) => {
-    const [field, inner, deep] = path;
-    if (field === 'contents' && typeof inner === 'number') return undefined;
-    if (field === 'generationConfig') return flagOfField[String(deep ?? inner)] ?? flagOfField[String(inner)];
-    return flagOfField[String(field)];
+  undocumented: {
+    reasoningEffort: 'say --thinking-level or --thinking here',
+    compatMaxTokens: '--max-tokens is maxOutputTokens here',
+    thinking: (mode) =>
+      mode === 'adaptive' ? 'leave it out here, or say --thinking-level or a number of tokens' : undefined,
+  },
+  flags: {
+    systemInstruction: '--system',
+    maxOutputTokens: '--max-tokens',
+    temperature: '--temperature',
+    topP: '--top-p',
+    topK: '--top-k',
+    stopSequences: '--stop',
+    candidateCount: '--candidates',
+    responseMimeType: '--response-format',
+    responseSchema: '--response-format',
+    thinkingLevel: '--thinking-level',
+    thinkingBudget: '--thinking',
+    includeThoughts: '--show-thoughts',
+    tools: '--tool',
+    toolConfig: '--tool-choice',
+    safetySettings: '--safety',
   },
   reader: (keepWhole) => new GeoReader(keepWhole),
-};
-
-const flagOfField: Record<string, string> = {
-  systemInstruction: '--system',
-  maxOutputTokens: '--max-tokens',
-  temperature: '--temperature',
-  topP: '--top-p',
-  topK: '--top-k',
-  stopSequences: '--stop',
-  candidateCount: '--candidates',
-  responseMimeType: '--response-format',
-  responseSchema: '--response-format',
-  thinkingLevel: '--thinking-level',
-  thinkingBudget: '--thinking',
-  includeThoughts: '--show-thoughts',
-  tools: '--tool',
-  toolConfig: '--tool-choice',
-  safetySettings: '--safety',
 };
 
 function body({ base = {}, system, turns, settings = {} }: BodyRequest): JsonObject {

@@ -1,14 +1,22 @@
 import { chatMessages, MessagesBody, MIN_THINKING_BUDGET } from '../../gateway/chat/messages.ts';
 import { itemsOf } from '../../gateway/json-value.ts';
-import { type ChatPart, type ChatSettings, type ChatTurn, DEFAULT_MAX_TOKENS } from '../chat.ts';
+import { type ChatSettings, type ChatTurn, DEFAULT_MAX_TOKENS } from '../chat.ts';
 import { argumentsOf, given } from '../json-value.ts';
-import { type BodyRequest, bySet, type JsonObject, type Surface, splitDataUri } from '../surface.ts';
+import {
+  type BodyRequest,
+  bySet,
+  contentOf,
+  type JsonObject,
+  type Surface,
+  splitDataUri,
+} from '../surface.ts';
 import { MessagesReader } from './reader.ts';
 
 // Native messages ("Native messages"). The blocks of a request are not shown in the document; they are those of the
 // public API of this name.
 
 const onGeo = 'it is a flag of --api geo';
+const sayThinking = 'say --thinking adaptive or --thinking N here';
 
 export const messages: Surface = {
   api: 'messages',
@@ -17,35 +25,27 @@ export const messages: Surface = {
   input: (_, body) => ({ body }),
   body,
   schema: () => MessagesBody,
-  undocumented: ({ reasoningEffort, thinkingLevel, responseFormat, compatMaxTokens, candidates, safety }) => [
-    ...(reasoningEffort === undefined ? [] : [{ flag: '--reasoning-effort', hint: sayThinking }]),
-    ...(thinkingLevel === undefined ? [] : [{ flag: '--thinking-level', hint: sayThinking }]),
-    ...bySet('--response-format', 'response_format', responseFormat),
-    ...(candidates === undefined ? [] : [{ flag: '--candidates', hint: onGeo }]),
-    ...(safety === undefined ? [] : [{ flag: '--safety', hint: onGeo }]),
-    ...(compatMaxTokens ? [{ flag: '--compat-max-tokens', hint: '--max-tokens is spelled so here' }] : []),
-  ],
-  flagOf: ([field, inner]) => {
-    if (field === 'messages' && typeof inner === 'number') return undefined;
-    return flagOfField[String(field)];
+  undocumented: {
+    reasoningEffort: sayThinking,
+    thinkingLevel: sayThinking,
+    responseFormat: bySet('response_format'),
+    candidates: onGeo,
+    safety: onGeo,
+    compatMaxTokens: '--max-tokens is spelled so here',
+  },
+  flags: {
+    model: '--model',
+    max_tokens: '--max-tokens',
+    system: '--system',
+    temperature: '--temperature',
+    top_p: '--top-p',
+    top_k: '--top-k',
+    stop_sequences: '--stop',
+    thinking: '--thinking',
+    tools: '--tool',
+    tool_choice: '--tool-choice',
   },
   reader: (keepWhole) => new MessagesReader(keepWhole),
-};
-
-const sayThinking =
-  'say --thinking adaptive or --thinking N here; any other field goes through --set PATH=VALUE';
-
-const flagOfField: Record<string, string> = {
-  model: '--model',
-  max_tokens: '--max-tokens',
-  system: '--system',
-  temperature: '--temperature',
-  top_p: '--top-p',
-  top_k: '--top-k',
-  stop_sequences: '--stop',
-  thinking: '--thinking',
-  tools: '--tool',
-  tool_choice: '--tool-choice',
 };
 
 function body({ base = {}, model, system, turns, settings = {}, stream }: BodyRequest): JsonObject {
@@ -96,7 +96,7 @@ function message(turn: ChatTurn): Message {
     const result = { type: 'tool_result', tool_use_id: turn.toolCallId, content: turn.content };
     return { role: 'user', content: [result] };
   }
-  if (turn.role === 'user') return { role: 'user', content: content(turn.parts) };
+  if (turn.role === 'user') return { role: 'user', content: contentOf(turn.parts, image) };
   if (turn.native?.api === 'messages') return { role: 'assistant', content: turn.native.content };
   if (!turn.toolCalls?.length) return { role: 'assistant', content: turn.text };
   const calls = turn.toolCalls.map(({ id, name, arguments: text }) => ({
@@ -131,12 +131,7 @@ const blocks = (content: unknown): readonly unknown[] =>
 const holdsResult = ({ content }: Message): boolean =>
   itemsOf(content).some((block) => (block as { type?: unknown }).type === 'tool_result');
 
-function content(parts: readonly ChatPart[]): unknown {
-  if (parts.every((part) => part.type === 'text')) return parts.map(({ text }) => text).join('\n\n');
-  return parts.map((part) =>
-    part.type === 'text' ? { type: 'text', text: part.text } : { type: 'image', source: source(part.url) },
-  );
-}
+const image = (url: string) => ({ type: 'image', source: source(url) });
 
 function source(url: string): JsonObject {
   const data = splitDataUri(url);

@@ -5,6 +5,7 @@ import { usage } from '../../errors.ts';
 import { nearest } from '../../flags/nearest.ts';
 import type { Host } from '../../host.ts';
 import { oneLine, visible } from '../../io/escape.ts';
+import { counted } from '../../io/quantity-text.ts';
 import type { ChatPart } from '../chat.ts';
 import type { Conversation } from './conversation.ts';
 import { asIs, wrap } from './markdown/spans.ts';
@@ -147,10 +148,6 @@ export async function runCommand(name: string, rest: string, ctx: CommandContext
   return (await command.run(rest, ctx)) === true;
 }
 
-function matchingCommands(line: string): string[] {
-  return names.filter((name) => name.startsWith(line));
-}
-
 const keys = [
   [
     '\\ Enter',
@@ -176,8 +173,6 @@ function helpText(columns: number): string {
     )
     .join('\n');
 }
-
-const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`;
 
 /**
  * Words as a shell takes them: quotes hold blanks, a backslash the next character. File managers quote paths that way
@@ -218,7 +213,7 @@ export function completerFor(
 ): (line: string) => CompleterResult {
   return (line) => {
     if (/^\/[a-z]*$/.test(line)) {
-      const matches = matchingCommands(line);
+      const matches = names.filter((name) => name.startsWith(line));
       return [matches.length === 1 ? matches.map((match) => `${match} `) : matches, line];
     }
     const model = /^\/model\s+(\S*)$/.exec(line)?.[1];

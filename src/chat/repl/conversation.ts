@@ -4,6 +4,7 @@ import { diskFault } from '../../disk/disk-fault.ts';
 import { errorCode, usage } from '../../errors.ts';
 import type { Host } from '../../host.ts';
 import type { ChatApi, ChatPart, ChatTurn } from '../chat.ts';
+import { messagesOf } from '../completions/messages.ts';
 import type { SessionSettings } from '../session/exchange.ts';
 import type { Session } from '../session/session.ts';
 import { expandHome } from './commands.ts';
@@ -80,7 +81,7 @@ export function saveConversation(
     .replace('T', '-');
   const wanted = path.resolve(host.cwd, expandHome(named ?? `chat-${time}.md`, host.homeDir));
   const isJson = path.extname(wanted).toLowerCase() === '.json';
-  const text = isJson ? `${JSON.stringify(messages(conversation), null, 2)}\n` : markdown(conversation);
+  const text = isJson ? `${JSON.stringify(messagesOf(conversation), null, 2)}\n` : markdown(conversation);
   const { dir, name, ext } = path.parse(wanted);
   for (let count = 0; ; count += 1) {
     const file = path.join(dir, `${name}${count === 0 ? '' : `-${count}`}${ext}`);
@@ -94,35 +95,6 @@ export function saveConversation(
     }
   }
 }
-
-/** A conversation as chat completions spell it, for --messages. */
-export function messages({ turns, system }: Pick<Conversation, 'turns' | 'system'>): unknown[] {
-  return [...(system === undefined ? [] : [{ role: 'system', content: system }]), ...turns.map(message)];
-}
-
-function message(turn: ChatTurn): unknown {
-  if (turn.role === 'tool') return { role: 'tool', tool_call_id: turn.toolCallId, content: turn.content };
-  if (turn.role === 'user') {
-    const [only, ...more] = turn.parts;
-    if (only?.type === 'text' && more.length === 0) return { role: 'user', content: only.text };
-    return { role: 'user', content: turn.parts.map(part) };
-  }
-  const calls = turn.toolCalls ?? [];
-  return {
-    role: 'assistant',
-    content: turn.text === '' && calls.length > 0 ? null : turn.text,
-    ...(calls.length > 0 && {
-      tool_calls: calls.map(({ id, name, arguments: given }) => ({
-        id,
-        type: 'function',
-        function: { name, arguments: given },
-      })),
-    }),
-  };
-}
-
-const part = (each: ChatPart) =>
-  each.type === 'text' ? each : { type: 'image_url', image_url: { url: each.url } };
 
 export function markdown({ turns, system }: Pick<Conversation, 'turns' | 'system'>): string {
   const sections = turns.map((turn) => {

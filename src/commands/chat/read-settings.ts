@@ -10,6 +10,7 @@ import { usage } from '../../errors.ts';
 import {
   alsoFrom,
   type FlagValues,
+  flagName,
   list,
   on,
   oneOf,
@@ -44,8 +45,7 @@ export async function readSettings(
     responseFormat: await readFormat(flags.responseFormat, deps),
     safety: flags.safety?.map(readSafety),
   };
-  const [first] = surface.undocumented(settings);
-  if (first) throw usage(`${first.flag}: not documented for --api ${surface.api}`, withSet(first.hint));
+  refuseUndocumented(settings, surface);
   if (flags.compatMaxTokens && flags.maxTokens === undefined) {
     throw usage(
       '--compat-max-tokens spells the limit of --max-tokens, and none is given',
@@ -62,8 +62,16 @@ export async function readSettings(
 }
 
 /** What a surface does not document can still be sent. */
-const withSet = (hint: string): string =>
-  hint.includes('--set ') ? hint : `${hint}; any other field goes through --set PATH=VALUE`;
+function refuseUndocumented(settings: ChatSettings, { api, undocumented }: Surface): void {
+  for (const [key, instead] of Object.entries(undocumented)) {
+    const value = settings[key as keyof ChatSettings];
+    const hint = typeof instead === 'string' ? instead : instead(value);
+    if (value === undefined || value === false || hint === undefined) continue;
+    const flag = typeof instead === 'string' ? flagName(key) : `${flagName(key)} ${value}`;
+    const other = hint.includes('--set ') ? '' : '; any other field goes through --set PATH=VALUE';
+    throw usage(`${flag}: not documented for --api ${api}`, `${hint}${other}`);
+  }
+}
 
 function checkedChoice(
   choice: string | undefined,
