@@ -7,21 +7,9 @@ import type { Host } from '../host.ts';
  * Asks a question on the terminal and returns whether the answer is yes; anything else, or none, is no.
  * Throws Interrupted on Ctrl-C.
  */
-export function confirm(host: Pick<Host, 'stdin' | 'stderr'>, question: string): Promise<boolean> {
-  const lines = createInterface({ input: host.stdin, output: host.stderr, terminal: true, historySize: 0 });
-  let isEnded = false;
-  return new Promise<boolean>((resolve, reject) => {
-    lines.once('SIGINT', () => reject(new Interrupted('SIGINT')));
-    lines.once('close', () => {
-      isEnded = true;
-      resolve(false);
-    });
-    lines.question(`${question} [y/N] `, (answer) => resolve(/^y(es)?$/i.test(answer.trim())));
-  }).finally(() => {
-    // An end of input leaves the cursor behind the question.
-    if (isEnded) host.stderr.write('\n');
-    lines.close();
-  });
+export async function confirm(host: Pick<Host, 'stdin' | 'stderr'>, question: string): Promise<boolean> {
+  const answer = await readTyped(host, `${question} [y/N] `, { echo: true });
+  return /^y(es)?$/i.test(answer.trim());
 }
 
 /**
@@ -36,16 +24,18 @@ export function readTyped(
   const mute = new Writable({ write: (_chunk, _encoding, done) => done() });
   const output = echo ? host.stderr : mute;
   const lines = createInterface({ input: host.stdin, output, terminal: true, historySize: 0 });
-  if (echo) {
-    lines.setPrompt(question);
-    lines.prompt();
-  } else host.stderr.write(question);
+  if (!echo) host.stderr.write(question);
+  // What is not echoed, and an end of input, leaves the cursor behind the question.
+  let isOpen = !echo;
   return new Promise<string>((resolve, reject) => {
-    lines.once('line', resolve);
     lines.once('SIGINT', () => reject(new Interrupted('SIGINT')));
-    lines.once('close', () => resolve(''));
+    lines.once('close', () => {
+      isOpen = true;
+      resolve('');
+    });
+    lines.question(question, resolve);
   }).finally(() => {
-    if (!echo) host.stderr.write('\n');
+    if (isOpen) host.stderr.write('\n');
     lines.close();
   });
 }

@@ -2,7 +2,7 @@ import type { Host } from '../host.ts';
 import { oneLine } from './escape.ts';
 import { sizeOf } from './live-region.ts';
 import { durationText } from './quantity-text.ts';
-import { canShowUnicode } from './style.ts';
+import { canShowUnicode, loadSpinner } from './style.ts';
 
 /** What comes at once needs no word; what is awaited is said within half a second. */
 const AFTER_MS = 300;
@@ -45,17 +45,15 @@ export class Awaited {
 
   async #begin(): Promise<void> {
     const { host, isFree, draw } = this.world;
-    const { default: ora } = await import('ora');
+    const spinner = await loadSpinner(host.stderr);
     if (this.#waits.size === 0 || this.#frames !== undefined) return;
-    const quiet = { isEnabled: false, discardStdin: false, color: false, hideCursor: false } as const;
-    const spinner = ora({ stream: host.stderr, ...quiet });
     const show = () => {
       const wait = [...this.#waits].at(-1);
       if (!isFree() || wait === undefined) {
         this.#isDrawn = false;
         return;
       }
-      const mark = canShowUnicode(host) ? `${spinner.frame().trim()} ` : '';
+      const mark = canShowUnicode(host) ? `${spinner()} ` : '';
       const room = Math.max(10, sizeOf(host.stderr).columns - BESIDE_COLUMNS);
       draw([`${mark}${oneLine(wait.what, room)} (${durationText(host.clock.steady() - wait.beganMs)})`]);
       this.#isDrawn = true;

@@ -5,7 +5,7 @@ import { errorJson, errorLines, reportError, stackLines } from './error-lines.ts
 import { oneLine, safeJson } from './escape.ts';
 import type { Io, OutputMode, Table } from './io.ts';
 import { LiveRegion, sizeOf, type TerminalCursor } from './live-region.ts';
-import type { TerminalPage } from './page.ts';
+import type { Page } from './page.ts';
 import { ProgressHub } from './progress.ts';
 import { ProgressLines } from './progress-lines.ts';
 import { ResultStream, wasClosed } from './result-stream.ts';
@@ -39,7 +39,7 @@ class RunIo implements Io {
   readonly #resultColor: boolean;
   readonly #side: SideStream;
   readonly #result: ResultStream;
-  #page: TerminalPage | undefined;
+  #page: Page | undefined;
   #live: LiveRegion | undefined;
   #awaited: Awaited | undefined;
   #progress: ProgressHub | undefined;
@@ -59,7 +59,6 @@ class RunIo implements Io {
       secrets: this.#secrets,
       cursor: this.#cursor,
       color: this.#sideColor,
-      loadStyle,
       region: this.#region,
       page: () => (this.stderrIsTerminal && this.#page?.isOpen ? this.#page : undefined),
     });
@@ -165,8 +164,8 @@ class RunIo implements Io {
     return this.#awaited.begin(this.withoutSecrets(what));
   };
   readonly page = async () => {
-    const { TerminalPage } = await import('./page.ts');
-    this.#page ??= new TerminalPage({
+    const { Page } = await import('./page.ts');
+    this.#page ??= new Page({
       stream: this.#host.stdout,
       secrets: this.#secrets,
       cursor: this.#cursor,

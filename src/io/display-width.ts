@@ -29,23 +29,16 @@ export function displayWidth(text: string): number {
 export function cutToWidth(text: string, columns: number, from: 'start' | 'end' = 'end'): string {
   if (displayWidth(text) <= columns) return text;
   if (columns < 1) return '';
+  const segments = [...graphemes(text)].map(({ segment }) => segment);
+  if (from === 'start') segments.reverse();
+  const kept: string[] = [];
   let used = 0;
-  let kept = '';
-  const segments = [...graphemes(text)];
-  if (from === 'start') {
-    for (const { segment } of segments.reverse()) {
-      used += graphemeWidth(segment);
-      if (used > columns - 1) break;
-      kept = segment + kept;
-    }
-    return `…${kept}`;
-  }
-  for (const { segment } of segments) {
+  for (const segment of segments) {
     used += graphemeWidth(segment);
     if (used > columns - 1) break;
-    kept += segment;
+    kept.push(segment);
   }
-  return `${kept}…`;
+  return from === 'start' ? `…${kept.reverse().join('')}` : `${kept.join('')}…`;
 }
 
 /** Fills one line of plain text with blanks up to `columns` columns. */

@@ -34,24 +34,16 @@ export function visible(text: string): string {
  * `maxCodePoints` code points long, the last one `…` where it was cut.
  */
 export function oneLine(text: string, maxCodePoints = 500): string {
-  // Two units are at most what one code point has: what is cut anyway is not looked at.
-  const looked = text.length > 2 * maxCodePoints + 2 ? text.slice(0, 2 * maxCodePoints + 2) : text;
+  const looked = text.slice(0, 2 * maxCodePoints + 2);
   return cutCodePoints(visible(looked).replace(lineBreaking, escapeCharacter), maxCodePoints);
 }
 
 /** Cuts text to `maxCodePoints` code points, the last one `…` where something was lost. */
 export function cutCodePoints(text: string, maxCodePoints: number): string {
   if (text.length <= maxCodePoints) return text;
-  let count = 0;
-  let end = 0;
-  let lastStart = 0;
-  for (const character of text) {
-    count += 1;
-    if (count > maxCodePoints) return `${text.slice(0, lastStart)}…`;
-    lastStart = end;
-    end += character.length;
-  }
-  return text;
+  // Two units are at most what one code point has: what is cut anyway is not looked at.
+  const points = [...text.slice(0, 2 * maxCodePoints + 2)];
+  return points.length <= maxCodePoints ? text : `${points.slice(0, maxCodePoints - 1).join('')}…`;
 }
 
 /** JSON on one line that also escapes U+007F-9F, U+2028/9 and the bidirectional controls; `undefined` is `null`. */
@@ -69,39 +61,6 @@ function jsonText(value: unknown): string {
     return text === undefined ? [] : [`${JSON.stringify(name)}:${text}`];
   });
   return `{${members.flat().join(',')}}`;
-}
-
-/** Keeps surrogate pairs whole: half a pair at the end of a piece waits for the next one. */
-export class PairJoiner {
-  #half = '';
-
-  /** Takes the next piece and returns what is complete. */
-  push(piece: string): string {
-    const text = this.#half + piece;
-    const last = text.charCodeAt(text.length - 1);
-    this.#half = last >= 0xd800 && last <= 0xdbff ? text.slice(-1) : '';
-    return this.#half === '' ? text : text.slice(0, -1);
-  }
-
-  /** Returns the half that waited in vain. */
-  end(): string {
-    const half = this.#half;
-    this.#half = '';
-    return half;
-  }
-}
-
-/** `visible` for text that comes in pieces: the pieces put together read as the whole would. */
-export class VisibleStream {
-  readonly #pairs = new PairJoiner();
-
-  push(piece: string): string {
-    return visible(this.#pairs.push(piece));
-  }
-
-  end(): string {
-    return visible(this.#pairs.end());
-  }
 }
 
 /** JSON text that is written as it stands, where its value would be written in another way (integers beyond 2^53). */

@@ -1,35 +1,11 @@
 // stdout as the terminal that a conversation is held on: finished text, lines below it that are still being made, and
 // the line that is being typed, all written through one hand so that none tears another.
 import type { Host } from '../host.ts';
-import { VisibleStream } from './escape.ts';
-import { LiveRegion, type TerminalCursor, type TerminalSize } from './live-region.ts';
-import { type SecretFilter, SecretStream } from './secret-filter.ts';
+import { LiveRegion, sizeOf, type TerminalCursor, type TerminalSize } from './live-region.ts';
+import { SafeStream, type SecretFilter } from './secret-filter.ts';
 
-export interface Page {
-  readonly hasColor: boolean;
-  readonly hasUnicode: boolean;
-  readonly canRedraw: boolean;
-  size(): TerminalSize;
-  /**
-   * Text of gw's own making that may hold colour, above whatever is still being made; what it holds from outside must
-   * have been made safe. The key is replaced in it.
-   */
-  print(text: string): void;
-  /** As `print` for a piece of a text that goes on, where no line is to be begun. */
-  above(text: string): void;
-  /** The lines that are being made, each narrower than the terminal, in place of those that stood there. */
-  draw(lines: readonly string[]): void;
-  /** While set, the line being typed: what is printed meanwhile goes above it. */
-  setTyped(line: TypedLine | undefined): void;
-  /** Makes text safe that comes in pieces: controls shown escaped, the key replaced. */
-  safeText(): { push(piece: string): string; end(): string };
-  /** Hands a text to the clipboard of the terminal (OSC 52), the key replaced in it; whether it takes it is never told. */
-  copy(text: string): void;
-  /** Takes down what is drawn and gives the terminal back. */
-  close(): void;
-}
-
-export interface TypedLine {
+/** The line that is being typed. */
+interface TypedLine {
   /** Takes the line off the screen and leaves the cursor where it began. */
   lift(): void;
   /** Puts it back below what was written meanwhile. */
@@ -45,48 +21,31 @@ export interface PageOptions {
   readonly canRedraw: boolean;
 }
 
-/** Where side talk goes while the page is open. */
-export interface Above {
-  above(text: string): void;
-}
-
-export class TerminalPage implements Page {
+export class Page {
   readonly #region: LiveRegion;
   #typed: TypedLine | undefined;
-  #isOpen = true;
+  /** False once it has been closed: side talk goes its own way again. */
+  isOpen = true;
 
-  constructor(private readonly options: PageOptions) {
+  constructor(readonly options: PageOptions) {
+    const { stream, cursor } = options;
     this.#region = new LiveRegion(
       (text) => this.#write(text),
       () => this.size(),
-      options.cursor,
+      cursor,
     );
     // A terminal that is gone is noticed by whoever reads from it.
-    options.stream.on('error', () => {});
-  }
-
-  /** False once it has been closed: side talk goes its own way again. */
-  get isOpen(): boolean {
-    return this.#isOpen;
-  }
-
-  get hasColor(): boolean {
-    return this.options.hasColor;
-  }
-
-  get hasUnicode(): boolean {
-    return this.options.hasUnicode;
-  }
-
-  get canRedraw(): boolean {
-    return this.options.canRedraw;
+    stream.on('error', () => {});
   }
 
   size(): TerminalSize {
-    const { columns, rows } = this.options.stream;
-    return { columns: columns || 80, rows: rows || 24 };
+    return sizeOf(this.options.stream);
   }
 
+  /**
+   * Text of gw's own making that may hold colour, above whatever is still being made; what it holds from outside must
+   * have been made safe. The key is replaced in it.
+   */
   print(text: string): void {
     const { cursor, secrets } = this.options;
     const start = cursor.atLineStart || this.#typed !== undefined ? '' : '\n';
@@ -94,6 +53,7 @@ export class TerminalPage implements Page {
     this.#above(start + secrets.hide(text));
   }
 
+  /** As `print` for a piece of a text that goes on, where no line is to be begun. */
   above(text: string): void {
     this.options.cursor.atLineStart = text.endsWith('\n');
     this.#above(text);
@@ -111,12 +71,14 @@ export class TerminalPage implements Page {
     typed.restore();
   }
 
+  /** The lines that are being made, each narrower than the terminal, in place of those that stood there. */
   draw(lines: readonly string[]): void {
-    if (!this.canRedraw) return;
+    if (!this.options.canRedraw) return;
     const { rows } = this.size();
     this.#region.draw(lines.slice(-Math.max(1, rows - 1)).map((line) => this.options.secrets.hide(line)));
   }
 
+  /** While set, the line being typed: what is printed meanwhile goes above it. */
   setTyped(line: TypedLine | undefined): void {
     // A typed line has its cursor, which what was drawn had hidden.
     if (line !== undefined) this.#region.end();
@@ -125,22 +87,20 @@ export class TerminalPage implements Page {
     this.options.cursor.atLineStart = true;
   }
 
-  safeText(): { push(piece: string): string; end(): string } {
-    const visible = new VisibleStream();
-    const secrets = new SecretStream(this.options.secrets);
-    return {
-      push: (piece) => secrets.push(visible.push(piece)),
-      end: () => secrets.push(visible.end()) + secrets.end(),
-    };
+  /** Makes text safe that comes in pieces: controls shown escaped, the key replaced. */
+  safeText(): SafeStream {
+    return new SafeStream(this.options.secrets, true);
   }
 
+  /** Hands a text to the clipboard of the terminal (OSC 52), the key replaced in it; whether it takes it is never told. */
   copy(text: string): void {
     const base64 = Buffer.from(this.options.secrets.hide(text)).toString('base64');
     this.#write(`\x1b]52;c;${base64}\x07`);
   }
 
+  /** Takes down what is drawn and gives the terminal back. */
   close(): void {
-    this.#isOpen = false;
+    this.isOpen = false;
     this.#typed = undefined;
     this.#region.end();
   }

@@ -16,7 +16,7 @@ import {
 } from './progress-rows.ts';
 import { bytesText, durationText } from './quantity-text.ts';
 import type { Line } from './side-stream.ts';
-import type { Style } from './style.ts';
+import { loadSpinner, type Style } from './style.ts';
 
 // Progress on a terminal. cli-progress draws the bars and keeps their time, ora gives the spinner; both are loaded here,
 // when the first row is due. What they are not left to do, and test/io/progress-bars.test.ts holds: cut a row by the columns that its
@@ -51,18 +51,11 @@ interface Row {
 
 /** Loads the two libraries and opens the board. */
 export async function openProgressBars(world: BarsWorld): Promise<ProgressBoard> {
-  const [{ default: cliProgress }, { default: ora }] = await Promise.all([
+  const [{ default: cliProgress }, spinner] = await Promise.all([
     import('cli-progress'),
-    import('ora'),
+    loadSpinner(world.stream),
   ]);
-  const spinner = ora({
-    stream: world.stream,
-    isEnabled: false,
-    discardStdin: false,
-    hideCursor: false,
-    color: false,
-  });
-  return new ProgressBars(world, cliProgress, () => spinner.frame().trim());
+  return new ProgressBars(world, cliProgress, spinner);
 }
 
 class ProgressBars implements ProgressBoard {

@@ -1,8 +1,7 @@
 import * as fs from 'node:fs';
 import { ClosedPipe, errorCode, GwError } from '../errors.ts';
 import type { Host } from '../host.ts';
-import { PairJoiner, VisibleStream } from './escape.ts';
-import { type SecretFilter, SecretStream } from './secret-filter.ts';
+import { SafeStream, type SecretFilter } from './secret-filter.ts';
 
 // stdout: results in order, each write taken before the next, and the first failure the last word.
 
@@ -19,16 +18,14 @@ export interface ResultStreamOptions {
 
 export class ResultStream {
   readonly #isTerminal: boolean;
-  readonly #guard: PairJoiner | VisibleStream;
-  readonly #secrets: SecretStream;
+  readonly #safe: SafeStream;
   #descriptor: { readonly fd: number | undefined } | undefined;
   #last: Promise<void> = Promise.resolve();
   #failure: Error | undefined;
 
   constructor(private readonly options: ResultStreamOptions) {
     this.#isTerminal = options.stream.isTTY === true;
-    this.#guard = this.#isTerminal ? new VisibleStream() : new PairJoiner();
-    this.#secrets = new SecretStream(options.secrets);
+    this.#safe = new SafeStream(options.secrets, this.#isTerminal);
     // Each write hears of its own failure; without a listener the same failure would end the process.
     options.stream.on('error', () => {});
   }
@@ -36,18 +33,18 @@ export class ResultStream {
   /** Text or its bytes, made visible on a terminal and exact elsewhere. Throws ClosedPipe, or GwError `internal`. */
   text(text: string | Uint8Array): Promise<void> {
     return this.#inOrder(async () => {
-      for (const piece of pieces(text)) await this.#write(this.#secrets.push(this.#guard.push(piece)));
+      for (const piece of pieces(text)) await this.#write(this.#safe.push(piece));
     });
   }
 
   /** Text of gw's own making that may hold colour; every part from outside must have been made safe. */
   ownText(text: string): Promise<void> {
-    return this.#inOrder(() => this.#write(this.#release() + this.options.secrets.hide(text)));
+    return this.#inOrder(() => this.#write(this.#safe.end() + this.options.secrets.hide(text)));
   }
 
   bytes(bytes: Uint8Array): Promise<void> {
     return this.#inOrder(async () => {
-      await this.#write(this.#release());
+      await this.#write(this.#safe.end());
       await this.#send(bytes);
     });
   }
@@ -55,8 +52,7 @@ export class ResultStream {
   /** Bytes as they are, but for the secrets, whose forms are ASCII: each byte stands for one character meanwhile. */
   filteredBytes(bytes: Uint8Array): Promise<void> {
     return this.#inOrder(async () => {
-      const waited = this.#guard.end();
-      const shown = this.#secrets.push(Buffer.from(waited).toString('latin1') + latin1(bytes));
+      const shown = this.#safe.pushBytes(bytes);
       if (shown !== '') await this.#send(Buffer.from(shown, 'latin1'));
     });
   }
@@ -64,7 +60,7 @@ export class ResultStream {
   /** Lets go of what waited; throws only what no call has thrown. */
   drain(): Promise<void> {
     return this.#inOrder(async () => {
-      if (this.#failure === undefined) await this.#write(this.#release());
+      if (this.#failure === undefined) await this.#write(this.#safe.end());
     }, true);
   }
 
@@ -75,10 +71,6 @@ export class ResultStream {
     });
     this.#last = run.catch(() => {});
     return run;
-  }
-
-  #release(): string {
-    return this.#secrets.push(this.#guard.end()) + this.#secrets.end();
   }
 
   async #write(text: string): Promise<void> {
@@ -114,9 +106,6 @@ function* pieces(text: string | Uint8Array): Generator<string> {
   const rest = decoder?.decode();
   if (rest) yield rest;
 }
-
-const latin1 = ({ buffer, byteOffset, byteLength }: Uint8Array): string =>
-  Buffer.from(buffer, byteOffset, byteLength).toString('latin1');
 
 function writeAndWait(stream: Host['stdout'], data: string | Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -1,3 +1,5 @@
+import { visible } from './escape.ts';
+
 const MASK = '***';
 
 /**
@@ -65,24 +67,45 @@ export class SecretFilter {
   }
 }
 
-/** One stream through the filter: a secret is found across the borders of pieces too. */
-export class SecretStream {
+/**
+ * A text that comes in pieces, as it may leave. A secret is found across the borders of pieces, half a surrogate pair waits for
+ * its other half, and on a terminal the pieces put together read as `visible` of the whole.
+ */
+export class SafeStream {
+  #half = '';
   #held = '';
 
-  constructor(private readonly filter: SecretFilter) {}
+  constructor(
+    private readonly filter: SecretFilter,
+    private readonly isTerminal: boolean,
+  ) {}
 
   /** Takes the next piece and returns what can be shown of it and of what was held back. */
   push(piece: string): string {
-    const { shown, held } = this.filter.split(this.#held + piece);
-    this.#held = held;
-    return shown;
+    const text = this.#half + piece;
+    const last = text.charCodeAt(text.length - 1);
+    this.#half = last >= 0xd800 && last <= 0xdbff ? text.slice(-1) : '';
+    return this.#show(this.#half === '' ? text : text.slice(0, -1));
+  }
+
+  /** As `push` of bytes, each of which stands for one character; what waited goes before them in UTF-8. */
+  pushBytes(bytes: Uint8Array): string {
+    const waited = Buffer.from(this.#half);
+    this.#half = '';
+    return this.#show(Buffer.concat([waited, bytes]).toString('latin1'));
   }
 
   /** Returns what was held back, as the end of a complete text. */
   end(): string {
-    const held = this.#held;
-    this.#held = '';
-    return this.filter.hide(held);
+    const shown = this.#show(this.#half) + this.filter.hide(this.#held);
+    this.#half = this.#held = '';
+    return shown;
+  }
+
+  #show(text: string): string {
+    const { shown, held } = this.filter.split(this.#held + (this.isTerminal ? visible(text) : text));
+    this.#held = held;
+    return shown;
   }
 }
 

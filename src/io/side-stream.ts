@@ -1,21 +1,19 @@
 // stderr: lines and text beside the result. Never throws and never waits; a broken stderr is no reason to stop.
 import type { Host } from '../host.ts';
-import { PairJoiner, VisibleStream } from './escape.ts';
 import type { LiveRegion, TerminalCursor } from './live-region.ts';
-import type { Above } from './page.ts';
-import { type SecretFilter, SecretStream } from './secret-filter.ts';
-import { plainStyle, type Style } from './style.ts';
+import type { Page } from './page.ts';
+import { SafeStream, type SecretFilter } from './secret-filter.ts';
+import { loadStyle, plainStyle, type Style } from './style.ts';
 
 export interface SideStreamOptions {
   readonly stream: Host['stderr'];
   readonly secrets: SecretFilter;
   readonly cursor: TerminalCursor;
   readonly color: boolean;
-  readonly loadStyle: () => Promise<Style>;
   /** Where bars stand, on a terminal that has them. */
   readonly region: LiveRegion | undefined;
   /** What else stands on the same terminal now and must not be torn: a conversation's page. */
-  readonly page?: (() => Above | undefined) | undefined;
+  readonly page?: (() => Pick<Page, 'above'> | undefined) | undefined;
 }
 
 /** A line of gw's own making; what it holds from outside must have been made safe. */
@@ -23,8 +21,7 @@ export type Line = (style: Style) => string;
 
 export class SideStream {
   readonly #cursor: TerminalCursor;
-  readonly #guard: PairJoiner | VisibleStream;
-  readonly #secrets: SecretStream;
+  readonly #safe: SafeStream;
   #style: Style | undefined;
   /** What waits for the colouring library, in order. */
   #waiting: Line[] = [];
@@ -33,8 +30,7 @@ export class SideStream {
   constructor(private readonly options: SideStreamOptions) {
     const isTerminal = options.stream.isTTY === true;
     this.#cursor = isTerminal ? options.cursor : { atLineStart: true };
-    this.#guard = isTerminal ? new VisibleStream() : new PairJoiner();
-    this.#secrets = new SecretStream(options.secrets);
+    this.#safe = new SafeStream(options.secrets, isTerminal);
     this.#style = options.color ? undefined : plainStyle;
     // A stderr that cannot be written has nobody to tell.
     options.stream.on('error', () => {});
@@ -43,7 +39,7 @@ export class SideStream {
   /** One line; a newline is added. `colored` tells that the style is really used and worth loading. */
   line(line: Line, colored = false): void {
     const whole: Line = (style) => {
-      const held = this.#release();
+      const held = this.#safe.end();
       const isOpen = held === '' ? !this.#cursor.atLineStart : !held.endsWith('\n');
       return `${held}${isOpen ? '\n' : ''}${this.options.secrets.hide(line(style))}\n`;
     };
@@ -53,7 +49,7 @@ export class SideStream {
 
   /** Text as it comes: visible on a terminal, exact elsewhere. */
   text(text: string): void {
-    const piece: Line = () => this.#secrets.push(this.#guard.push(text));
+    const piece: Line = () => this.#safe.push(text);
     if (this.#waiting.length > 0) this.#waiting.push(piece);
     else this.#put(piece(plainStyle));
   }
@@ -66,7 +62,7 @@ export class SideStream {
   /** Lets go of what waited and resolves when all has been taken, or stderr is gone. */
   async drain(): Promise<void> {
     await this.settled();
-    this.#put(this.#release());
+    this.#put(this.#safe.end());
     const { stream } = this.options;
     await new Promise<void>((resolve) => {
       if (stream.destroyed || stream.writableLength === 0) resolve();
@@ -76,17 +72,12 @@ export class SideStream {
 
   #defer(line: Line): void {
     this.#waiting.push(line);
-    this.#styleLoaded ??= this.options
-      .loadStyle()
+    this.#styleLoaded ??= loadStyle()
       .catch(() => plainStyle)
       .then((style) => {
         this.#style = style;
         for (const waiting of this.#waiting.splice(0)) this.#put(waiting(style));
       });
-  }
-
-  #release(): string {
-    return this.#secrets.push(this.#guard.end()) + this.#secrets.end();
   }
 
   #put(text: string): void {

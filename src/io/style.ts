@@ -41,6 +41,14 @@ export async function loadStyle(): Promise<Style> {
   };
 }
 
+/** Loads the library that has the spinner; what it returns gives the sign of this moment. */
+export async function loadSpinner(stream: Host['stderr']): Promise<() => string> {
+  const { default: ora } = await import('ora');
+  const quiet = { isEnabled: false, discardStdin: false, color: false, hideCursor: false } as const;
+  const spinner = ora({ stream, ...quiet });
+  return () => spinner.frame().trim();
+}
+
 /** Everything but the Linux console and the old Windows one shows block characters. */
 export function canShowUnicode({ platform, env }: Pick<Host, 'platform' | 'env'>): boolean {
   if (platform !== 'win32') return env.TERM !== 'linux';

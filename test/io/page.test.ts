@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
 import { expect, test } from 'vitest';
-import { TerminalPage } from '../../src/io/page.ts';
+import { Page } from '../../src/io/page.ts';
 import { SecretFilter } from '../../src/io/secret-filter.ts';
 
 test('the cursor that drawing hides is back when a line is typed', () => {
@@ -11,7 +11,7 @@ test('the cursor that drawing hides is back when a line is typed', () => {
       done();
     },
   });
-  const page = new TerminalPage({
+  const page = new Page({
     ...{ stream, secrets: new SecretFilter(), cursor: { atLineStart: true } },
     ...{ hasColor: false, hasUnicode: true, canRedraw: true },
   });

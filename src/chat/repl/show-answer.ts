@@ -1,6 +1,7 @@
 import type { Context } from '../../context.ts';
 import type { Clock } from '../../host.ts';
 import type { Page } from '../../io/page.ts';
+import type { SafeStream } from '../../io/secret-filter.ts';
 import type { Drawing } from './markdown/blocks.ts';
 import { type Lex, loadLex, MarkdownStream } from './markdown/markdown-stream.ts';
 import { type Ink, loadInk } from './markdown/spans.ts';
@@ -28,13 +29,15 @@ export interface AnswerViewOptions {
 
 /** Shows an answer while it comes: finished blocks for good, and below them the one that is being written. */
 export function showAnswer(options: AnswerViewOptions): AnswerView {
-  return options.page.canRedraw && !options.raw ? new MarkdownView(options) : new PlainView(options.page);
+  return options.page.options.canRedraw && !options.raw
+    ? new MarkdownView(options)
+    : new PlainView(options.page);
 }
 
 /** As `showAnswer`, for one answer on a page of its own, which its end closes. */
 export async function showOneAnswer({ io, clock }: Pick<Context, 'io' | 'clock'>): Promise<AnswerView> {
   const page = await io.page();
-  const [ink, lex] = await Promise.all([loadInk(page.hasColor), loadLex()]);
+  const [ink, lex] = await Promise.all([loadInk(page.options.hasColor), loadLex()]);
   const view = showAnswer({ page, clock, lex, ink });
   return {
     text: (piece) => view.text(piece),
@@ -47,7 +50,7 @@ export async function showOneAnswer({ io, clock }: Pick<Context, 'io' | 'clock'>
 
 /** Where lines cannot be drawn over again, or are not to be, the text goes out as it comes, unformatted. */
 class PlainView implements AnswerView {
-  readonly #safe: ReturnType<Page['safeText']>;
+  readonly #safe: SafeStream;
   #last = '\n';
 
   constructor(private readonly page: Page) {
@@ -72,7 +75,7 @@ class PlainView implements AnswerView {
 }
 
 class MarkdownView implements AnswerView {
-  readonly #safe: ReturnType<Page['safeText']>;
+  readonly #safe: SafeStream;
   readonly #markdown: MarkdownStream;
   readonly #ended = new AbortController();
   #carriageReturn = '';
@@ -140,6 +143,6 @@ class MarkdownView implements AnswerView {
   #drawing(cutCode: boolean): Drawing {
     const { page, ink } = this.options;
     const columns = Math.max(20, Math.min(page.size().columns - 1, MAX_COLUMNS));
-    return { ink, columns, hasUnicode: page.hasUnicode, cutCode };
+    return { ink, columns, hasUnicode: page.options.hasUnicode, cutCode };
   }
 }

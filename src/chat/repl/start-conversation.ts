@@ -54,7 +54,11 @@ export async function startConversation(options: ConversationOptions, ctx: Conte
     throw usage('--json: a conversation on a terminal has no JSON form', 'give a prompt');
   }
   const page = await io.page();
-  const [ink, lex, endGuard] = await Promise.all([loadInk(page.hasColor), loadLex(), host.guardTerminal()]);
+  const [ink, lex, endGuard] = await Promise.all([
+    loadInk(page.options.hasColor),
+    loadLex(),
+    host.guardTerminal(),
+  ]);
   const talk = new Talk(options, { page, ink, lex }, ctx);
   const close = () => talk.editor.close();
   ctx.signal.addEventListener('abort', close, { once: true });

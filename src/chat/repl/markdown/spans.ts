@@ -2,51 +2,33 @@ import type { Token, Tokens } from 'marked';
 import { displayWidth } from '../../../io/display-width.ts';
 import { visible } from '../../../io/escape.ts';
 
-/** How the parts of a text are drawn. Without colour the marks of Markdown stay, because nothing else tells. */
-export interface Ink {
-  readonly hasColor: boolean;
-  readonly strong: Paint;
-  readonly emphasis: Paint;
-  readonly deleted: Paint;
-  readonly code: Paint;
-  readonly link: Paint;
-  readonly faint: Paint;
-  readonly title: Paint;
-  readonly heading: Paint;
-}
-
 type Paint = (text: string) => string;
 
 export const asIs: Paint = (text) => text;
 
+/** The styles of the colouring library for the parts of a text. */
+const styles = {
+  strong: ['bold'],
+  emphasis: ['italic'],
+  deleted: ['strikethrough'],
+  code: ['cyan'],
+  link: ['underline'],
+  faint: ['dim'],
+  title: ['bold', 'underline'],
+  heading: ['bold'],
+} as const;
+
+/** How the parts of a text are drawn. Without colour the marks of Markdown stay, because nothing else tells. */
+export type Ink = Readonly<Record<keyof typeof styles, Paint>> & { readonly hasColor: boolean };
+
 /** Loads the colouring library, where there is colour. */
 export async function loadInk(hasColor: boolean): Promise<Ink> {
-  if (!hasColor) {
-    return {
-      hasColor,
-      strong: asIs,
-      emphasis: asIs,
-      deleted: asIs,
-      code: asIs,
-      link: asIs,
-      faint: asIs,
-      title: asIs,
-      heading: asIs,
-    };
-  }
-  const { Chalk } = await import('chalk');
-  const chalk = new Chalk({ level: 1 });
-  return {
-    hasColor,
-    strong: (text) => chalk.bold(text),
-    emphasis: (text) => chalk.italic(text),
-    deleted: (text) => chalk.strikethrough(text),
-    code: (text) => chalk.cyan(text),
-    link: (text) => chalk.underline(text),
-    faint: (text) => chalk.dim(text),
-    title: (text) => chalk.bold.underline(text),
-    heading: (text) => chalk.bold(text),
-  };
+  const chalk = hasColor ? new (await import('chalk')).Chalk({ level: 1 }) : undefined;
+  const paints = Object.entries(styles).map(([part, [first, second]]) => {
+    const paint = chalk && (second ? chalk[first][second] : chalk[first]);
+    return [part, paint ? (text: string) => paint(text) : asIs];
+  });
+  return { ...Object.fromEntries(paints), hasColor };
 }
 
 /** A piece of text that is painted in one way; a newline in it is a line break that was meant. */
