@@ -1,4 +1,6 @@
 import type * as z from 'zod/mini';
+import { usage } from '../errors.ts';
+import { flagName } from '../flags/flag.ts';
 import type { Endpoint } from '../gateway/endpoint.ts';
 import { fieldsOf } from '../gateway/json-value.ts';
 import type { RequestInput } from '../http/client.ts';
@@ -49,6 +51,18 @@ export function flagOf({ historyField, flags }: Surface, path: readonly Property
   if (field === historyField && typeof inner === 'number') return undefined;
   const names = field === 'generationConfig' ? [deep, inner] : [field];
   return names.map((name) => flags[String(name)]).find((flag) => flag !== undefined);
+}
+
+/** Throws `usage` for the first setting that a surface does not document, naming how it can still be sent. */
+export function refuseUndocumented(settings: ChatSettings, { api, undocumented }: Surface): void {
+  for (const [key, instead] of Object.entries(undocumented)) {
+    const value = settings[key as keyof ChatSettings];
+    const hint = typeof instead === 'string' ? instead : instead(value);
+    if (value === undefined || value === false || hint === undefined) continue;
+    const flag = typeof instead === 'string' ? flagName(key) : `${flagName(key)} ${value}`;
+    const other = hint.includes('--set ') ? '' : '; any other field goes through --set PATH=VALUE';
+    throw usage(`${flag}: not documented for --api ${api}`, `${hint}${other}`);
+  }
 }
 
 /** For a setting that only `--set` sends. */

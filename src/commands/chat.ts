@@ -39,7 +39,7 @@ export const chat = defineCommand<typeof chatFlags, never>({
   human: () => '',
   async run({ args, flags, globals }, ctx) {
     const typed = flags as ChatFlags;
-    refuseSharedStdin({
+    const readers = {
       '--api-key-file': globals.apiKeyFile,
       '--body': globals.body,
       '--messages': typed.messages,
@@ -48,9 +48,11 @@ export const chat = defineCommand<typeof chatFlags, never>({
       '--prompt': typed.prompt,
       '--prompt-file': typed.promptFile,
       ...(typed.image?.includes('-') && { '--image': '-' }),
-    });
+    };
+    refuseSharedStdin(readers);
     const start = await readStart(typed, ctx);
-    const turns = await readQuestion(args, typed, start, ctx);
+    const isStdinFree = !Object.values(readers).includes('-');
+    const turns = await readQuestion(args, typed, start, isStdinFree, ctx);
     if (turns === undefined) return converseOnTerminal(typed, start, ctx);
     return askOnce(typed, start, turns, ctx);
   },
@@ -165,6 +167,7 @@ async function converseOnTerminal(flags: ChatFlags, start: Start, ctx: Context):
       showThoughts: flags.showThoughts,
       raw: flags.raw,
       models: await knownModels(ctx),
+      readImages: (references) => readImages(references, ctx, '/image'),
       ask: async (question, onEvent) => {
         const request = { ...readyRequest(flags, start, question, ctx), keep: 'whole' as const, raw: false };
         await refuseKeyIn({ body: request.body }, ctx);

@@ -18,8 +18,8 @@ export interface CommandContext {
   /** Hands a text to the terminal's clipboard. */
   copy(text: string): void;
   columns(): number;
-  /** A reference as typed -> what is sent. Throws GwError `usage`. */
-  readImage(reference: string): Promise<ChatPart>;
+  /** References as typed -> what is sent. Throws GwError `usage`. */
+  readImages(references: readonly string[]): Promise<ChatPart[]>;
   /** The value of a setting, read from a file where it begins with @. Throws GwError `usage`. */
   readText(value: string): Promise<string>;
   /** Writes the conversation to a file that was not there, and returns its path. Throws GwError `usage`. */
@@ -62,14 +62,10 @@ export const commands: Readonly<Record<string, Command>> = {
   image: {
     usage: '/image [REF…|none]',
     summary: 'attach images (a path, URL or data URI) to the next message, or drop them',
-    async run(rest, { conversation, show, readImage }) {
+    async run(rest, { conversation, show, readImages }) {
       if (rest === NONE) conversation.images = [];
-      else {
-        // All or none: a typing error in the second path must not leave the first attached twice.
-        const added: ChatPart[] = [];
-        for (const reference of splitWords(rest)) added.push(await readImage(reference));
-        conversation.images = [...conversation.images, ...added];
-      }
+      // All or none: a typing error in the second path must not leave the first attached twice.
+      else conversation.images = [...conversation.images, ...(await readImages(splitWords(rest)))];
       const { length } = conversation.images;
       show(
         length === 0 ? 'no image is attached' : `attached to the next message: ${counted(length, 'image')}`,

@@ -9,9 +9,7 @@ import { readLines } from '../../disk/read-lines.ts';
 import { ClosedPipe, GwError, usage } from '../../errors.ts';
 import { oneLine, visible } from '../../io/escape.ts';
 import { jsonOf } from '../../json-text.ts';
-import { resolveMedia } from '../../media/resolve.ts';
 import { readTextFile } from '../../media/text-input.ts';
-import { findOutputs } from '../../shots/outputs.ts';
 import type { ChatAnswer, ChatApi, ChatEvent, ChatPart, ChatTurn } from '../chat.ts';
 import type { Session, SessionContext } from '../session/session.ts';
 import { type CommandContext, completerFor, expandHome, parseCommand, runCommand } from './commands.ts';
@@ -35,6 +33,8 @@ export interface ConversationOptions {
   /** Begin with answers as they come (`/raw`). */
   readonly raw?: boolean | undefined;
   readonly models?: readonly string[] | undefined;
+  /** Images as typed -> what is sent. Throws GwError `usage`. */
+  readonly readImages: (references: readonly string[]) => Promise<ChatPart[]>;
   /** Puts a question: `converse` with what the flags say beside the conversation. */
   readonly ask: Ask;
   /** Called with each answer once it has been shown: figures and warnings on stderr. What it returns makes it no answer. */
@@ -100,10 +100,24 @@ class Talk {
       complete: completerFor(ctx.host, options.models),
       onInterrupt: () => this.#answering?.abort(),
     });
-    const show = (text: string) => this.#show(text);
-    const copy = (text: string) => page.copy(visible(text));
-    const screen = { show, copy, columns: () => page.size().columns };
-    this.#commands = makeCommandContext(this.#conversation, screen, ctx);
+    const { host, io, signal } = ctx;
+    const conversation = this.#conversation;
+    const inHome = (file: string) => expandHome(file, host.homeDir);
+    this.#commands = {
+      conversation,
+      show: (text) => this.#show(text),
+      copy: (text) => page.copy(visible(text)),
+      columns: () => page.size().columns,
+      readImages: (references) => options.readImages(references.map(inHome)),
+      readText: async (value) => {
+        if (!value.startsWith('@')) return value;
+        const file = inHome(value.slice(1));
+        // `-` is stdin to other flags; here the keys come from there.
+        return readTextFile(file, `/system @${file}`, { cwd: host.cwd, signal });
+      },
+      save: async (file) =>
+        saveConversation(conversation, file, { host, hideSecret: (text) => io.withoutSecrets(text) }),
+    };
   }
 
   async hold(): Promise<void> {
@@ -236,41 +250,6 @@ export type Ask = (
   question: Question,
   onEvent: (event: ChatEvent) => void | Promise<void>,
 ) => Promise<ChatAnswer>;
-
-/** What the commands of a conversation work on, and with. */
-function makeCommandContext(
-  conversation: Conversation,
-  screen: Pick<CommandContext, 'show' | 'copy' | 'columns'>,
-  ctx: Context,
-): CommandContext {
-  const { host, io, signal } = ctx;
-  const inHome = (file: string) => expandHome(file, host.homeDir);
-  return {
-    conversation,
-    ...screen,
-    readImage: async (reference) => {
-      const takes = { url: true, base64: true, schemes: [] };
-      const raw = inHome(reference);
-      const { items, breaches } = await resolveMedia(
-        await findOutputs([{ raw, flag: '/image', modality: 'image', takes }], ctx),
-        {},
-        { cwd: host.cwd, assetsDir: host.assetsDir, signal },
-      );
-      const [breach] = breaches;
-      const [item] = items;
-      if (breach !== undefined || item === undefined) throw usage(breach ?? '/image: nothing was read');
-      return { type: 'image', url: item.url };
-    },
-    readText: async (value) => {
-      if (!value.startsWith('@')) return value;
-      const file = inHome(value.slice(1));
-      // `-` is stdin to other flags; here the keys come from there.
-      return readTextFile(file, `/system @${file}`, { cwd: host.cwd, signal });
-    },
-    save: async (file) =>
-      saveConversation(conversation, file, { host, hideSecret: (text) => io.withoutSecrets(text) }),
-  };
-}
 
 const KEPT = 1_000;
 /** Longer ones are documents, not lines that one goes back to. */

@@ -16,29 +16,6 @@ import { localDay } from '../../io/quantity-text.ts';
 import type { ChatTurn } from '../chat.ts';
 import { exchangeLine, readExchanges, type SessionSettings } from './exchange.ts';
 
-/** A conversation on disk: one JSONL file, a line an exchange, whoever of several processes wrote it. */
-export interface Session {
-  /** Of a talk that nobody named: empty before there is something of it on disk. */
-  readonly name: string;
-  readonly file: string;
-  /** Whether the user named it. */
-  readonly isNamed: boolean;
-  /** All turns so far, in the order of the file, as they were when it was last read. */
-  readonly turns: readonly ChatTurn[];
-  /** What the last exchange was held with; empty for a new session. */
-  readonly settings: SessionSettings;
-  /** Reads what other processes have added since. Throws GwError `usage` where the file cannot be read. */
-  reload(): void;
-  /**
-   * Stores a question with all that came of it, durable when this resolves. Several processes take turns; their
-   * exchanges stand one after the other, never mixed. Throws GwError `usage` where the lock cannot be had within 10 s,
-   * `internal` where the disk fails.
-   */
-  append(turns: readonly ChatTurn[], settings?: SessionSettings): Promise<void>;
-  /** Forgets the turns; the next `append` begins a new file and keeps the old one under a name of its own. */
-  startOver(): void;
-}
-
 export type SessionContext = Pick<Context, 'clock'> & {
   readonly host: Pick<Context['host'], 'env' | 'cwd' | 'platform' | 'homeDir'>;
   readonly io: Pick<Context['io'], 'note' | 'warn' | 'withoutSecrets'>;
@@ -64,7 +41,7 @@ export async function openSession(
   } catch (error) {
     throw cannotOpen(error, file);
   }
-  const session = new StoredSession(name, dir, ctx);
+  const session = new Session(name, dir, ctx);
   if (fresh) session.startOver();
   else session.reload();
   return session;
@@ -83,7 +60,7 @@ export function keptTalk(ctx: SessionContext): Session {
       name < localDay(oldest) && (fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? oldest) < oldest;
     if (isOld) fs.rmSync(file, { force: true });
   }
-  return new StoredSession('', dir, ctx);
+  return new Session('', dir, ctx);
 }
 
 const TALKS_KEPT_MS = 30 * 24 * 3_600_000;
@@ -139,9 +116,13 @@ export async function deleteSession(rawName: string, ctx: SessionContext): Promi
   return true;
 }
 
-class StoredSession implements Session {
+/** A conversation on disk: one JSONL file, a line an exchange, whoever of several processes wrote it. */
+export class Session {
+  /** All turns so far, in the order of the file, as they were when it was last read. */
   turns: readonly ChatTurn[] = [];
+  /** What the last exchange was held with; empty for a new session. */
   settings: SessionSettings = {};
+  /** Whether the user named it. */
   readonly isNamed: boolean;
   #startsOver = false;
   /** Which state of the file `turns` shows. */
@@ -150,6 +131,7 @@ class StoredSession implements Session {
   /** Whether the disk failed: what is said from then on is held in memory alone. */
   #isLost = false;
 
+  /** @param name of a talk that nobody named: empty before there is something of it on disk */
   constructor(
     public name: string,
     private readonly dir: string,
@@ -163,6 +145,7 @@ class StoredSession implements Session {
     return this.name === '' ? this.dir : path.join(this.dir, `${this.name}.jsonl`);
   }
 
+  /** Reads what other processes have added since. Throws GwError `usage` where the file cannot be read. */
   reload(): void {
     if (this.#startsOver || this.name === '' || this.#isLost) return;
     try {
@@ -178,6 +161,11 @@ class StoredSession implements Session {
     }
   }
 
+  /**
+   * Stores a question with all that came of it, durable when this resolves. Several processes take turns; their
+   * exchanges stand one after the other, never mixed. Throws GwError `usage` where the lock cannot be had within 10 s,
+   * `internal` where the disk fails.
+   */
   async append(turns: readonly ChatTurn[], settings: SessionSettings = this.settings): Promise<void> {
     const { clock, io } = this.ctx;
     const { tools } = this.settings;
@@ -223,6 +211,7 @@ class StoredSession implements Session {
     }
   }
 
+  /** Forgets the turns; the next `append` begins a new file and keeps the old one under a name of its own. */
   startOver(): void {
     this.turns = [];
     if (this.isNamed) this.#startsOver = true;

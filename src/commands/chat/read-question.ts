@@ -21,6 +21,7 @@ export async function readQuestion(
   words: readonly string[],
   flags: ChatFlags,
   { surface, base, history }: Start,
+  isStdinFree: boolean,
   ctx: Context,
 ): Promise<ChatTurn[] | undefined> {
   const { globals, io, host } = ctx;
@@ -38,20 +39,8 @@ export async function readQuestion(
   );
   const hasTurns = Object.keys(history).length > 0 || base[surface.historyField] !== undefined;
   const hasQuestion = hasTurns || results.length > 0;
-  const { messages, system, systemFile, prompt: text, promptFile, image = [] } = flags;
-  const readers = [
-    globals.body,
-    globals.apiKeyFile,
-    messages,
-    system,
-    systemFile,
-    text,
-    promptFile,
-    ...image,
-  ];
-  const takesStdin = readers.every((value) => value !== '-');
   const piped =
-    takesStdin && (prompt !== undefined || messages !== undefined || !hasQuestion)
+    isStdinFree && (prompt !== undefined || flags.messages !== undefined || !hasQuestion)
       ? await readPipedPrompt(host.stdin, {
           clock: ctx.clock,
           signal: ctx.signal,
@@ -80,7 +69,11 @@ export async function readQuestion(
 }
 
 /** Images as typed -> what is sent. Throws `usage`. */
-export async function readImages(references: readonly string[], ctx: Context): Promise<ChatPart[]> {
+export async function readImages(
+  references: readonly string[],
+  ctx: Context,
+  flag: '--image' | '/image' = '--image',
+): Promise<ChatPart[]> {
   const { globals, host, io, signal } = ctx;
   if (references.length === 0) return [];
   const piped = references.includes('-') ? await pictureOnStdin(host.stdin, signal) : undefined;
@@ -88,7 +81,7 @@ export async function readImages(references: readonly string[], ctx: Context): P
   const validate = globals.validate === undefined;
   const typed = references.map((raw) => ({
     raw: raw === '-' && piped !== undefined ? piped : raw,
-    flag: '--image',
+    flag,
     modality: 'image' as const,
     takes: { url: true, base64: true, schemes: [] },
   }));

@@ -5,12 +5,11 @@ import {
   chatApis,
   DEFAULT_MAX_TOKENS,
 } from '../../chat/chat.ts';
-import type { Surface } from '../../chat/surface.ts';
+import { refuseUndocumented, type Surface } from '../../chat/surface.ts';
 import { usage } from '../../errors.ts';
 import {
   alsoFrom,
   type FlagValues,
-  flagName,
   list,
   on,
   oneOf,
@@ -59,18 +58,6 @@ export async function readSettings(
     );
   }
   return settings;
-}
-
-/** What a surface does not document can still be sent. */
-function refuseUndocumented(settings: ChatSettings, { api, undocumented }: Surface): void {
-  for (const [key, instead] of Object.entries(undocumented)) {
-    const value = settings[key as keyof ChatSettings];
-    const hint = typeof instead === 'string' ? instead : instead(value);
-    if (value === undefined || value === false || hint === undefined) continue;
-    const flag = typeof instead === 'string' ? flagName(key) : `${flagName(key)} ${value}`;
-    const other = hint.includes('--set ') ? '' : '; any other field goes through --set PATH=VALUE';
-    throw usage(`${flag}: not documented for --api ${api}`, `${hint}${other}`);
-  }
 }
 
 function checkedChoice(

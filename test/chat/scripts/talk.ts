@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { ChatAnswer } from '../../../src/chat/chat.ts';
 import { type Ask, startConversation } from '../../../src/chat/repl/start-conversation.ts';
 import { openSession } from '../../../src/chat/session/session.ts';
+import { readImages } from '../../../src/commands/chat/read-question.ts';
 import type { Context } from '../../../src/context.ts';
 import { GwError, Interrupted } from '../../../src/errors.ts';
 import { createIo, readOutputMode } from '../../../src/io/create-io.ts';
@@ -27,7 +28,7 @@ const host = {
 };
 const io = createIo({ host, mode: readOutputMode({}, host) });
 io.hideSecret('canary-key-5f1d8c7e9ab24d60');
-const ctx = { host, io, clock, signal: abort.signal } as unknown as Context;
+const ctx = { host, io, clock, globals: {}, signal: abort.signal } as unknown as Context;
 process.once('SIGTERM', () => abort.abort(new Interrupted('SIGTERM')));
 
 const RICH = `# A title
@@ -111,6 +112,7 @@ const run = async () => {
         models: ['geo-3.6-flash', 'geo-3.7-flash'],
         session,
         ask,
+        readImages: (references) => readImages(references, ctx, '/image'),
       },
       ctx,
     );
