@@ -115,13 +115,12 @@ export function laidUnder(
     for (const [written, value] of Object.entries(said)) {
       const name = written.replaceAll('_', '-');
       const { key, flag, negated } = flagOf(name, called);
-      const isTyped = key in input.flags || (isPrompt(key) && givesPrompt(input));
-      if (isTyped) continue;
       if (strangerIn !== undefined && !mayStandIn(flag, 'preset'))
         throw usage(
           `${name}: a preset of the working directory may not say it`,
           `type --${name}, or ${MOVE_IT}`,
         );
+      if (key in input.flags || (isPrompt(key) && givesPrompt(input))) continue;
       if (strangerIn !== undefined && value === '-')
         throw usage(`${name}: a preset of the working directory may not read stdin`, `type --${name} -`);
       const parsed = typedOf(flag, name, value, negated);

@@ -84,6 +84,11 @@ test.each([
     (file: string) => `error: ${file}: base-url is no flag of gw video alpha create\n`,
   ],
   [
+    'what is typed beside it',
+    'prompt-file: p.txt\n',
+    (file: string) => `error: ${file}: prompt-file: a preset of the working directory may not say it\n`,
+  ],
+  [
     'a key',
     'api_key_file: k\n',
     (file: string) => `error: ${file}: api-key-file is no flag of gw video alpha create\n`,
