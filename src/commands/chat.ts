@@ -136,7 +136,7 @@ async function draw(ctx: Context) {
 /** Figures and warnings on stderr; what makes the answer unusable is returned. */
 function judge(answer: ChatAnswer, flags: ChatFlags, { io }: Context) {
   const { error, warning } = judgeAnswer(answer);
-  if (flags.usage) io.note(usageLine(answer.usage) ?? noFigures(answer));
+  if (flags.usage) io.aside(`${usageLine(answer.usage) ?? noFigures(answer)}\n`);
   if (warning) io.warn(warning);
   return error;
 }

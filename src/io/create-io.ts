@@ -118,9 +118,7 @@ class RunIo implements Io {
   readonly note = (text: string) => {
     if (!this.mode.quiet) this.#side.line(() => this.#wrap(oneLine(this.withoutSecrets(text))));
   };
-  readonly aside = (text: string) => {
-    if (!this.mode.quiet) this.#side.text(text);
-  };
+  readonly aside = (text: string) => this.#side.text(text);
   readonly error = (error: unknown) => {
     this.#progress?.clear();
     const report = reportError(error);
@@ -132,7 +130,7 @@ class RunIo implements Io {
     for (const line of stackLines(error)) this.trace(line);
   };
   readonly trace = (text: string) => {
-    if (this.mode.verbose && !this.mode.quiet)
+    if (this.mode.verbose)
       this.#side.line((style) => style.faint(oneLine(this.withoutSecrets(text), MAX_TRACE)), true);
   };
   readonly hideSecret = (secret: string) => this.#secrets.add(secret);
@@ -240,14 +238,14 @@ function isSet(value: string | undefined): boolean {
   return value !== undefined && value !== '' && !/^(0|false|off|no)$/i.test(value);
 }
 
-/** Settles how a run talks, from the flags, `CI`, `TERM`, `GW_VERBOSE` and the terminal (the contract, section 1). */
+/** Settles how a run talks, from the flags, `CI`, `TERM`, `GW_VERBOSE` (not under -q) and the terminal (contract, 1). */
 export function readOutputMode(flags: OutputFlags, host: Pick<Host, 'env' | 'stderr'>): OutputMode {
   const { env } = host;
   const quiet = flags.quiet ?? false;
   return {
     json: flags.json ?? false,
     quiet,
-    verbose: flags.verbose ?? isSet(env.GW_VERBOSE),
+    verbose: flags.verbose ?? (!quiet && isSet(env.GW_VERBOSE)),
     bars:
       host.stderr.isTTY === true &&
       !quiet &&

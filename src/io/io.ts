@@ -42,7 +42,7 @@ export interface Io {
   warn(text: string, urgent?: 'urgent'): void;
   /** One plain line on stderr; nothing when quiet. */
   note(text: string): void;
-  /** Text on stderr as it comes (a model's thoughts), treated like `out`; nothing when quiet. */
+  /** Text on stderr as it comes (a model's thoughts), treated like `out`; a flag asks for it, under -q too. */
   aside(text: string): void;
   /** The one error line (or JSON object) of a run; takes down bars first. Prints nothing for ClosedPipe. */
   error(error: unknown): void;

@@ -955,3 +955,15 @@ describe('conversations and limits that do not fit', () => {
     );
   });
 });
+
+test('-q hides what no typed flag asks for: figures, thoughts and requests stay', async () => {
+  const world = await World.open();
+  const quiet = await world.ok(['chat', 'hello', '-q'], { env: { GW_VERBOSE: '1' } });
+  expect(quiet.err).toBe('');
+  const asked = ['--usage', '-v', '--api', 'geo', '--show-thoughts', '--thinking-level', 'high'];
+  const told = await world.ok(['chat', 'hello', '-q', ...asked]);
+  expect(told.err).toMatch(/^tokens: /m);
+  expect(told.err).toMatch(/^> POST /m);
+  const thought = await world.ok(['chat', 'hello', '-q', ...asked.slice(2)]);
+  expect(thought.err).not.toBe('');
+});

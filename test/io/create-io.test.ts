@@ -70,7 +70,7 @@ describe.each(allModes().map((options) => [nameOf(options), options] as const))(
   test.each([
     ['warn', `warning: ${hostileLine}`, !quiet],
     ['note', hostileLine, !quiet],
-    ['trace', hostileLine, verbose && !quiet],
+    ['trace', hostileLine, verbose],
   ] as const)('%s', async (call, line, isShown) => {
     const { io, stdout, stderr } = testIo(options);
     io[call](hostile);
@@ -84,7 +84,7 @@ describe.each(allModes().map((options) => [nameOf(options), options] as const))(
     const { io, stderr } = testIo(options);
     io.aside(hostile);
     await io.drain();
-    expect(stderr.text).toBe(quiet ? '' : isTerminal ? hostileShown : hostile);
+    expect(stderr.text).toBe(isTerminal ? hostileShown : hostile);
   });
 
   test('error', async () => {
@@ -108,7 +108,7 @@ describe.each(allModes().map((options) => [nameOf(options), options] as const))(
     const { io, stderr } = testIo(options);
     io.error(new TypeError('boom'));
     await io.drain();
-    expect(stderr.text.includes('create-io.test')).toBe(verbose && !quiet);
+    expect(stderr.text.includes('create-io.test')).toBe(verbose);
     expect(stderr.text).toContain('unexpected error: boom');
   });
 

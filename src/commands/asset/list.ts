@@ -219,7 +219,7 @@ function tellOfMore(page: LibraryPage, { PageNumber, PageSize }: JsonObject, { i
   } else if (token) {
     const text = `more follow: run it again with --token ${shellQuote(token)}, or with --all for all of them`;
     // A note is cut where it is long, and half a token is none.
-    io.aside(`${oneLine(text, Number.POSITIVE_INFINITY)}\n`);
+    if (!io.mode.quiet) io.aside(`${oneLine(text, Number.POSITIVE_INFINITY)}\n`);
   }
 }
 
