@@ -122,7 +122,7 @@ class ProgressBars implements ProgressBoard {
     this.#rows.waiting.delete(key);
     const { clock } = this.world;
     const transfer = this.#downloads.get(key) ?? { startedAtMs: clock.steady(), rate: new TransferRate() };
-    if (view.isDone) {
+    if (view.done) {
       this.#downloads.delete(key);
       const took = durationText(clock.steady() - transfer.startedAtMs);
       if (view.isPart) this.#remove(key);

@@ -51,7 +51,7 @@ export class ProgressLines implements ProgressBoard {
     const nowMs = this.clock.steady();
     const before = this.#downloads.get(key);
     if (view.isWaiting) return;
-    if (view.isDone) {
+    if (view.done) {
       this.#downloads.delete(key);
       const took = before === undefined ? '' : ` in ${durationText(nowMs - before.startedAtMs)}`;
       this.#finish(key, `${view.name}: ${bytesText(view.bytes)} downloaded${took}`);

@@ -102,26 +102,10 @@ const silentProgress: RunProgress = {
 };
 
 /** One task as the boards see it: every text safe, every number in range. */
-export interface TaskView {
-  readonly id: string;
-  readonly status: string;
-  readonly state: 'running' | 'succeeded' | 'failed';
-  readonly elapsedMs: number;
-  /** 0-100. */
-  readonly percent: number | undefined;
-  readonly estimateMs: number | undefined;
-  readonly isPart?: boolean | undefined;
-}
+export type TaskView = TaskProgress & Required<Pick<TaskProgress, 'state'>>;
 
-export interface DownloadView {
-  readonly name: string;
-  readonly bytes: number;
-  readonly totalBytes: number | undefined;
-  readonly isDone: boolean;
-  /** It has not begun, because others come first. */
-  readonly isWaiting: boolean;
-  readonly isPart?: boolean | undefined;
-}
+/** As TaskView, of a download; `done` also where all bytes are there. */
+export type DownloadView = DownloadProgress & { readonly done: boolean };
 
 /** Where progress is shown: bars or lines. `key` tells rows apart; a row that was dropped is forgotten. */
 export interface ProgressBoard {
@@ -138,9 +122,9 @@ const MAX_NAME = 120;
 /** Makes an update safe to draw: secrets hidden, texts on one line, numbers in range. */
 export function taskView(update: TaskProgress, hide: (text: string) => string): TaskView {
   return {
+    ...update,
     id: oneLine(hide(update.id), MAX_NAME),
     status: oneLine(hide(update.status), MAX_NAME),
-    isPart: update.isPart,
     state: update.state ?? taskState(update.status).state,
     elapsedMs: positive(update.elapsedMs) ?? 0,
     percent: update.percent === undefined ? undefined : within(update.percent, 100),
@@ -148,18 +132,12 @@ export function taskView(update: TaskProgress, hide: (text: string) => string): 
   };
 }
 
-/** As `taskView`, for a download; it is done when it says so or when all bytes are there. */
+/** As `taskView`, for a download. */
 export function downloadView(update: DownloadProgress, hide: (text: string) => string): DownloadView {
   const bytes = positive(update.bytes) ?? 0;
   const totalBytes = positive(update.totalBytes);
-  return {
-    name: oneLine(hide(update.name), MAX_NAME),
-    bytes,
-    totalBytes,
-    isDone: update.done ?? (totalBytes !== undefined && bytes >= totalBytes),
-    isWaiting: update.isWaiting === true,
-    isPart: update.isPart,
-  };
+  const done = update.done ?? (totalBytes !== undefined && bytes >= totalBytes);
+  return { ...update, name: oneLine(hide(update.name), MAX_NAME), bytes, totalBytes, done };
 }
 
 function positive(value: number | undefined): number | undefined {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { setMaxListeners } from 'node:events';
-import { request } from 'node:http';
+import { once, setMaxListeners } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SandboxTask } from './task.ts';
 
@@ -125,29 +125,22 @@ export class Callbacks {
 }
 
 /** Posts JSON on a connection of its own; gives the text of a 2xx reply, rejects otherwise. */
-function post(address: string, body: unknown, withinMs: number, closing: AbortSignal): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const text = JSON.stringify(body);
-    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) };
-    const signal = AbortSignal.any([closing, AbortSignal.timeout(withinMs)]);
-    const sent = request(address, { method: 'POST', headers, agent: false, signal });
-    sent.once('error', reject);
-    sent.once('response', (response) => {
-      let answer = '';
-      response.setEncoding('utf8');
-      response.on('data', (chunk: string) => {
-        answer += chunk;
-        if (answer.length > MAX_ANSWER_BYTES) sent.destroy(new Error('the answer is too long'));
-      });
-      response.once('error', reject);
-      response.once('end', () => {
-        const { statusCode = 0 } = response;
-        if (statusCode >= 200 && statusCode < 300) resolve(answer);
-        else reject(new Error(`status ${statusCode}`));
-      });
-    });
-    sent.end(text);
-  });
+async function post(address: string, body: unknown, withinMs: number, closing: AbortSignal): Promise<string> {
+  const text = JSON.stringify(body);
+  const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) };
+  const signal = AbortSignal.any([closing, AbortSignal.timeout(withinMs)]);
+  const sent = request(address, { method: 'POST', headers, agent: false, signal }).end(text);
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  // What breaks off now is told by the response.
+  sent.on('error', () => {});
+  let answer = '';
+  for await (const chunk of response.setEncoding('utf8')) {
+    answer += chunk;
+    if (answer.length > MAX_ANSWER_BYTES) throw new Error('the answer is too long');
+  }
+  const { statusCode = 0 } = response;
+  if (statusCode >= 200 && statusCode < 300) return answer;
+  throw new Error(`status ${statusCode}`);
 }
 
 function echoOf(answer: string): unknown {

@@ -146,37 +146,22 @@ export function readRange(
 const rangeStillHolds = (ifRange: string | undefined, etag: string): boolean =>
   ifRange === undefined || ifRange.trim() === etag;
 
-const KEPT_BYTES = 64 * 1024 * 1024;
+/** The longest film and the largest picture have some 10 MB. */
+const KEPT_FILES = 6;
 
 /** Has files made when they are asked for, each once, and keeps the latest in memory. */
 class OutputFiles {
-  readonly #made = new Map<string, { readonly making: Promise<Uint8Array>; bytes: number }>();
+  readonly #made = new Map<string, Promise<Uint8Array>>();
 
   /** The bytes of a file, made now where they are not kept under this key. */
-  async get(key: string, make: () => Promise<Uint8Array>): Promise<Uint8Array> {
+  get(key: string, make: () => Promise<Uint8Array>): Promise<Uint8Array> {
     const known = this.#made.get(key);
-    if (known) return known.making;
+    if (known) return known;
     const making = make();
-    const entry = { making, bytes: 0 };
-    this.#made.set(key, entry);
-    try {
-      entry.bytes = (await making).length;
-    } catch (error) {
-      this.#made.delete(key);
-      throw error;
-    }
-    this.#forgetOldest(key);
+    making.catch(() => this.#made.delete(key));
+    this.#made.set(key, making);
+    const [oldest = key] = this.#made.keys();
+    if (this.#made.size > KEPT_FILES) this.#made.delete(oldest);
     return making;
-  }
-
-  #forgetOldest(except: string): void {
-    let bytes = 0;
-    for (const entry of this.#made.values()) bytes += entry.bytes;
-    for (const [key, entry] of this.#made) {
-      if (bytes <= KEPT_BYTES) return;
-      if (key === except) continue;
-      this.#made.delete(key);
-      bytes -= entry.bytes;
-    }
   }
 }

@@ -1,4 +1,5 @@
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { alphaModels } from '../gateway/alpha/models.ts';
 import { gammaModels } from '../gateway/gamma/models.ts';
@@ -108,7 +109,11 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   };
   let aheadMs = 0;
   const now = () => (options.now ?? Date.now)() + aheadMs;
-  const tell = once(options.tell ?? (() => {}));
+  const told = new Set<string>();
+  const tell = (what: string) => {
+    if (!told.has(what)) options.tell?.(what);
+    told.add(what);
+  };
   const callbacks = new Callbacks(now, options.callbackPorts ?? [], tell);
   const control = options.control
     ? new Control((ms) => {
@@ -163,15 +168,6 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   };
 }
 
-function once(tell: (what: string) => void): (what: string) => void {
-  const told = new Set<string>();
-  return (what) => {
-    if (told.has(what)) return;
-    told.add(what);
-    tell(what);
-  };
-}
-
 interface OpenServer {
   readonly origin: string;
   close(): Promise<void>;
@@ -184,25 +180,17 @@ async function open(
   tls: ServerCertificate | undefined,
 ): Promise<OpenServer> {
   const server = tls ? (await import('node:https')).createServer(tls, listener) : createServer(listener);
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
+  server.listen(port, host);
+  await once(server, 'listening');
   const { port: taken } = server.address() as AddressInfo;
   return {
     origin: `${tls ? 'https' : 'http'}://${urlHost(host)}:${taken}`,
-    close: () => closeServer(server),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
   };
-}
-
-function closeServer(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-    server.closeAllConnections();
-  });
 }
 
 /** `GET /v1/models` ("Model list entry"): the models that the sandbox serves. */

@@ -4,7 +4,6 @@ import { readSwitch } from '../../config/environment.ts';
 import type { Context } from '../../context.ts';
 import { diskFault, isDiskFault } from '../../disk/disk-fault.ts';
 import { appendLine, ensureDirectory, replaceFile } from '../../disk/durable-directory.ts';
-import { tryLock } from '../../disk/lock-file.ts';
 import { readLines } from '../../disk/read-lines.ts';
 import { ClosedPipe, GwError, usage } from '../../errors.ts';
 import { oneLine, visible } from '../../io/escape.ts';
@@ -285,7 +284,9 @@ export function openHistory(ctx: SessionContext): History {
   tolerating(() => {
     ensureDirectory(dir);
     lines = readHistory(file);
-    if (lines.length > 2 * KEPT) shorten(file, lines.slice(-KEPT));
+    // A line that another process adds at this very moment may be lost.
+    const newest = lines.slice(-KEPT).map((line) => `${JSON.stringify(line)}\n`);
+    if (lines.length > 2 * KEPT) replaceFile(file, newest.join(''));
   });
   return {
     lines: lines.slice(-KEPT).reverse(),
@@ -304,15 +305,4 @@ function readHistory(file: string): string[] {
     if (typeof text === 'string' && text !== lines.at(-1)) lines.push(text);
   }
   return lines;
-}
-
-/** Leaves the newest lines only; one that another process adds at this very moment may be lost. */
-function shorten(file: string, lines: readonly string[]): void {
-  const lock = tryLock(`${file}.lock`);
-  if (lock === undefined) return;
-  try {
-    replaceFile(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
-  } finally {
-    lock.release();
-  }
 }

@@ -1,4 +1,5 @@
 import { type Fields, isObject, itemsOf, numberOf } from '../../gateway/json-value.ts';
+import { eventReply, jsonReply, type ReplyEvent, type SandboxReply } from '../reply.ts';
 import type { World } from '../route.ts';
 import { seededInt, seededRandom } from '../seeded.ts';
 import type { Question, ToolOffer } from './input.ts';
@@ -321,6 +322,18 @@ export function countTokens(text: string): number {
     else if (inWord++ % COUNTED_CHARS === 0) tokens++;
   }
   return tokens;
+}
+
+/** A reply as events, or whole when its last token is there. */
+export function chatReply(
+  whole: unknown,
+  events: Iterable<ReplyEvent> | undefined,
+  answers: readonly Answer[],
+  pace: Pace,
+): SandboxReply {
+  if (events) return eventReply(events, whole);
+  const tokens = answers.reduce((sum, { thoughts, outputTokens }) => sum + thoughts.length + outputTokens, 0);
+  return { ...jsonReply(200, whole), readyAfterMs: pace(tokens) };
 }
 
 /** What a chat model of middling size writes in a second, at speed 1. */

@@ -1,8 +1,8 @@
 import type { CompletionsBody } from '../../gateway/chat/completions.ts';
 import { isGeoModel } from '../../gateway/chat/models.ts';
-import { eventReply, jsonReply, type ReplyEvent, type SandboxReply } from '../reply.ts';
+import type { ReplyEvent, SandboxReply } from '../reply.ts';
 import { refuseField } from '../request-body.ts';
-import { type Answer, type Pace, tokensOfCall } from './answer.ts';
+import { type Answer, chatReply, type Pace, tokensOfCall } from './answer.ts';
 import {
   chatModel,
   checkedChoice,
@@ -128,12 +128,9 @@ export function completionsReply(
 ): SandboxReply {
   const head = { id: `chatcmpl-${answer.seed}`, created: createdS, model: question.model };
   const whole = wholeReply(head, question, answer);
-  if (!body.stream) {
-    const readyAfterMs = pace(answer.thoughts.length + answer.outputTokens);
-    return { ...jsonReply(200, whole), readyAfterMs };
-  }
   const withUsage = body.stream_options?.include_usage === true;
-  return eventReply(chunks(head, question, answer, pace, withUsage), whole);
+  const events = body.stream ? chunks(head, question, answer, pace, withUsage) : undefined;
+  return chatReply(whole, events, [answer], pace);
 }
 
 interface Head {

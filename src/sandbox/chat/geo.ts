@@ -1,8 +1,8 @@
 import { type GeoBody, geoModelRules } from '../../gateway/chat/geo.ts';
 import { geoModel } from '../../gateway/chat/models.ts';
-import { eventReply, jsonReply, type ReplyEvent, type SandboxReply } from '../reply.ts';
+import type { ReplyEvent, SandboxReply } from '../reply.ts';
 import { refuseField } from '../request-body.ts';
-import { type Answer, type Pace, tokensOfCall } from './answer.ts';
+import { type Answer, chatReply, type Pace, tokensOfCall } from './answer.ts';
 import {
   chatModel,
   checkedChoice,
@@ -160,11 +160,7 @@ export function geoReply(
     usageMetadata: usageOf(question, answers),
     ...tail,
   };
-  if (!isStreamed) {
-    const tokens = answers.reduce((sum, each) => sum + each.thoughts.length + each.outputTokens, 0);
-    return { ...jsonReply(200, whole), readyAfterMs: pace(tokens) };
-  }
-  return eventReply(events(question, answers, pace, tail), whole);
+  return chatReply(whole, isStreamed ? events(question, answers, pace, tail) : undefined, answers, pace);
 }
 
 /** A filtered or empty answer has no parts at all. */

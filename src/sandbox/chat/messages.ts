@@ -1,6 +1,6 @@
 import type { MessagesBody } from '../../gateway/chat/messages.ts';
-import { eventReply, jsonReply, type ReplyEvent, type SandboxReply } from '../reply.ts';
-import { type Answer, type Pace, tokensOfCall } from './answer.ts';
+import type { ReplyEvent, SandboxReply } from '../reply.ts';
+import { type Answer, chatReply, type Pace, tokensOfCall } from './answer.ts';
 import {
   chatModel,
   checkedChoice,
@@ -136,10 +136,8 @@ export function messagesReply(
     ...endOf(answer),
     usage: usageOf(question, answer),
   };
-  if (!body.stream) {
-    return { ...jsonReply(200, whole), readyAfterMs: pace(answer.thoughts.length + answer.outputTokens) };
-  }
-  return eventReply(events(head, blocks, question, answer, pace), whole);
+  const streamed = body.stream ? events(head, blocks, question, answer, pace) : undefined;
+  return chatReply(whole, streamed, [answer], pace);
 }
 
 const endOf = (answer: Answer) => ({
