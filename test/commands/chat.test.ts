@@ -494,6 +494,23 @@ describe('one meaning, three spellings', () => {
     });
   });
 
+  test('an image whose address stands alone goes everywhere, and of another part the way is named', async () => {
+    const says = (part: object) => file('m.json', [{ role: 'user', content: [part] }]);
+    const url = 'https://a.example/b.png';
+    const words = ['--messages', says({ type: 'image_url', image_url: url })];
+    const { messages } = (await shown([...words, '--api', 'messages', '-m', 'm'])).body;
+    expect(messages).toEqual([{ role: 'user', content: [{ type: 'image', source: { type: 'url', url } }] }]);
+    const { contents } = (await shown([...words, '--api', 'geo'])).body;
+    expect(contents).toEqual([
+      { role: 'user', parts: [{ fileData: { mimeType: 'image/png', fileUri: url } }] },
+    ]);
+    const odd = ['chat', '--api', 'geo', '--messages', says({ type: 'document' }), '--dry-run'];
+    expect(await world.gw(odd)).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/neither text nor image_url\n.*--body FILE/),
+    });
+  });
+
   test.each([
     ['a role', [], { role: 'developer', content: 'be brief' }, /messages\.0\.role: developer is none that/],
     [

@@ -96,15 +96,17 @@ function translated(list: readonly unknown[], named: string, before: string): Hi
   return { turns, ...(system.length > 0 && { system: system.join('\n\n') }) };
 }
 
+const elsewhere = 'only these are put into the form of another surface; --body FILE takes a body in its own';
+
 function partsOf(content: unknown, named: string): ChatPart[] {
   if (typeof content === 'string') return [{ type: 'text', text: content }];
   if (content === null || content === undefined) return [];
   return itemsOf(content).map((part) => {
     const { type, text, image_url: image } = fieldsOf(part);
-    const url = fieldsOf(image).url;
+    const url = fieldsOf(image).url ?? image;
     if (type === 'text' && typeof text === 'string') return { type, text };
     if (type === 'image_url' && typeof url === 'string') return { type: 'image', url };
-    throw usage(`${named} holds a part that is neither text nor image_url`);
+    throw usage(`${named} holds a part that is neither text nor image_url`, elsewhere);
   });
 }
 
