@@ -49,10 +49,10 @@ function withSum(json: string): string {
   return `${begun},"sum":"${crc32(begun).toString(16).padStart(8, '0')}"}`;
 }
 
-/** Whether a line holds a sum, and it is wrong; one of an older gw holds none. */
-export function isSumWrong(line: string): boolean {
+/** Whether the sum of a line is right; undefined for one of an older gw, which holds none. */
+export function isSumRight(line: string): boolean | undefined {
   const [, sum] = /,"sum":"([0-9a-f]{8})"\}$/.exec(line.slice(-SUM_CHARS)) ?? [];
-  return sum !== undefined && crc32(line.slice(0, -SUM_CHARS)) !== Number.parseInt(sum, 16);
+  return sum === undefined ? undefined : crc32(line.slice(0, -SUM_CHARS)) === Number.parseInt(sum, 16);
 }
 const SUM_CHARS = ',"sum":"01234567"}'.length;
 
