@@ -205,84 +205,67 @@ async function* readJsonLines(file: string): AsyncGenerator<WrittenRow> {
 /** A list that is written on one line may be long; each of its rows is bounded by itself. */
 const MAX_JSON_LINE_BYTES = 256 * 1024 * 1024;
 
+const notAList = 'not a list: a manifest in JSON begins with [';
+
+/** What a token is told of that stands where something else is expected. */
+const misplaced = {
+  list: () => notAList,
+  first: (token: string) => `a row begins with {, not with ${token}`,
+  item: (token: string) => `a row begins with {, not with ${token}`,
+  comma: (token: string) => `a comma or ] is missing before ${token}`,
+  end: () => 'more text after the end of the list',
+};
+
 /** Finds the items of the outermost list, each of which is then read by itself. */
 async function* readJsonArray(file: string): AsyncGenerator<WrittenRow> {
+  let item: { readonly line: number; readonly pieces: string[]; bytes: number } | undefined;
   let depth = 0;
-  let startLine = 0;
-  let pieces: string[] = [];
-  let size = 0;
-  let expected: 'list' | 'first' | 'item' | 'comma' | 'end' = 'list';
+  let expected: keyof typeof misplaced = 'list';
   let last = 1;
   const tokens = new JsonTokens();
   for await (const { line, text, fault } of linesOf(utf8Of(file), MAX_JSON_LINE_BYTES)) {
     last = line;
-    if (fault !== undefined) {
-      yield { line, fault };
-      return;
-    }
+    if (fault !== undefined) return yield { line, fault };
     let from = 0;
-    const keep = (end: number) => {
-      size += end - from;
-      if (size <= MAX_ROW_BYTES) pieces.push(text.slice(from, end));
-    };
-    const item = async (): Promise<WrittenRow> => {
-      const row = size > MAX_ROW_BYTES ? { line: startLine, fault: tooLong(size) } : undefined;
-      const whole = pieces.join('');
-      pieces = [];
-      size = 0;
-      return row ?? rowOfJson(startLine, whole);
+    const keep = (end: number, more: string) => {
+      if (item) item.bytes += end - from;
+      if (item && item.bytes <= MAX_ROW_BYTES) item.pieces.push(text.slice(from, end), more);
     };
     tokens.push(text);
     while (tokens.next()) {
       const { kind, start, end } = tokens;
       const opens = kind === '{' || kind === '[';
-      if (depth === 0) {
-        if (expected !== 'list' || kind !== '[') {
-          yield { line, fault: expected === 'end' ? 'more text after the end of the list' : notAList };
-          return;
-        }
-        depth = 1;
-        expected = 'first';
-      } else if (depth > 1) {
+      if (item) {
         if (opens) depth += 1;
-        if (kind !== '}' && kind !== ']') continue;
-        depth -= 1;
-        if (depth > 1) continue;
-        keep(end);
+        if (kind === '}' || kind === ']') depth -= 1;
+        if (depth > 0) continue;
+        keep(end, '');
+        const { line: at, bytes, pieces } = item;
+        yield bytes > MAX_ROW_BYTES
+          ? { line: at, fault: tooLong(bytes) }
+          : await rowOfJson(at, pieces.join(''));
+        item = undefined;
         expected = 'comma';
-        yield await item();
-      } else if (kind === ']' && expected !== 'item') {
-        depth = 0;
-        expected = 'end';
-      } else if (kind === ',' && expected === 'comma') {
-        expected = 'item';
-      } else if (expected === 'comma' || !opens) {
-        const wrong =
-          expected === 'comma' ? 'a comma or ] is missing before' : 'a row begins with {, not with';
-        yield { line, fault: `${wrong} ${JSON.stringify(text[start])}` };
-        return;
-      } else {
-        depth = 2;
-        startLine = line;
+      } else if (opens && (expected === 'first' || expected === 'item')) {
+        item = { line, pieces: [], bytes: 0 };
+        depth = 1;
         from = start;
-      }
+      } else if (kind === '[' && expected === 'list') expected = 'first';
+      else if (kind === ']' && (expected === 'first' || expected === 'comma')) expected = 'end';
+      else if (kind === ',' && expected === 'comma') expected = 'item';
+      else return yield { line, fault: misplaced[expected](JSON.stringify(text[start])) };
     }
     if (tokens.isOpen) {
       // A line's end within a text is read as what a backslash before it escapes.
       tokens.push('\n');
       tokens.next();
     }
-    if (depth > 1) {
-      keep(text.length);
-      if (size <= MAX_ROW_BYTES) pieces.push('\n');
-    }
+    keep(text.length, '\n');
   }
   if (expected !== 'end') {
     yield { line: last, fault: expected === 'list' ? notAList : 'the text ends before its ]' };
   }
 }
-
-const notAList = 'not a list: a manifest in JSON begins with [';
 
 /** Loads the library only where it is needed. */
 async function* readSheet(file: string): AsyncGenerator<WrittenRow> {
