@@ -20,9 +20,14 @@ const base64Fields: ReadonlySet<string> = new Set(
 const DATA_URI = 'data:image';
 
 const BACKSLASH = 0x5c;
-const LOWER_U = 0x75;
 /** What stands for a character after a backslash. */
-const escapes: Readonly<Record<number, number>> = { 98: 8, 102: 12, 110: 10, 114: 13, 116: 9 };
+const escapes: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' };
+
+/** What an escape means, without its backslash. Beyond Latin-1 nothing is Base64; a NUL is refused as well as any. */
+function meaningOf(mark: string): string {
+  if (!mark.startsWith('u')) return escapes[mark] ?? mark;
+  return /^u00[0-9a-f]{2}$/i.test(mark) ? String.fromCharCode(Number.parseInt(mark.slice(1), 16)) : '\0';
+}
 
 /** The JSON that is left when texts have been lifted out of it. */
 export class Rest {
@@ -69,7 +74,8 @@ export class JsonLifter {
   /** The beginning of the last text that was read: a key, if a colon follows it. */
   private word = '';
   private key: string | undefined;
-  private escape: 'none' | 'begun' | { digits: string } = 'none';
+  /** The beginning of one that its piece cut off. */
+  private escape = '';
   private lifted: LiftedText | undefined;
   private count = 0;
 
@@ -138,42 +144,25 @@ export class JsonLifter {
 
   private endLifted(): void {
     // An escape that its text cuts off is none, and a NUL is no Base64.
-    if (this.escape !== 'none') this.unescaped(0);
+    if (this.escape !== '') this.lifted?.push(Uint8Array.of(0));
+    this.escape = '';
     this.lifted?.end();
     this.lifted = undefined;
   }
 
+  /** `\/`, `\n`, `\u002f` in a lifted text are undone; one that is cut waits for the next piece. */
   private passOn(run: Uint8Array): void {
-    for (let at = 0; at < run.length; ) {
-      if (this.escape !== 'none') {
-        this.pastEscape(run[at] ?? 0);
-        at += 1;
-        continue;
-      }
-      const backslash = run.indexOf(BACKSLASH, at);
-      const end = backslash < 0 ? run.length : backslash;
-      if (end > at) this.lifted?.push(run.subarray(at, end));
-      if (backslash >= 0) this.escape = 'begun';
-      at = end + 1;
+    if (this.escape === '' && !run.includes(BACKSLASH)) {
+      if (run.length > 0) this.lifted?.push(run);
+      return;
     }
-  }
-
-  /** `\/`, `\n`, `\u002f` in a lifted text; each comes byte by byte, because it may lie across chunks. */
-  private pastEscape(byte: number): void {
-    if (this.escape === 'begun') {
-      if (byte === LOWER_U) this.escape = { digits: '' };
-      else this.unescaped(escapes[byte] ?? byte);
-    } else if (this.escape !== 'none') {
-      const digits = this.escape.digits + String.fromCharCode(byte);
-      if (digits.length < 4) this.escape = { digits };
-      // Beyond Latin-1 nothing is Base64; a NUL is refused as well as any.
-      else this.unescaped(/^00[0-9a-f]{2}$/i.test(digits) ? Number.parseInt(digits, 16) : 0);
-    }
-  }
-
-  private unescaped(byte: number): void {
-    this.escape = 'none';
-    this.lifted?.push(Uint8Array.of(byte));
+    const text = this.escape + Buffer.from(run).toString('latin1');
+    this.escape = '';
+    const plain = text.replace(/\\(?:(u.{4}|[^u])|(?:u.{0,3})?$)/gs, (all, mark?: string) => {
+      if (mark === undefined) this.escape = all;
+      return mark === undefined ? '' : meaningOf(mark);
+    });
+    if (plain !== '') this.lifted?.push(Buffer.from(plain, 'latin1'));
   }
 
   private keepText(text: string): void {
