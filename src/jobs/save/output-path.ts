@@ -155,23 +155,20 @@ function splitExtension(pieces: readonly PatternPiece[]): {
   extension: PatternPiece[];
 } {
   const none = { stem: [...pieces], extension: [] };
-  const ext = pieces.findLastIndex((piece) => 'placeholder' in piece);
   const last = pieces.at(-1);
-  if (!last) return none;
-  const at = 'literal' in last ? pieces.length - 1 : ext === pieces.length - 1 && isExt(last) ? ext - 1 : -1;
+  const isExt = last !== undefined && 'placeholder' in last && last.placeholder === 'ext';
+  const at = pieces.length - (isExt ? 2 : 1);
   const piece = pieces[at];
   if (!piece || !('literal' in piece)) return none;
   const dot = piece.literal.lastIndexOf('.');
   if (dot === -1 || (dot === 0 && at === 0)) return none;
-  if ('placeholder' in last && dot !== piece.literal.length - 1) return none;
+  if (isExt && dot !== piece.literal.length - 1) return none;
   const head = piece.literal.slice(0, dot);
   return {
     stem: [...pieces.slice(0, at), ...(head === '' ? [] : [{ literal: head }])],
     extension: [{ literal: piece.literal.slice(dot) }, ...pieces.slice(at + 1)],
   };
 }
-
-const isExt = (piece: PatternPiece): boolean => 'placeholder' in piece && piece.placeholder === 'ext';
 
 /** Most bytes of a name that gw makes up, before the extension. */
 const MAX_STEM_BYTES = 120;
