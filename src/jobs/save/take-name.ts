@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { DiskFault } from '../../disk/disk-fault.ts';
+import { sha256OfFile } from '../../disk/small-file.ts';
 import { type DiskWays, isThere } from './disk-ways.ts';
 
 const BLOCK_BYTES = 1024 * 1024;
@@ -114,7 +114,7 @@ export async function copyWhole({ path: from, sha256, mode, signal }: Whole, to:
   }
   try {
     try {
-      for await (const block of blocksOf(from)) {
+      for await (const block of fs.createReadStream(from, { highWaterMark: BLOCK_BYTES })) {
         signal?.throwIfAborted();
         write(fd, block);
       }
@@ -122,9 +122,7 @@ export async function copyWhole({ path: from, sha256, mode, signal }: Whole, to:
     } finally {
       fs.closeSync(fd);
     }
-    const hash = createHash('sha256');
-    for await (const block of blocksOf(to)) hash.update(block);
-    if (hash.digest('hex') === sha256) return true;
+    if ((await sha256OfFile(to)) === sha256) return true;
     throw new DiskFault(`${to} does not hold what was written to it`, true);
   } catch (error) {
     fs.rmSync(to, { force: true });
@@ -139,20 +137,5 @@ function write(fd: number, block: Uint8Array): void {
     const written = fs.writeSync(fd, block, done, block.length - done);
     if (written === 0) throw Object.assign(new Error('no byte was written'), { code: 'ENOSPC' });
     done += written;
-  }
-}
-
-async function* blocksOf(file: string): AsyncGenerator<Uint8Array> {
-  const fd = fs.openSync(file, 'r');
-  try {
-    const buffer = Buffer.allocUnsafe(BLOCK_BYTES);
-    for (;;) {
-      const got = fs.readSync(fd, buffer, 0, BLOCK_BYTES, null);
-      if (got === 0) return;
-      yield buffer.subarray(0, got);
-      await new Promise(setImmediate);
-    }
-  } finally {
-    fs.closeSync(fd);
   }
 }
