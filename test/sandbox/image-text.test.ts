@@ -55,7 +55,6 @@ it.each([
   [3000, 1],
   [33, 17],
 ])('a picture of %ix%i holds its words', (widthPx, heightPx) => {
-  const thumbnail = { width: 2, height: 2, data: new Uint8ClampedArray(16).fill(255) };
   for (const isTransparent of [false, true]) {
     const order = {
       widthPx,
@@ -65,7 +64,7 @@ it.each([
       caption: 'img-2',
       seed: 'x',
     };
-    const { data } = draw({ ...order, thumbnail });
+    const { data } = draw(order);
     expect(data).toHaveLength(4 * widthPx * heightPx);
     expect(data.some((value) => value !== 0)).toBe(true);
   }

@@ -1,7 +1,6 @@
 import { imageSize } from 'image-size';
 import { describe, expect, it } from 'vitest';
 import { sandboxImageModels } from '../../src/sandbox/image/order.ts';
-import { makePng } from '../../src/sandbox/media-check.ts';
 import { newDir } from '../helpers/new-dir.ts';
 import { ask, auth, handClock, json, sandbox } from './fixture.ts';
 import {
@@ -70,36 +69,10 @@ describe('an image of the sandbox', { tags: ['ffmpeg', 'file'] }, () => {
     expect(alphas(await pixels(clear ?? Buffer.alloc(0)))).toEqual({ corner: 0, middle: 255 });
     expect(alphas(await pixels(full ?? Buffer.alloc(0)))).toEqual({ corner: 255, middle: 255 });
   });
-
-  it('shows the image that was edited', async () => {
-    const at = await sandbox(fast);
-    const red = await pngOf([200, 16, 32]);
-    const body = { model: 'img-2', prompt: 'x', size: '512x512', images: [{ image_url: dataUrl(red) }] };
-    const [image] = await imagesOf(await post(at, editsPath, body));
-    const raw = await pixels(image ?? Buffer.alloc(0));
-    const reds = countOf(raw, [200, 16, 32]);
-    expect(reds).toBeGreaterThan(10_000);
-    const [plain] = await imagesOf(await generate(at, { model: 'img-2', prompt: 'x', size: '512x512' }));
-    expect(countOf(await pixels(plain ?? Buffer.alloc(0)), [200, 16, 32])).toBe(0);
-  });
 });
 
 const dataUrl = (bytes: Uint8Array, type = 'png') =>
   `data:image/${type};base64,${Buffer.from(bytes).toString('base64')}`;
-
-async function pngOf(colour: readonly [number, number, number]): Promise<Uint8Array> {
-  return makePng(320, 200, (row) => {
-    for (let at = 0; at < row.length; at++) row[at] = colour[at % 3] ?? 0;
-  });
-}
-
-function countOf(raw: Buffer, [red, green, blue]: readonly [number, number, number]): number {
-  let count = 0;
-  for (let at = 0; at < raw.length; at += 4) {
-    if (raw[at] === red && raw[at + 1] === green && raw[at + 2] === blue) count++;
-  }
-  return count;
-}
 
 describe('an image reply', () => {
   it('of an img model has the documented fields', async () => {
@@ -209,7 +182,7 @@ describe('editing', () => {
     expect(json(answer)).toMatchObject({ size: '1536x1024', output_format: 'webp', data: [{}, {}] });
   });
 
-  it('draws inputs in every format that it can decode, and goes on where it cannot', async () => {
+  it('takes inputs in every format, and tells them apart in its pictures', async () => {
     const at = await sandbox(fast);
     const [jpeg] = await imagesOf(
       await generate(at, { model: 'img-2', size: '64x64', output_format: 'jpeg' }),

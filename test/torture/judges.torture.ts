@@ -64,8 +64,6 @@ vi.mock('../../src/sandbox/image/draw.ts', async (original) => ({
 vi.mock('../../src/sandbox/image/codecs.ts', async (original) => ({
   ...(await original<object>()),
   encode: async () => new Uint8Array(1),
-  decode: async () => undefined,
-  makeThumbnail: async () => undefined,
 }));
 
 /** A row of the two lists. */

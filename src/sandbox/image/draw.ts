@@ -8,8 +8,6 @@ export interface Drawing {
   readonly prompt: string;
   /** What the picture says about itself, in small: model, size, quality, where it comes from. */
   readonly caption: string;
-  /** The image that was edited. */
-  readonly thumbnail?: Pixels | undefined;
   readonly seed: string;
 }
 
@@ -18,7 +16,7 @@ const captionInk: Colour = [206, 212, 228];
 
 /** Draws a picture: the prompt on a gradient, and below it in small what was asked for. */
 export function draw(drawing: Drawing): Canvas {
-  const { widthPx, heightPx, thumbnail } = drawing;
+  const { widthPx, heightPx } = drawing;
   const canvas = new Canvas(widthPx, heightPx);
   const edgePx = Math.min(widthPx, heightPx);
   const cardPx = drawing.isTransparent ? Math.round(edgePx * 0.06) : 0;
@@ -31,20 +29,12 @@ export function draw(drawing: Drawing): Canvas {
   const caption = fitText(drawing.caption, innerWidthPx, innerHeightPx / 3, { most: smallPx, least: 1 });
   drawText(canvas, caption, marginPx, heightPx - marginPx - heightOf(caption), captionInk);
 
-  let topPx = marginPx;
-  if (thumbnail) {
-    const mostPx = Math.floor(innerHeightPx * 0.42);
-    const scale = Math.min(innerWidthPx / thumbnail.width, mostPx / thumbnail.height);
-    const height = Math.max(1, Math.floor(thumbnail.height * scale));
-    canvas.place(thumbnail, marginPx, marginPx, Math.max(1, Math.floor(thumbnail.width * scale)), height);
-    topPx += height + Math.round(mostPx / 10);
-  }
-  const leftPx = heightPx - marginPx - heightOf(caption) - 4 * smallPx - topPx;
+  const leftPx = innerHeightPx - heightOf(caption) - 4 * smallPx;
   const words = fitText(drawing.prompt, innerWidthPx, leftPx, {
     most: Math.max(2, Math.round(edgePx / 110)),
     least: Math.max(1, Math.floor(edgePx / 500)),
   });
-  drawText(canvas, words, marginPx, topPx, ink);
+  drawText(canvas, words, marginPx, marginPx, ink);
   return canvas;
 }
 
@@ -209,35 +199,16 @@ export class Canvas {
     }
   }
 
-  /** Draws another picture into a rectangle, scaled by taking the nearest pixel, over what is there. */
-  place(picture: Pixels, left: number, top: number, width: number, height: number): void {
-    const from = new Uint32Array(
-      picture.data.buffer,
-      picture.data.byteOffset,
-      picture.width * picture.height,
-    );
-    for (let y = 0; y < height; y++) {
-      const row = Math.floor(((y + 0.5) * picture.height) / height) * picture.width;
-      const to = (top + y) * this.width + left;
-      for (let x = 0; x < width; x++) {
-        this.pixels[to + x] = from[row + Math.floor(((x + 0.5) * picture.width) / width)] ?? 0;
-      }
-    }
-  }
-
   /** A copy in square blocks of `edge` pixels, each as its middle one is. */
   inBlocks(edge: number): Canvas {
-    const blocks = new Canvas(Math.ceil(this.width / edge), Math.ceil(this.height / edge));
-    blocks.place(this, 0, 0, blocks.width, blocks.height);
     const coarse = new Canvas(this.width, this.height);
-    coarse.place(blocks, 0, 0, this.width, this.height);
+    const middle = (at: number, end: number) => Math.min(end - 1, at - (at % edge) + (edge >> 1));
+    for (let y = 0; y < this.height; y++) {
+      const from = middle(y, this.height) * this.width;
+      for (let x = 0; x < this.width; x++) {
+        coarse.pixels[y * this.width + x] = this.pixels[from + middle(x, this.width)] ?? 0;
+      }
+    }
     return coarse;
   }
-}
-
-/** A decoded picture: RGBA, 8 bits each, row by row. */
-export interface Pixels {
-  readonly width: number;
-  readonly height: number;
-  readonly data: Uint8ClampedArray;
 }

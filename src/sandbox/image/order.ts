@@ -5,9 +5,7 @@ import { SENSITIVE_PROMPT_WORD } from '../faults.ts';
 import { base64Bytes } from '../media-check.ts';
 import { Refusal } from '../reply.ts';
 import { refuseField } from '../request-body.ts';
-import type { World } from '../route.ts';
 import { type SeenImage, seeBytes, TILE_TOKENS } from '../seen-image.ts';
-import { decode, makeThumbnail } from './codecs.ts';
 import { type Canvas, draw } from './draw.ts';
 
 /** What was asked for, with everything decided: the same order gives the same pictures. JSON can hold it. */
@@ -26,8 +24,6 @@ export interface ImageOrder {
   /** What was edited or referred to, in words: `PNG 320x200`. */
   readonly inputs: readonly string[];
   readonly hasMask: boolean;
-  /** A small PNG of the first input, in Base64. */
-  readonly thumbnail?: string | undefined;
 }
 
 /** The last unfinished image of a stream has so many blocks along its longer edge. */
@@ -37,24 +33,15 @@ const FINEST_BLOCKS = 48;
  * Draws the picture `nth` (from 0) of an order.
  * @param variant 0, or a number that gives the same picture other colours
  */
-export async function drawOrder(
-  order: ImageOrder,
-  nth: number,
-  wasmDir: string,
-  variant = 0,
-): Promise<Canvas> {
-  const { thumbnail } = order;
-  return draw({
+export const drawOrder = (order: ImageOrder, nth: number, variant = 0): Canvas =>
+  draw({
     widthPx: order.widthPx,
     heightPx: order.heightPx,
     isTransparent: order.background === 'transparent',
     prompt: order.prompt,
     caption: captionOf(order, nth),
-    thumbnail:
-      thumbnail === undefined ? undefined : await decode(Buffer.from(thumbnail, 'base64'), 'png', wasmDir),
     seed: [order.prompt, nth, ...(variant === 0 ? [] : [variant])].join('\n'),
   });
-}
 
 /** A picture as it stands on the way, in blocks that get finer: `step` of `steps`, from 0. */
 export function inSteps(canvas: Canvas, step: number, steps: number): Canvas {
@@ -99,12 +86,7 @@ function moderate(prompt: string): void {
 const [defaultFormat] = imageFormats;
 
 /** Decides all that a request leaves open. Throws Refusal (400) for what the sandbox cannot make. */
-export async function orderOf(
-  request: ImageSettings,
-  images: readonly SeenImage[],
-  hasMask: boolean,
-  world: World,
-): Promise<ImageOrder> {
+export function orderOf(request: ImageSettings, images: readonly SeenImage[], hasMask: boolean): ImageOrder {
   const family = familyOf(request.model);
   moderate(request.prompt);
   const { quality = 'auto' } = request;
@@ -119,7 +101,7 @@ export async function orderOf(
     compression: request.output_compression ?? 100,
     count: request.n ?? 1,
     hasMask,
-    ...(await shownInputs(images, world.wasmDir)),
+    inputs: shownInputs(images),
   };
 }
 
@@ -146,16 +128,9 @@ export async function seeSource(
 
 const shortHash = (data: string | Uint8Array) => createHash('sha256').update(data).digest('hex').slice(0, 12);
 
-/** How the inputs of a request go into its pictures: in words, and the first as a small one where it can be decoded. */
-export async function shownInputs(images: readonly SeenImage[], wasmDir: string) {
-  const [first] = images;
-  const thumbnail = first?.bytes && (await makeThumbnail(first.bytes, wasmDir));
-  const hash = first?.bytes && !thumbnail ? ` sha256 ${shortHash(first.bytes)}` : '';
-  return {
-    inputs: images.map(({ words }, nth) => (nth === 0 ? `${words}${hash}` : words)),
-    ...(thumbnail && { thumbnail: Buffer.from(thumbnail).toString('base64') }),
-  };
-}
+/** The inputs of a request in words; the first one, whose hash its pictures show, can be told from any other. */
+export const shownInputs = (images: readonly SeenImage[]): string[] =>
+  images.map(({ words, bytes }, nth) => (nth === 0 && bytes ? `${words} sha256 ${shortHash(bytes)}` : words));
 
 /** What the presets are in pixels. The document does not say; each lies within the limits of the models that take it. */
 export const presetEdgesPx = { '1K': 1024, '1.5K': 1536, '2K': 2048, '3K': 3072, '4K': 4096 } as const;

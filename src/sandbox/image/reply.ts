@@ -66,7 +66,7 @@ interface Drawn {
 async function drawAll(order: ImageOrder, partials: number, world: World): Promise<Drawn[]> {
   const drawn: Drawn[] = [];
   for (let nth = 0; nth < order.count; nth++) {
-    const canvas = await drawOrder(order, nth, world.wasmDir);
+    const canvas = drawOrder(order, nth);
     const file = async (shown: Canvas) => base64(await encode(shown, order, world.wasmDir));
     const unfinished: string[] = [];
     for (let step = 0; step < partials; step++) unfinished.push(await file(inSteps(canvas, step, partials)));
@@ -129,8 +129,7 @@ export function imageFile(id: string, name: string, world: World): OutputFile | 
   if (!order || !(nth >= 0 && nth < order.count) || name !== fileOf(order, nth)) return undefined;
   return {
     type: `image/${order.format}`,
-    make: async (variant) =>
-      encode(await drawOrder(order, nth, world.wasmDir, variant), order, world.wasmDir),
+    make: async (variant) => encode(drawOrder(order, nth, variant), order, world.wasmDir),
   };
 }
 

@@ -40,7 +40,7 @@ export const imageRoutes: readonly Route[] = [
       for (const [nth, url] of [request.image ?? []].flat().entries()) {
         images.push(await seeUrl(url, isList ? ['image', nth] : ['image']));
       }
-      const order = await orderOf(request, images, false, world);
+      const order = orderOf(request, images, false);
       return imageReply({ action: 'generation', order, images, request }, world);
     },
   },
@@ -49,7 +49,7 @@ export const imageRoutes: readonly Route[] = [
     multipart: true,
     async answer({ body, form, ...call }, world) {
       const read = form ? await readEditForm(form, call, world) : await readEditBody(body as ImageEditBody);
-      const order = await orderOf(read.request, read.images, read.hasMask, world);
+      const order = orderOf(read.request, read.images, read.hasMask);
       return imageReply({ action: 'edit', order, ...read }, world);
     },
   },
@@ -158,7 +158,7 @@ async function nativeReply(model: string, body: unknown, world: World): Promise<
     compression: 100,
     count: 1,
     hasMask: false,
-    ...(await shownInputs(images, world.wasmDir)),
+    inputs: shownInputs(images),
   };
   const isBlocked = prompt.includes(SENSITIVE_PROMPT_WORD);
   const usage = usageOf(order, inputTokens, isBlocked ? 0 : 1, 0);
@@ -184,7 +184,7 @@ async function partsOf(id: string, order: ImageOrder, world: World): Promise<obj
     const [fileUri] = linksOf(id, order, world);
     return [said, { fileData: { mimeType, fileUri } }];
   }
-  const bytes = await encode(await drawOrder(order, 0, world.wasmDir), order, world.wasmDir);
+  const bytes = await encode(drawOrder(order, 0), order, world.wasmDir);
   return [said, { inlineData: { mimeType, data: Buffer.from(bytes).toString('base64') } }];
 }
 
