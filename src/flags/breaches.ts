@@ -1,6 +1,6 @@
 import type * as z from 'zod/mini';
 import { GwError } from '../errors.ts';
-import { issuesOf, oddities, valueAt } from '../gateway/body.ts';
+import { issuesOf, oddities, saysOf, valueAt } from '../gateway/body.ts';
 import { unlistedFields } from '../gateway/unlisted.ts';
 import { isObject } from '../host.ts';
 import type { Io } from '../io/io.ts';
@@ -54,7 +54,7 @@ export function lookAtBody(
     const brokenBy = (value: string) => issuesOf(schema, withValueAt(body, issue.path, value)).broken;
     const helps = (value: string) => !brokenBy(value).some(({ path }) => path.join('.') === at);
     const text = sentenceOf(issue, body, flagOf, suggestions, helps);
-    breaches.set(text, { text, says: fitting(text, issue) });
+    breaches.set(text, { text, says: fitting(text, issue, saysOf(schema, at)) });
   }
   const odd = breaches.size > 0 ? [] : oddities(schema, found);
   return {
@@ -78,9 +78,9 @@ const quoted = (sentence: string | undefined): string | undefined =>
 const linesOf80 = (text: string): number => text.match(/\S.{0,79}(?!\S)/gu)?.length ?? 0;
 
 /** As much of the document's sentence as three lines hold beside the refusal: whole words, and a mark of what is left out. */
-function fitting(text: string, issue: z.core.$ZodIssue): string | undefined {
+function fitting(text: string, issue: z.core.$ZodIssue, of?: string): string | undefined {
   const room = Math.max(1, 3 - linesOf80(`error: ${text}`));
-  let says = quoted(issue.code === 'custom' ? issue.params?.sentence : undefined);
+  let says = quoted((issue.code === 'custom' && issue.params?.sentence) || of);
   while (says && linesOf80(`hint: ${says}`) > room) says = says.replace(/(?: …)? \S+(?: …)?$/, ' …');
   return says;
 }

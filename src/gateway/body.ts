@@ -20,64 +20,6 @@ export function shared<S>(make: (object: ObjectMaker) => S): (object: ObjectMake
 /** What a model takes of a field: words of a set, or a range and a value beside it. */
 export type Takes = readonly string[] | (Range & { readonly also?: number });
 
-/** Has another schema read a value and say what is wrong with it: as `unshown`, and unread, where nobody `states` it. */
-const saidBy = (schemaOf: (value: unknown) => z.ZodMiniType | undefined, states: boolean) =>
-  z.superRefine((value, ctx) => {
-    const tell = (path: PropertyKey[], message: string, params: object) =>
-      ctx.addIssue({ code: 'custom', path, message, params: { ...params } });
-    const schema = schemaOf(value);
-    if (!schema) return;
-    const { broken, unstated, unshown, read } = issuesOf(schema, value);
-    ctx.value = broken.length > 0 && !states ? undefined : read;
-    for (const issue of [...unstated, ...unshown, ...(states ? broken : [])])
-      tell(issue.path, issue.message, 'params' in issue ? Object(issue.params) : {});
-    for (const { path, message } of states ? [] : broken)
-      tell(path, `${message} in the public API of this shape`, { isUnshown: true });
-  });
-
-/**
- * A field whose type or shape the document does not show. What is not `known` of it from the public API is sent with a warning,
- * and nobody reads it: for rules and the sandbox the field is not there. A strict body takes the `known` ones alone.
- */
-export const open = <S extends z.ZodMiniType>(
-  object: ObjectMaker,
-  known: S,
-  any: z.ZodMiniType = z.unknown(),
-): S => (object === z.strictObject ? known : (any.check(saidBy(() => known, false)) as unknown as S));
-
-/** A list; what nobody can read of it is left out. */
-export const listOf = <S extends z.ZodMiniType>(item: S) =>
-  z.array(item).check(z.overwrite((items) => items.filter((each) => each !== undefined)));
-
-/**
- * An object of which `key` tells the kind, where the document shows some kinds and forbids no other. A strict body takes
- * these and the `known` ones of the public API alone; a loose one holds the shown ones to their schema, and any other is
- * sent with a warning, as is what has no kind where it `mayLack` one.
- */
-export function anyKind<S extends z.ZodMiniObject, K extends z.ZodMiniObject = never>(
-  object: ObjectMaker,
-  key: string,
-  shown: Readonly<Record<string, S>>,
-  known: Readonly<Record<string, K>> = {},
-  mayLack = false,
-): z.ZodMiniType<z.infer<S | K>> {
-  const others = Object.entries(known).map(([kind, schema]) => [kind, open(object, schema)]);
-  const kinds: Readonly<Record<string, z.ZodMiniType>> = { ...shown, ...Object.fromEntries(others) };
-  if (object === z.strictObject) return z.discriminatedUnion(key, Object.values(kinds) as never) as never;
-  const schemaOf = (value: unknown) => {
-    const kind = valueAt(value, [key]);
-    return typeof kind === 'string' && Object.hasOwn(kinds, kind) ? kinds[kind] : undefined;
-  };
-  const ofOthers = z.superRefine<Record<string, unknown>>((value, ctx) => {
-    if (schemaOf(value)) return;
-    const kind = String(value[key]);
-    const message = kind === 'undefined' ? 'is not given' : `${kind} is none that the document shows`;
-    ctx.addIssue({ code: 'custom', path: [key], message, params: { isUnshown: true, kind } });
-  });
-  const any = z.looseObject({ [key]: mayLack ? z.optional(z.string()) : z.string() });
-  return any.check(ofOthers, saidBy(schemaOf, true)) as never;
-}
-
 /** What a field says beside its schema. */
 export interface FieldFacts<Model = unknown> {
   /** Key of the flag, where it is not the field's own name: `watermark` for `aigc_watermark`. */
@@ -165,7 +107,7 @@ export function whole({ min, max }: Range, rule = `a whole number from ${min} to
 
 /**
  * What a body breaks of its schema; what is wrong with it where the document says nothing ({@link unstated}), or shows no shape
- * ({@link open}); and the body as it is read.
+ * (`open` in `open.ts`); and the body as it is read.
  */
 export function issuesOf(schema: z.ZodMiniType, body: unknown) {
   const ctx = { error: inOurWords, async: false };
@@ -200,6 +142,10 @@ export function fieldsOf(body: z.ZodMiniType, at: readonly string[] = []): Field
     return [{ path, key, help: helpOf(schema), schema: withoutOptional(schema), facts: told }];
   });
 }
+
+/** What the document says of the field at a path such as `settings.duration`. */
+export const saysOf = (body: z.ZodMiniType, at: string): string | undefined =>
+  fieldsOf(body).find(({ path }) => path.join('.') === at)?.facts.says;
 
 /** The words of a field that is a set; undefined for any other. */
 export const setOf = (schema: z.ZodMiniType): readonly string[] | undefined =>

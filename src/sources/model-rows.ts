@@ -1,13 +1,17 @@
 // What the document says of each row of a model sheet, literally; words of several of its places are parted by ` … `.
+import { AlphaCreateBody } from '../gateway/alpha/create.ts';
+import { fieldsOf } from '../gateway/body.ts';
+import { GammaCreateBody } from '../gateway/gamma/create.ts';
+import { ImageGenerateBody } from '../gateway/image/create.ts';
 import { sizeSentence } from '../gateway/image/models.ts';
 
 type Sources = Readonly<Record<string, string>>;
 
+const saidOf = (body: Parameters<typeof fieldsOf>[0]): Sources =>
+  Object.fromEntries(fieldsOf(body).flatMap(({ facts }) => (facts.says ? [[facts.row, facts.says]] : [])));
+
 const alpha: Sources = {
-  resolutions: 'resolution 2.0 standard 480p/720p/1080p/4k, Fast and Mini 480p/720p, 2.5 480p/720p/1080p',
-  ratios: 'Ratio 2.0: the six ratios; 2.5: the six plus adaptive.',
-  duration: '2.0: 4-15 and -1 unsupported; 2.5: 4-30 or -1',
-  'task types': '2.5 only: auto, reference, edit, extend',
+  ...saidOf(AlphaCreateBody),
   formats: 'settable only on 2.5: mp4 or mov; 2.0 output is always mp4',
   references: 'up to 9 / 3 / 3 (15 total) … up to 30 / 10 / 10 (50 total)',
   'image file': 'aspect ratio 0.4-2.5; 300-6000 px; under 30 MB each',
@@ -47,9 +51,7 @@ const betaO1: Sources = {
 };
 
 const gamma: Sources = {
-  resolutions: 'H3: 768P, 2K; H3-Max: 480P, 768P',
-  duration: 'H3: 4-15; H3-Max: 5-15',
-  ratios: 'adaptive, 21:9, 16:9, 4:3, 1:1, 3:4, 9:16',
+  ...saidOf(GammaCreateBody),
   prompt: 'each text item at most 7,000 characters',
   references:
     'H3-Max supports neither multimodal reference inputs nor 2K … at most 1 first frame, 1 last frame, 9 reference images',
@@ -64,6 +66,7 @@ const gamma: Sources = {
 };
 
 const image: Sources = {
+  ...saidOf(ImageGenerateBody),
   prompt: 'max 32,000 characters for img models; 1,000 for legacy-image-2; 4,000 for legacy-image-3',
   qualities:
     'img models: low/medium/high; xhigh, max only for the 2.5 models and snapshots; hd and standard for legacy-image-3; standard only for legacy-image-2',
@@ -72,10 +75,6 @@ const image: Sources = {
   backgrounds: 'transparent, opaque, auto (default auto)',
   streaming: 'number 0-3 streaming; 0 = only the final image in a single event',
   'images to edit': 'up to 16 for img models',
-  moderation: 'low, auto (default auto) img models',
-  formats: 'png, jpeg, webp img models',
-  styles: 'vivid, natural legacy-image-3 only',
-  replies: 'url, b64_json legacy models only',
   'links live': 'URLs for legacy models are valid 60 minutes.',
 };
 

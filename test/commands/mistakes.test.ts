@@ -148,7 +148,10 @@ test.each<[argv: readonly string[], err: string]>([
 test('a second rule that the same value of a row breaks is not told', async ({ world }) => {
   writeFileSync(path.join(world.cwd, 'm.jsonl'), '{"prompt": "fox", "n": 11}\n');
   const run = await world.gw(['batch', 'check', 'm.jsonl', '--command', 'image create']);
-  expect(run).toMatchObject({ code: 2, out: 'm.jsonl:1: n: 11: a whole number from 1 to 10\n' });
+  expect(run).toMatchObject({
+    code: 2,
+    out: 'm.jsonl:1: n: 11: a whole number from 1 to 10; the document says: number 1-10 legacy-image-3 supports only 1\n',
+  });
 });
 
 test('a model misspelt in chat: the list is asked for before anything is sent, and what is listed is known then', async () => {

@@ -1,18 +1,10 @@
 import * as z from 'zod/mini';
-import {
-  anyKind,
-  isImageUrl,
-  listOf,
-  type ObjectMaker,
-  open,
-  type Rule,
-  valueAt,
-  withRules,
-} from '../body.ts';
+import { isImageUrl, type ObjectMaker, type Rule, valueAt, withRules } from '../body.ts';
 import { filled, filledText, modelId, outputLimit } from '../checks.ts';
 import { type Endpoint, replyThat } from '../endpoint.ts';
 import { isErrorReply } from '../gateway-error.ts';
 import { fieldsOf } from '../json-value.ts';
+import { anyKind, listOf, open } from '../open.ts';
 import { geoModel, geoModelsWhere, isGeoModel, reasoningEfforts, thinkingLevels } from './models.ts';
 
 // `POST /v1/chat/completions` ("Chat completions", "Chat completion response").

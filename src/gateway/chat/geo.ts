@@ -1,8 +1,9 @@
 import * as z from 'zod/mini';
-import { addRules, base64Text, type ObjectMaker, open, type Rule, valueAt, withRules } from '../body.ts';
+import { addRules, base64Text, type ObjectMaker, type Rule, valueAt, withRules } from '../body.ts';
 import { filled, filledText, outputLimit, unstated } from '../checks.ts';
 import { type Endpoint, replyThat } from '../endpoint.ts';
 import { isObject } from '../json-value.ts';
+import { open } from '../open.ts';
 import { geoModel, thinkingLevels } from './models.ts';
 
 // `POST /v1beta/models/{model}:generateContent` and `:streamGenerateContent` ("Gemini-style generation",

@@ -1,18 +1,10 @@
 import * as z from 'zod/mini';
-import {
-  anyKind,
-  base64Text,
-  isWebUrl,
-  listOf,
-  type ObjectMaker,
-  open,
-  type Rule,
-  withRules,
-} from '../body.ts';
+import { base64Text, isWebUrl, type ObjectMaker, type Rule, withRules } from '../body.ts';
 import { filled, filledText, modelId, outputLimit } from '../checks.ts';
 import { type Endpoint, replyThat } from '../endpoint.ts';
 import { isErrorReply } from '../gateway-error.ts';
 import { fieldsOf } from '../json-value.ts';
+import { anyKind, listOf, open } from '../open.ts';
 
 // `POST /v1/messages` ("Native messages", "Native messages response"). The document does not show the blocks of a
 // request; they are those of the public API of this name.

@@ -60,15 +60,18 @@ export const gammaFields = (object: ObjectMaker) =>
     resolution: field(z.enum(gammaResolutions), 'output resolution, required', {
       takes: (model: GammaModel) => model.resolutions,
       row: 'resolutions',
+      says: 'H3: 768P, 2K; H3-Max: 480P, 768P',
     }),
     duration: field(z.int(), 'length in seconds, required', {
       value: 'SECONDS',
       takes: (model: GammaModel) => model.durationS,
       row: 'duration',
+      says: 'H3: 4-15; H3-Max: 5-15',
     }),
     ratio: field(z.enum(gammaRatios), 'output aspect ratio; text alone needs one other than adaptive', {
       value: 'RATIO',
       row: 'ratios',
+      says: 'adaptive, 21:9, 16:9, 4:3, 1:1, 3:4, 9:16',
     }),
     callback_url: field(
       z.string().check(z.refine(isWebUrl, { error: 'not a URL: write it out, https://host/path' })),

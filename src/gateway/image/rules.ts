@@ -30,29 +30,18 @@ const isImg = (model: ImageModel | undefined) => model === undefined || model.fa
  * Fields that only some models have. A model that no table lists has those of the common variant; the delta models
  * have `response_format` of the common variant, and none of those that the document keeps for img models.
  */
-const owners: Readonly<
-  Record<string, [has: (model: ImageModel | undefined) => boolean, rule: string, sentence: string]>
-> = {
-  background: [
-    isImg,
-    'only img models take a background',
-    'img models only; the 2.5 models and their dated snapshots support opaque and transparent',
-  ],
-  moderation: [isImg, 'only img models take a moderation level', 'moderation … img models'],
-  output_format: [isImg, 'only img models let the format be chosen', 'output_format … img models'],
-  output_compression: [isImg, 'only img models take a compression', 'img models, only for webp or jpeg'],
-  stream: [isImg, 'only img models stream', 'stream … img models only'],
-  partial_images: [
-    isImg,
-    'only img models stream partial images',
-    'partial_images … streaming … stream … img models only',
-  ],
+const owners: Readonly<Record<string, [has: (model: ImageModel | undefined) => boolean, rule: string]>> = {
+  background: [isImg, 'only img models take a background'],
+  moderation: [isImg, 'only img models take a moderation level'],
+  output_format: [isImg, 'only img models let the format be chosen'],
+  output_compression: [isImg, 'only img models take a compression'],
+  stream: [isImg, 'only img models stream'],
+  partial_images: [isImg, 'only img models stream partial images'],
   response_format: [
     (model) => model?.family !== 'img',
     'img models always return Base64 and must not be sent this parameter',
-    'legacy models only; img models always return Base64 and must not be sent this parameter',
   ],
-  style: [(model) => model?.styles === true, 'only legacy-image-3 takes a style', 'legacy-image-3 only'],
+  style: [(model) => model?.styles === true, 'only legacy-image-3 takes a style'],
 };
 
 const promptLength = (action: Action): Rule<ImageSettings> => ({
@@ -98,11 +87,11 @@ const fieldsAndSize: readonly Rule<ImageSettings>[] = [
     verdict: 'refuse',
     *check(body) {
       const model = imageModel(body.model);
-      for (const [field, [has, rule, sentence]] of Object.entries(owners)) {
+      for (const [field, [has, rule]] of Object.entries(owners)) {
         const value = body[field as keyof ImageSettings];
         // Not streaming is what every model does.
         if (value === undefined || has(model) || (field === 'stream' && value === false)) continue;
-        yield { path: [field], message: rule, sentence };
+        yield { path: [field], message: rule };
       }
     },
   },
