@@ -89,19 +89,19 @@ const withoutText = (reason: string | undefined): GwError =>
  */
 export function usageLine({
   inputTokens,
-  cacheWrittenTokens = 0,
-  cacheReadTokens = 0,
+  cacheWrittenTokens,
+  cacheReadTokens,
   outputTokens,
   reasoningTokens,
   totalTokens,
 }: ChatUsage): string | undefined {
   const reasoning = reasoningTokens === undefined ? '' : ` (${reasoningTokens} of them reasoning)`;
   const parts = [
-    ...(inputTokens === undefined ? [] : [`${inputTokens} in`]),
-    ...(cacheWrittenTokens === 0 ? [] : [`${cacheWrittenTokens} written to the cache`]),
-    ...(cacheReadTokens === 0 ? [] : [`${cacheReadTokens} read from the cache`]),
-    ...(outputTokens === undefined ? [] : [`${outputTokens} out${reasoning}`]),
-    ...(totalTokens === undefined ? [] : [`${totalTokens} in all`]),
-  ];
+    [inputTokens, 'in'],
+    [cacheWrittenTokens || undefined, 'written to the cache'],
+    [cacheReadTokens || undefined, 'read from the cache'],
+    [outputTokens, `out${reasoning}`],
+    [totalTokens, 'in all'],
+  ].flatMap(([tokens, words]) => (tokens === undefined ? [] : [`${tokens} ${words}`]));
   return parts.length === 0 ? undefined : `tokens: ${parts.join(', ')}`;
 }

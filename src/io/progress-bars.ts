@@ -71,8 +71,6 @@ class ProgressBars implements ProgressBoard {
   /** The rows that have room, and a bar of the library for each: thousands of jobs cost a frame no more than a screenful. */
   #shown: readonly Row[] = [];
   readonly #bars: SingleBar[] = [];
-  /** How many rows have no room and where they stand; made anew when one of them changes. */
-  #hiddenText: string | undefined;
   /** The library draws at each bar it lets go; what it would draw then is not the whole. */
   #isArranging = false;
   readonly #finished = new Set<string>();
@@ -163,7 +161,6 @@ class ProgressBars implements ProgressBoard {
     const row = this.#rows[kind].get(key);
     if (row !== undefined) {
       row.draw = draw;
-      if (row.status !== status) this.#hiddenText = undefined;
       row.status = status;
       return;
     }
@@ -198,7 +195,6 @@ class ProgressBars implements ProgressBoard {
       const at = this.#bars.length;
       this.#bars.push(this.#multi.create(1, 0, {}, { format: (options) => this.#rowText(at, options) }));
     }
-    this.#hiddenText = undefined;
     this.#isArranging = true;
     for (const bar of this.#bars.splice(this.#shown.length)) this.#multi.remove(bar);
     this.#isArranging = false;
@@ -261,8 +257,8 @@ class ProgressBars implements ProgressBoard {
     const lines = this.#terminal.lines();
     const hidden = this.#count() - this.#shown.length;
     if (hidden > 0) {
-      this.#hiddenText ??= `… and ${hidden} more${this.#hiddenStatuses()}`;
-      const more = fitPieces([{ text: this.#hiddenText, tone: 'faint' }], this.#columns());
+      const text = `… and ${hidden} more${this.#hiddenStatuses()}`;
+      const more = fitPieces([{ text, tone: 'faint' }], this.#columns());
       lines.splice(this.#shown.length, lines.length, paintPieces(more, this.world.style));
     }
     this.world.region.draw(lines);

@@ -48,10 +48,7 @@ export async function makeMovie(
   await output.finalize();
 
   const file = Buffer.from(target.buffer ?? new ArrayBuffer(0));
-  setBoxTimes(
-    new DataView(file.buffer, file.byteOffset, file.byteLength),
-    Math.floor(task.createdAtMs / 1000) + variant,
-  );
+  setBoxTimes(file, Math.floor(task.createdAtMs / 1000) + variant);
   return Buffer.concat([file, freeBox(`${task.id} ${variant}${mark && ` ${mark}`}`)]);
 }
 
@@ -80,26 +77,18 @@ const dated = new Set(['mvhd', 'tkhd', 'mdhd']);
 
 /**
  * Sets every creation and modification time of an MP4 or MOV in place, so that the same task gives the same bytes
- * whenever its file is made.
+ * whenever its file is made. The boxes are those that the library writes: of sizes and times in 32 bits.
  * @param unixS Unix seconds
  */
-function setBoxTimes(file: DataView, unixS: number, start = 0, end = file.byteLength): void {
-  for (let at = start; at + 8 <= end; ) {
-    const shortSize = file.getUint32(at);
-    const header = shortSize === 1 ? 16 : 8;
-    const size = shortSize === 1 ? Number(file.getBigUint64(at + 8)) : shortSize === 0 ? end - at : shortSize;
-    if (size < header) return;
-    const type = String.fromCharCode(...[4, 5, 6, 7].map((offset) => file.getUint8(at + offset)));
-    if (parents.has(type)) setBoxTimes(file, unixS, at + header, at + size);
-    if (dated.has(type)) {
-      const isLong = file.getUint8(at + header) === 1;
-      for (const nth of [0, 1]) {
-        const field = at + header + 4 + nth * (isLong ? 8 : 4);
-        if (isLong) file.setBigUint64(field, BigInt(unixS + MP4_EPOCH_S));
-        else file.setUint32(field, unixS + MP4_EPOCH_S);
-      }
-    }
-    at += size;
+function setBoxTimes(file: Buffer, unixS: number): void {
+  let size: number;
+  for (let at = 0; at + 8 <= file.length; at += size) {
+    size = file.readUInt32BE(at);
+    if (size < 8) return;
+    const type = file.toString('latin1', at + 4, at + 8);
+    if (parents.has(type)) setBoxTimes(file.subarray(at + 8, at + size), unixS);
+    if (!dated.has(type)) continue;
+    for (const field of [12, 16]) file.writeUInt32BE(unixS + MP4_EPOCH_S, at + field);
   }
 }
 

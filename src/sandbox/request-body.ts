@@ -138,21 +138,22 @@ export const refuseField = (path: readonly PropertyKey[], rule: string): Refusal
     fieldName(path) || 'body',
   );
 
-/** A file of a multipart body. */
-export interface FormFile {
-  /** The name of its part: `image[]`. */
+/** A part of a multipart body. */
+export interface FormPart {
+  /** `image[]`. */
   readonly field: string;
-  readonly name: string;
-  readonly type: string;
+  /** Of a file. */
+  readonly name?: string;
+  readonly type?: string;
   /** Its beginning, where the form is large; `sizeBytes` is of all of it. */
-  readonly bytes: Uint8Array;
+  readonly bytes: Buffer;
   readonly sizeBytes: number;
 }
 
 /** A multipart body: its text fields by name, each with all its values, and its files in order. */
 export interface FormBody {
   readonly fields: ReadonlyMap<string, readonly string[]>;
-  readonly files: readonly FormFile[];
+  readonly files: readonly FormPart[];
 }
 
 /** The sandbox's own bound for a form, where the endpoint has none: the document states no gateway-wide limit. */
@@ -175,9 +176,10 @@ export async function readForm(
   const { parts } = splitter;
   if (!parts) throw new Refusal(400, 'The request body is not valid multipart form data.', 'InvalidRequest');
   const fields = new Map<string, string[]>();
-  const files: FormFile[] = [];
-  for (const { field, fileName, type = 'application/octet-stream', bytes, sizeBytes } of parts) {
-    if (fileName !== undefined) files.push({ field, name: fileName, type, bytes, sizeBytes });
+  const files: FormPart[] = [];
+  for (const part of parts) {
+    const { field, name, bytes } = part;
+    if (name !== undefined) files.push(part);
     else fields.set(field, [...(fields.get(field) ?? []), bytes.toString('utf8')]);
   }
   return { fields, files };
@@ -189,21 +191,11 @@ export const formNote = ({ fields, files }: FormBody): object => ({
   files: files.map(({ bytes: _, ...file }) => file),
 });
 
-/** A part of a multipart body. */
-export interface FormPart {
-  readonly field: string;
-  readonly fileName?: string;
-  readonly type?: string;
-  /** What is kept of it. */
-  readonly bytes: Buffer;
-  readonly sizeBytes: number;
-}
-
 const CRLF = '\r\n';
 const LONGEST_BOUNDARY = 70;
 const LONGEST_HEAD = 64 * 1024;
 
-type Head = Pick<FormPart, 'field' | 'fileName' | 'type'>;
+type Head = Pick<FormPart, 'field' | 'name' | 'type'>;
 
 /**
  * Takes a multipart body apart (RFC 2046, RFC 7578) as it comes, so that a form of hundreds of megabytes takes tens.
@@ -300,9 +292,9 @@ function readPartHead(text: string): Head | undefined {
   const disposition = headers.get('content-disposition') ?? '';
   const field = parameterOf(disposition, 'name');
   if (!/^form-data\s*;/i.test(disposition) || field === undefined) return undefined;
-  const fileName = parameterOf(disposition, 'filename');
+  const name = parameterOf(disposition, 'filename');
   const type = headers.get('content-type');
-  return { field, ...(fileName !== undefined && { fileName }), ...(type && { type }) };
+  return { field, ...(name !== undefined && { name }), ...(type && { type }) };
 }
 
 /** A parameter of a header's value, quoted or not; browsers write quotes and line breaks in it as `%22`, `%0D`, `%0A`. */

@@ -26,7 +26,7 @@ import { outputListener } from './output-listener.ts';
 import { jsonReply } from './reply.ts';
 import type { Route, World } from './route.ts';
 import { memoryStore } from './store.ts';
-import { type SandboxStatus, statusAt } from './task.ts';
+import { type SandboxStatus, type SandboxTask, statusAt } from './task.ts';
 
 export interface SandboxOptions {
   /** The one key that is let in; a key that ends in `-restricted` gets 403. */
@@ -73,20 +73,13 @@ export interface SandboxOptions {
   readonly slowGapMs?: number | undefined;
 }
 
-export interface SandboxTaskView {
-  readonly id: string;
-  readonly model: string;
-  readonly status: SandboxStatus;
-  readonly createdAtMs: number;
-}
-
 export interface Sandbox {
   /** `http://HOST:PORT` (https with `tls`) of the API, and of the outputs: another origin. */
   readonly baseUrl: string;
   readonly outputUrl: string;
   /** Every request so far, oldest first; empty where they are not kept. */
   readonly requests: readonly SandboxRequest[];
-  tasks(): SandboxTaskView[];
+  tasks(): (SandboxTask & { readonly status: SandboxStatus })[];
   /** Drops all connections and all callbacks, and stops. */
   close(): Promise<void>;
 }
@@ -154,13 +147,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     baseUrl: api.origin,
     outputUrl,
     requests,
-    tasks: () =>
-      world.store.tasks().map((task) => ({
-        id: task.id,
-        model: task.model,
-        status: statusAt(task, world.now()).status,
-        createdAtMs: task.createdAtMs,
-      })),
+    tasks: () => world.store.tasks().map((task) => ({ ...task, status: statusAt(task, world.now()).status })),
     close: async () => {
       callbacks.close();
       await Promise.all([api.close(), outputs.close()]);

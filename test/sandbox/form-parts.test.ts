@@ -35,7 +35,7 @@ describe('a form', () => {
 
   it('tells files from texts by their names', () => {
     const lines = ['--x', named('; filename="b \\"c\\".png"'), 'Content-Type: image/png', '', '1', '--x--'];
-    expect(split(lines)).toEqual([{ field: 'a', fileName: 'b "c".png', type: 'image/png', text: '1' }]);
+    expect(split(lines)).toEqual([{ field: 'a', name: 'b "c".png', type: 'image/png', text: '1' }]);
   });
 
   it.each([
@@ -92,7 +92,7 @@ describe('a form', () => {
       const body = Buffer.from(await response.arrayBuffer());
       const parts = splitForm(body, contentType, 1 + Math.floor(random() * 90)) ?? [];
       const right = [...(await new Response(body, { headers: { 'content-type': contentType } }).formData())];
-      const seen = parts.map(({ field, fileName, bytes }) => [field, fileName, bytes.toString('latin1')]);
+      const seen = parts.map(({ field, name, bytes }) => [field, name, bytes.toString('latin1')]);
       const wanted = await Promise.all(
         right.map(async ([field, value]) =>
           typeof value === 'string'

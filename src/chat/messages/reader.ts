@@ -49,7 +49,7 @@ export class MessagesReader implements ReplyReader {
       case 'message_delta': {
         const { delta, usage } = fieldsOf(event);
         this.#message = { ...this.#message, ...fieldsOf(delta) };
-        this.#finish(fieldsOf(delta).stop_reason);
+        this.finishReason = textOf(fieldsOf(delta).stop_reason) || this.finishReason;
         this.#count(usage);
         break;
       }
@@ -69,7 +69,7 @@ export class MessagesReader implements ReplyReader {
     for (const [index, block] of itemsOf(content).entries()) {
       this.#open({ index, content_block: block }, heard);
     }
-    this.#finish(stop_reason);
+    this.finishReason = textOf(stop_reason) || undefined;
     this.#count(usage);
   }
 
@@ -148,10 +148,6 @@ export class MessagesReader implements ReplyReader {
         heard.keep(value.length);
       } else if (block && this.keepWhole) block[name] = textOf(block[name]) + value;
     }
-  }
-
-  #finish(reason: unknown): void {
-    if (typeof reason === 'string' && reason !== '') this.finishReason = reason;
   }
 
   #count(usage: unknown): void {

@@ -12,7 +12,7 @@ import { ImageNativeBody, imageNative } from '../../gateway/image/native.ts';
 import { field, respellGeo, textField } from '../chat/input.ts';
 import { SENSITIVE_PROMPT_WORD } from '../faults.ts';
 import { jsonReply, type SandboxReply } from '../reply.ts';
-import { checkBody, type FormBody, type FormFile, refuseField } from '../request-body.ts';
+import { checkBody, type FormBody, type FormPart, refuseField } from '../request-body.ts';
 import type { Call, Route, World } from '../route.ts';
 import { type SeenImage, seeBytes, TILE_TOKENS } from '../seen-image.ts';
 import { encode } from './codecs.ts';
@@ -74,18 +74,8 @@ async function readEditBody(request: ImageEditBody) {
 /** Stands in the body where the form has a file, so that the schema sees how many there are. */
 const uploaded = { file_id: 'file-uploaded' };
 
-export interface ReadForm {
-  readonly request: ImageEditBody;
-  readonly images: readonly SeenImage[];
-  readonly hasMask: boolean;
-}
-
 /** Reads an edit that came as form data; throws Refusal (400) that names the field which breaks a rule. */
-async function readEditForm(
-  { fields, files }: FormBody,
-  { passOver }: Pick<Call, 'passOver'>,
-  world: World,
-): Promise<ReadForm> {
+async function readEditForm({ fields, files }: FormBody, { passOver }: Pick<Call, 'passOver'>, world: World) {
   const texts: [string, string][] = [];
   for (const [name, values] of fields) {
     if (name === EDIT_IMAGE_FIELD || name === EDIT_MASK_FIELD) throw refuseField([name], 'not a file');
@@ -120,14 +110,14 @@ async function readEditForm(
   };
 }
 
-async function seeAll(files: readonly FormFile[]): Promise<SeenImage[]> {
+async function seeAll(files: readonly FormPart[]): Promise<SeenImage[]> {
   const seen: SeenImage[] = [];
   for (const [nth, file] of files.entries()) seen.push(await seeFile(file, [EDIT_IMAGE_FIELD, nth]));
   return seen;
 }
 
 /** As `seeBytes`; of a file whose beginning is kept only the size, where it stands there. */
-async function seeFile({ bytes, sizeBytes }: FormFile, path: readonly PropertyKey[]): Promise<SeenImage> {
+async function seeFile({ bytes, sizeBytes }: FormPart, path: readonly PropertyKey[]): Promise<SeenImage> {
   if (bytes.length === sizeBytes) return seeBytes(bytes, path);
   const {
     words = `an image of ${sizeBytes} bytes`,
