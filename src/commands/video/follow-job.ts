@@ -33,7 +33,7 @@ export interface FollowRequest {
   /** Look at once: the job is not a new one. */
   readonly atOnce?: boolean;
   /** What is known before the first look. */
-  readonly accepted?: JobResult;
+  readonly accepted?: JobResult | undefined;
   /** Other jobs are followed beside it: what is told of it names it. */
   readonly isOneOfMany?: boolean | undefined;
 }
@@ -89,7 +89,7 @@ export async function* followAll(
       const name = requests.length > 1 || isOneOfMany ? id : undefined;
       await noteUsage(followed.usage, input.request.key, name, ctx);
     }
-    yield outcomeOf(explained, { family: family.name, id, accepted }, ctx);
+    yield outcomeOf(explained, { family: family.name, id, accepted, job }, ctx);
   }
 }
 
@@ -155,12 +155,12 @@ async function estimates(
 /** The printed result of a followed job; an error that leaves the job behind names the command that goes on. */
 export function outcomeOf(
   followed: Followed,
-  { family, id, accepted }: { family: string; id: string; accepted?: JobResult | undefined },
+  { family, id, accepted, job }: Pick<FollowRequest, 'id' | 'accepted' | 'job'> & { family: string },
   ctx: Context,
 ): Outcome<JobResult> {
   const files = followed.files.map(({ path, bytes, sha256, type }) => ({ path, bytes, sha256, type }));
   const status = followed.status || accepted?.status || '';
-  const record = followed.record ?? accepted?.record ?? null;
+  const record = followed.record ?? accepted?.record ?? job?.reply ?? null;
   return {
     value: { family, id, status, record, files },
     ...(followed.error !== undefined && { error: withWayBack(followed.error, family, id, ctx) }),
