@@ -339,6 +339,15 @@ test('of an answer that does not come for half a minute, a wait that nobody sees
   ]);
 });
 
+test.each(Object.keys(creates))('a lost %s has its object under --json all the same', async (family) => {
+  const world = await World.open();
+  const gateway = await fakeGateway(() => ({ status: 500, body: {} }));
+  const run = await world.gw([...(creates[family] ?? []), '--json'], { env: { GW_BASE_URL: gateway.url } });
+  const id = expect.stringMatching(/^gw-/);
+  expect(run.code).toBe(14);
+  expect(JSON.parse(run.out)).toMatchObject({ id, status: 'unknown', record: null, files: [] });
+});
+
 test('a create that is answered with a failed task is printed whole, and ends with 9', async () => {
   const world = await World.open();
   const body = { code: 0, data: { id: 'vt-20261121001503-1', status: 'failed' } };

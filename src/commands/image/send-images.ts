@@ -101,8 +101,9 @@ export async function sendImages(
     if (got.kind === 'stands') return goOnWith(got, how, ctx);
     made = got;
   }
-  if (!('came' in made)) return { error: made.kind === 'accepted' ? made.unrecorded : made.error, made };
-  const { came, error, job } = made;
+  if (!('came' in made) && made.kind !== 'unknown')
+    return { error: made.kind === 'accepted' ? made.unrecorded : made.error, made };
+  const { error, job, came = { status: 'unknown', record: null, files: [], partials: [] } } = made;
   for (const partial of came.partials) ctx.io.note(`partial image kept: ${partial}`);
   const revised = readRevisedPrompt(came.record);
   if (revised !== undefined) ctx.io.note(`revised prompt: ${revised}`);
