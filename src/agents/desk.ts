@@ -426,11 +426,9 @@ const running = ({ key, id, status }: Work) => ({
 
 /** The ledger, whose new jobs count as those of agents. */
 const marked = (ledger: Ledger): Ledger =>
-  Object.create(ledger, {
-    begin: {
-      value: (...[intent, key]: Parameters<Ledger['begin']>) => ledger.begin({ ...intent, via: 'mcp' }, key),
-    },
-  }) as Ledger;
+  Object.assign(Object.create(ledger), {
+    begin: (...[intent, key]: Parameters<Ledger['begin']>) => ledger.begin({ ...intent, via: 'mcp' }, key),
+  });
 
 function hear(work: Work, { event, id, status }: { event: string; id?: string; status?: string }): void {
   work.id = id ?? work.id;

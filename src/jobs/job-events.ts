@@ -72,11 +72,7 @@ export class JobEvents {
       const { family, once, bodySha256 } = intent;
       this.#remember({ key, family, once, isAdopted: bodySha256 === '' });
     };
-    return {
-      ...ledger,
-      get unreadable() {
-        return ledger.unreadable;
-      },
+    const told: Partial<Ledger> = {
       begin: (intent, key) => {
         const hold = ledger.begin(intent, key);
         begins(hold.key, intent);
@@ -110,6 +106,8 @@ export class JobEvents {
         return jobs;
       },
     };
+    // A ledger may be made of another one, so that a spread would lose what is not its own.
+    return Object.assign(Object.create(ledger), told);
   }
 
   /** A job that this run is about: it gets a result, whatever happens. */
