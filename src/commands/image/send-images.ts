@@ -108,9 +108,8 @@ export async function sendImages(
   const revised = readRevisedPrompt(came.record);
   if (revised !== undefined) ctx.io.note(`revised prompt: ${revised}`);
   if (error === undefined) await noteUsage(readImageUsage(came.record), job.key, undefined, ctx);
-  const { status, record } = came;
   const files = came.files.map(({ path, bytes, sha256, type }) => ({ path, bytes, sha256, type }));
-  const value: JobResult = { family: 'image', id: job.key, status, record, files };
+  const value: JobResult = { family: 'image', id: job.key, status: came.status, record: came.record, files };
   return { value, ...(error !== undefined && { error }), made };
 }
 
