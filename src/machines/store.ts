@@ -125,18 +125,10 @@ export class RowStore {
   /** Puts a row in; false where it is there already. */
   async handOver(record: RowRecord, host: string): Promise<boolean> {
     const { key } = record.row;
-    const entry = { step: 'handed_over', host };
+    const entry = JSON.stringify({ step: 'handed_over', host });
     const fields = JSON.stringify({ ...encode(record), v: String(formatOf('rows')), fence: '0' });
-    const args = [
-      this.rowKey(key),
-      this.#logKey(key),
-      this.#countsKey(),
-      this.#batchKey(batchOf(key)),
-      fields,
-      JSON.stringify(entry),
-      key,
-    ];
-    return (await this.#tell((redis) => redis.gwHandOver(...args))) === 1;
+    const keys = [this.rowKey(key), this.#logKey(key), this.#countsKey(), this.#batchKey(batchOf(key))];
+    return (await this.#tell((redis) => redis.gwHandOver(...keys, fields, entry, key))) === 1;
   }
 
   /** Writes down, before a row is handed over, which rows it waits for. */
@@ -185,39 +177,19 @@ export class RowStore {
     const { host, fence = 0, attempt, announced = '' } = actor;
     const sender = step === 'sending' && { sender: host, announced };
     const rule: { by: string; from: readonly RowState[]; to?: RowState } = steps[step];
-    const entry = {
-      step,
-      host,
-      attempt,
-      ...(changes.id !== undefined && { id: changes.id }),
-      ...(changes.error !== undefined && { message: changes.error.message }),
-    };
+    const who = rule.by === 'sender' ? announced : String(fence);
+    const fields = JSON.stringify({ ...encode(changes), ...newRound(changes), ...sender });
+    const entry = JSON.stringify({ step, host, attempt, id: changes.id, message: changes.error?.message });
     this.#steps += 1;
-    const args = [
-      this.rowKey(key),
-      this.#logKey(key),
-      this.#eventsKey(batchOf(key)),
-      this.#countsKey(),
-      ...[
-        rule.by,
-        rule.by === 'sender' ? announced : String(fence),
-        `,${rule.from.join(',')},`,
-        rule.to ?? '',
-      ],
-      ...[
-        JSON.stringify({ ...encode(changes), ...newRound(changes), ...sender }),
-        JSON.stringify(entry),
-        key,
-      ],
-      ...[randomUUID(), String(this.#steps)],
-    ];
-    const [result, flat] = await this.#tell((redis) => redis.gwStep(...args)).catch(
-      (error: unknown): [string, string[]?] => {
-        // Where something else than a row stands under its key, nothing can be done about it here.
-        if (isForeignKey(error)) return ['gone'];
-        throw error;
-      },
-    );
+    const keys = [this.rowKey(key), this.#logKey(key), this.#eventsKey(batchOf(key)), this.#countsKey()];
+    const states = [`,${rule.from.join(',')},`, rule.to ?? ''];
+    const args = [rule.by, who, ...states, fields, entry, key, randomUUID(), String(this.#steps)];
+    const asked = this.#tell((redis) => redis.gwStep(...keys, ...args));
+    const [result, flat] = await asked.catch((error: unknown): [string, string[]?] => {
+      // Where something else than a row stands under its key, nothing can be done about it here.
+      if (isForeignKey(error)) return ['gone'];
+      throw error;
+    });
     return { result: result as StepResult, fields: flat && pairsOf(flat) };
   }
 
