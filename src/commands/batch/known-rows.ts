@@ -2,7 +2,7 @@ import { type Context, gatewayName } from '../../context.ts';
 import { familyNames, loadFamily } from '../../gateway/families.ts';
 import type { Family } from '../../gateway/task.ts';
 import { attemptOf, lastUnderKey } from '../../jobs/create/once.ts';
-import { madeNothing } from '../../jobs/create/standing.ts';
+import { isUnanswered, madeNothing } from '../../jobs/create/standing.ts';
 import { seenAtMs } from '../../jobs/gateway-clock.ts';
 import { OLD_AGE, statusWord } from '../../jobs/job-view.ts';
 import { outputsBySize } from '../../jobs/save/saved.ts';
@@ -144,20 +144,10 @@ function reasonOf(job: Job, family: Family): string | undefined {
 const isMade = ({ state }: Job): boolean => !['refused', 'failed', 'lost', 'intent'].includes(state);
 
 function stateOf(job: Job, isSettled: (job: Job) => boolean): RowState {
-  switch (job.state) {
-    case 'succeeded':
-      return isSettled(job) || job.isDamaged ? 'saved' : 'unsaved';
-    case 'running':
-      return 'running';
-    case 'not_sent':
-      return 'not_sent';
-    case 'intent':
-    case 'sent':
-    case 'unknown':
-      return 'unknown';
-    default:
-      return 'failed';
-  }
+  const { state, isDamaged } = job;
+  if (state === 'succeeded') return isDamaged || isSettled(job) ? 'saved' : 'unsaved';
+  if (isUnanswered(job)) return 'unknown';
+  return state === 'running' || state === 'not_sent' ? state : 'failed';
 }
 
 /** The last job of a row's key at the gateway in force, as this machine's ledger has it, and where the next would be made. */
