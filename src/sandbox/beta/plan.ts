@@ -104,31 +104,21 @@ function productsOf(prompt: string): BetaProduct[] {
 }
 
 /** What the sandbox reads of a create body of family B, whether the document shows that body or not. */
-interface BetaRequest {
-  readonly prompt: string;
-  readonly settings: Readonly<Record<string, unknown>>;
-  /** Of a first frame that came as Base64. */
-  readonly imageRatio?: string;
-  readonly watermark: boolean;
-  readonly externalId?: string;
-  readonly callbackUrl?: string;
-}
+type BetaRequest = Awaited<ReturnType<typeof readBetaRequest>>;
 
 /** Reads a create body that has passed its schema; checks O1's Base64 images. Throws Refusal. */
-export async function readBetaRequest(body: Readonly<Record<string, unknown>>): Promise<BetaRequest> {
+export async function readBetaRequest(body: Readonly<Record<string, unknown>>) {
   const options = fieldsOf(body.options);
   const items = Array.isArray(body.contents) ? body.contents.map(fieldsOf) : [];
   const prompt = [body.prompt, ...items.map(({ text }) => text)].map(textOf).filter(Boolean).join('\n');
-  const imageRatio = await checkImages(items);
-  const externalId = betaFamily.externalIds?.idOf(body);
-  const callbackUrl = textOf(options.callback_url) || undefined;
   return {
     prompt,
     settings: fieldsOf(body.settings),
-    ...(imageRatio !== undefined && { imageRatio }),
+    /** Of a first frame that came as Base64. */
+    imageRatio: await checkImages(items),
     watermark: fieldsOf(options.watermark_info).enabled === true,
-    ...(externalId !== undefined && { externalId }),
-    ...(callbackUrl !== undefined && { callbackUrl }),
+    externalId: betaFamily.externalIds?.idOf(body),
+    callbackUrl: textOf(options.callback_url) || undefined,
   };
 }
 

@@ -133,11 +133,7 @@ export function completionsReply(
   return chatReply(whole, events, [answer], pace);
 }
 
-interface Head {
-  readonly id: string;
-  readonly created: number;
-  readonly model: string;
-}
+type Head = Readonly<{ id: string; created: number; model: string }>;
 
 function wholeReply(head: Head, question: Question, answer: Answer) {
   const calls = answer.calls.map((call) => ({
@@ -146,10 +142,8 @@ function wholeReply(head: Head, question: Question, answer: Answer) {
     function: { name: call.name, arguments: JSON.stringify(call.arguments) },
   }));
   return {
-    id: head.id,
+    ...head,
     object: 'chat.completion',
-    created: head.created,
-    model: head.model,
     choices: [
       {
         index: 0,
@@ -192,10 +186,8 @@ function* chunks(
   let token = 0;
   const chunk = (choices: readonly unknown[], usage?: unknown): ReplyEvent => ({
     text: `data: ${JSON.stringify({
-      id: head.id,
+      ...head,
       object: 'chat.completion.chunk',
-      created: head.created,
-      model: head.model,
       choices,
       ...(usage === undefined ? {} : { usage }),
     })}\n\n`,

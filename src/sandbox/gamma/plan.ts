@@ -55,9 +55,7 @@ export function planTask(body: GammaCreateBody, input: GammaInput, world: World)
       },
       resolution,
       promptCharacters: prompt.length,
-      images: input.images,
-      videoS: input.videoS,
-      audioS: input.audioS,
+      ...input.counts,
     },
   };
 }
@@ -70,22 +68,16 @@ function ratioOf({ ratio = 'adaptive', content }: GammaCreateBody, { imageSize }
 }
 
 /** What a request holds of media; the seconds are of those that came as Base64, as addresses are not fetched. */
-interface GammaInput {
-  readonly images: number;
-  readonly videoS: number;
-  readonly audioS: number;
-  /** Of the first image, where it came as Base64. */
-  readonly imageSize?: { readonly width: number; readonly height: number };
-}
+type GammaInput = Awaited<ReturnType<typeof readGammaInput>>;
 
 /**
  * Checks and counts a request's media: what came as Base64 must keep the limits of its kind and the total of seconds
  * ("Family C endpoints", "Media limits"). Throws Refusal (400).
  */
-export async function readGammaInput(content: readonly GammaContentItem[]): Promise<GammaInput> {
+export async function readGammaInput(content: readonly GammaContentItem[]) {
   const seconds = { image: 0, video: 0, audio: 0 };
   let images = 0;
-  let imageSize: GammaInput['imageSize'];
+  let imageSize: Awaited<ReturnType<typeof readImageSize>>;
   for (const [nth, item] of content.entries()) {
     const medium = mediumOf(item);
     if (!medium) continue;
@@ -107,7 +99,7 @@ export async function readGammaInput(content: readonly GammaContentItem[]): Prom
     }
     if (modality === 'image' && images === 1) imageSize = await readImageSize(bytes);
   }
-  return { images, videoS: seconds.video, audioS: seconds.audio, ...(imageSize && { imageSize }) };
+  return { counts: { images, videoS: seconds.video, audioS: seconds.audio }, imageSize };
 }
 
 /** The file of family C: a video. */

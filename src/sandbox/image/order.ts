@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { ImageGenerateBody } from '../../gateway/image/create.ts';
 import { type ImageModelFamily, imageFormats, imageModel, imageModels } from '../../gateway/image/models.ts';
 import { type ImageSize, parseImageSize } from '../../gateway/image/size.ts';
 import { SENSITIVE_PROMPT_WORD } from '../faults.ts';
@@ -63,19 +64,8 @@ function captionOf(order: ImageOrder, nth: number): string {
 }
 
 /** The settings that a checked body of generation or editing has. */
-export interface ImageSettings {
-  readonly model: string;
-  readonly prompt: string;
-  readonly n?: number | undefined;
-  readonly size?: string | undefined;
-  readonly quality?: string | undefined;
-  readonly background?: string | undefined;
-  readonly output_format?: ImageOrder['format'] | undefined;
-  readonly output_compression?: number | undefined;
-  readonly response_format?: 'url' | 'b64_json' | undefined;
-  readonly stream?: boolean | undefined;
-  readonly partial_images?: number | undefined;
-}
+export type ImageSettings = Pick<ImageGenerateBody, 'model' | 'prompt'> &
+  Partial<Omit<ImageGenerateBody, 'image'>>;
 
 /** Throws the Refusal (400) of content moderation where the prompt asks for it. */
 function moderate(prompt: string): void {

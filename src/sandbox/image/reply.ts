@@ -49,7 +49,7 @@ export async function imageReply(job: ImageJob, world: World): Promise<SandboxRe
     data: asUrls
       ? linksOf(id, order, world).map((url) => ({ url, b64_json: '', ...revised }))
       : drawn.map(({ finished }) => ({ b64_json: finished, ...revised })),
-    ...(family !== 'legacy' && { usage: usageField(usage) }),
+    ...(family !== 'legacy' && { usage }),
   };
   const readyAfterMs = (IMAGE_S * 1000) / world.speed;
   if (!request.stream) return { ...jsonReply(200, whole), readyAfterMs, acceptedTaskId: id };
@@ -95,7 +95,7 @@ function* streamOf(
   for (const { finished, unfinished } of drawn) {
     const partials = unfinished.length;
     const stepMs = (IMAGE_S * 1000) / (partials + 1) / world.speed;
-    const usage = usageField(usageOf(order, imageTokens, 1, partials));
+    const usage = usageOf(order, imageTokens, 1, partials);
     const final = (atMs: number) => event('completed', { b64_json: finished, usage }, atMs);
     if (isFinalFirst) yield final(stepMs);
     for (const [step, b64_json] of unfinished.entries()) {
@@ -144,29 +144,12 @@ const tokensAt: Readonly<Record<string, number>> = {
 const PARTIAL_TOKENS = 100;
 const SQUARE_PX = 1024 * 1024;
 
-export interface ImageUsage {
-  readonly textTokens: number;
-  readonly inputImageTokens: number;
-  readonly outputTokens: number;
-}
-
 /** What `count` images of an order use, each with so many unfinished ones before it. */
-export function usageOf(
-  order: ImageOrder,
-  inputImageTokens: number,
-  count: number,
-  partials: number,
-): ImageUsage {
+export function usageOf(order: ImageOrder, inputImageTokens: number, count: number, partials: number) {
   const whole = (tokensAt[order.quality] ?? tokensAt.medium ?? 0) * (order.widthPx * order.heightPx);
-  return {
-    textTokens: countTokens(order.prompt),
-    inputImageTokens,
-    outputTokens: count * (Math.ceil(whole / SQUARE_PX) + partials * PARTIAL_TOKENS),
-  };
-}
-
-function usageField({ textTokens, inputImageTokens, outputTokens }: ImageUsage) {
+  const textTokens = countTokens(order.prompt);
   const inputTokens = textTokens + inputImageTokens;
+  const outputTokens = count * (Math.ceil(whole / SQUARE_PX) + partials * PARTIAL_TOKENS);
   return {
     input_tokens: inputTokens,
     output_tokens: outputTokens,

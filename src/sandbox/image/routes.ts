@@ -152,14 +152,13 @@ async function nativeReply(model: string, body: unknown, world: World): Promise<
   };
   const isBlocked = prompt.includes(SENSITIVE_PROMPT_WORD);
   const usage = usageOf(order, inputTokens, isBlocked ? 0 : 1, 0);
-  const promptTokens = usage.textTokens + usage.inputImageTokens;
   const content = { role: 'model', parts: isBlocked ? [] : await partsOf(id, order, world) };
   const reply = {
     candidates: [{ index: 0, content, finishReason: isBlocked ? 'IMAGE_SAFETY' : 'STOP' }],
     usageMetadata: {
-      promptTokenCount: promptTokens,
-      candidatesTokenCount: usage.outputTokens,
-      totalTokenCount: promptTokens + usage.outputTokens,
+      promptTokenCount: usage.input_tokens,
+      candidatesTokenCount: usage.output_tokens,
+      totalTokenCount: usage.total_tokens,
     },
     modelVersion: model,
     responseId: randomBytes(12).toString('hex'),
