@@ -189,6 +189,24 @@ describe.each(['alpha', 'beta', 'gamma'])('--once, a task of %s', (family) => {
   });
 });
 
+test('a create that is answered with a failed task ends badly at each run, until --again', async () => {
+  const world = await World.open();
+  let creates = 0;
+  const gateway = await fakeGateway((method) => {
+    if (method === 'GET') return { body: { code: 0, data: [] } };
+    creates += 1;
+    return {
+      body: { code: 0, data: { id: `vt-${creates}`, status: creates === 1 ? 'failed' : 'submitted' } },
+    };
+  });
+  const once = (...more: string[]) =>
+    world.gw([...words('beta'), '--once', 'k', ...more], { env: { GW_BASE_URL: gateway.url } });
+  same(await once(), await once());
+  expect(await once()).toMatchObject({ code: 9, out: '' });
+  expect(await once('--again')).toMatchObject({ code: 0, out: 'vt-2\n' });
+  expect(creates).toBe(2);
+});
+
 test('one key is one job whatever makes it: another command under it is refused', async ({ world }) => {
   await world.gw([...words('beta'), '--once', 'k']);
   const run = await world.gw([...words('image'), '--once', 'k']);

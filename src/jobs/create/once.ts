@@ -4,7 +4,8 @@ import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { type LockFile, tryLock } from '../../disk/lock-file.ts';
 import { type Patience, waitForOther } from '../../disk/other-gw.ts';
 import { GwError, isUnknownOutcome, UnknownOutcome, usage } from '../../errors.ts';
-import type { Family, TaskFamily } from '../../gateway/task.ts';
+import type { TaskFamily } from '../../gateway/task.ts';
+import { taskState } from '../../gateway/task-state.ts';
 import type { Job, Once } from '../../ledger/event.ts';
 import { onceJobKey, originOfGateway } from '../../ledger/job-key.ts';
 import { taskOf } from '../../ledger/settled.ts';
@@ -81,7 +82,7 @@ export async function makeOnce<T>(
       // Who numbers the attempt knows that the ones before it are over, also where this ledger has not heard of their end.
       const isNext = typeof again === 'number' && attemptOf(current) < again;
       if (!keepsOther && !isNext && !current.isDamaged) refuseOther(current, place.once, request.request);
-      const error = badEnd(current, request.request.family);
+      const error = badEnd(current, request.request);
       const isOver = error !== undefined && !isUnknownOutcome(error);
       const isWanted = typeof again === 'number' ? isNext : again && isOver;
       if (!isWanted && goesOn(current, request, deps)) return await make(placeOf(current, place.once, deps));
@@ -236,10 +237,11 @@ async function settled(key: string, request: OnceRequest, deps: OnceDeps): Promi
 }
 
 /** What went wrong with a job that is over, or may be; undefined for one to go on with. */
-function badEnd(job: Job, family: Family): GwError | undefined {
+function badEnd(job: Job, { family, how }: OnceRequest['request']): GwError | undefined {
   const { key, message = '', refusal, state } = job;
   const id = job.id ?? key;
-  switch (state) {
+  // The answer to its create may have said that the task failed; without --wait nobody looks.
+  switch (state === 'running' && !how.wait ? taskState(job.status).state : state) {
     case 'refused':
       return new GwError(refusal?.kind === 'not_found' ? 'not_found' : 'rejected', message, {
         status: refusal?.status,
@@ -249,14 +251,11 @@ function badEnd(job: Job, family: Family): GwError | undefined {
     case 'lost':
       return new GwError('not_found', `task ${id} is lost: ${message}`, { taskId: id, hint: againHint });
     case 'failed': {
-      if (job.family === 'image') {
-        return new GwError('incomplete', `the reply to ${key} held no image`, {
-          taskId: key,
-          hint: againHint,
-        });
-      }
+      const hint = againHint;
+      if (job.family === 'image')
+        return new GwError('incomplete', `the reply to ${key} held no image`, { taskId: key, hint });
       const { error } = taskOf(job, family) ?? {};
-      return taskFailed({ id, status: job.status ?? 'failed', error }, { hint: againHint });
+      return taskFailed({ id, status: job.status ?? 'failed', error }, { hint });
     }
     case 'intent':
     case 'sent':
