@@ -59,6 +59,15 @@ test('every fault is a line on stdout with file and line, all that a row breaks,
   expect(run.err).toContain('bad.csv: 2 rows are wrong, and 1 can be sent as they stand');
 });
 
+test('a row that waits for none is not one that can be sent', async () => {
+  const run = await check(
+    'chain.jsonl',
+    '{"command": "image create", "id": "a", "prompt": "fox", "image": "row:nope"}\n' +
+      '{"command": "image create", "id": "b", "prompt": "hare"}\n',
+  );
+  expect(run.err).toContain('chain.jsonl: one row is wrong, and 1 can be sent as they stand');
+});
+
 test('a missing prompt and a missing file are faults of their row', async () => {
   const run = await check(
     'less.jsonl',

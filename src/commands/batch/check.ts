@@ -101,7 +101,7 @@ export class Tally {
   /** Rows that are not saved yet: how many are alike, and one of them. */
   readonly toDo = new Map<
     string,
-    { rows: number; readonly like: Pick<Job, 'family' | 'model' | 'settings'> }
+    { readonly rows: number; readonly like: Pick<Job, 'family' | 'model' | 'settings'> }
   >();
 
   constructor(
@@ -137,9 +137,7 @@ export class Tally {
     if (state === 'saved') this.savedBefore += 1;
     else {
       const alike = JSON.stringify(like);
-      const counted = this.toDo.get(alike) ?? { rows: 0, like };
-      counted.rows += 1;
-      this.toDo.set(alike, counted);
+      this.toDo.set(alike, { rows: (this.toDo.get(alike)?.rows ?? 0) + 1, like });
     }
     const kind = model === undefined ? command : `${command} ${model}`;
     this.kinds.set(kind, (this.kinds.get(kind) ?? 0) + 1);
@@ -268,6 +266,7 @@ async function* faultsIn(
   // Who waits for whom is known once all rows are read; a row that is wrong itself has been told of.
   for (const fault of tally.chains.faults()) {
     tally.faults += 1;
+    tally.rows -= 1;
     yield fault;
   }
 }
