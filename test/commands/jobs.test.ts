@@ -188,6 +188,13 @@ describe('jobs list', () => {
     expect(looked).toBeGreaterThan((end - start) / 2);
   });
 
+  test('under -q what went well is not told, and saved all the same', async ({ world }) => {
+    const id = (await world.gw(['video', 'alpha', 'create', 'a fox'])).out.trim();
+    world.clock.ms += HOUR_MS;
+    expect(await world.gw(['jobs', 'sync', '-q'])).toEqual({ code: 0, out: '', err: '' });
+    expect(Object.keys(world.files())).toEqual([`${id}.mp4`]);
+  });
+
   test('one whose family cannot be told any more is named under -q too, and brought home by its family', async () => {
     const world = await World.open();
     const id = (await world.gw(['video', 'alpha', 'create', 'a fox'])).out.trim();

@@ -23,7 +23,7 @@ export const sync = defineCommand<typeof flags, JobResult>({
       'every profile that has jobs in the ledger, each with its own stored key.',
   ],
   sends: 'query',
-  human: fileLines,
+  human: (result, { io }) => (io.mode.quiet ? '' : fileLines(result)),
   async *run({ globals }, ctx) {
     if (readVariable(ctx.host.env, 'GW_REDIS_URL') !== undefined && !globals.dryRun && !globals.curl)
       await (await import('../machines/heard.ts')).hearWherePossible(ctx);
