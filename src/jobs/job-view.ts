@@ -122,3 +122,4 @@ export const printableRecord = (seen: {
   readonly record: unknown;
   readonly recordText?: string | undefined;
 }): unknown => (seen.recordText === undefined ? seen.record : new RawJson(seen.recordText));
+export const answerOf = ({ reply }: Pick<Job, 'reply'>): unknown => reply && JSON.parse(reply);

@@ -86,12 +86,12 @@ export type LedgerEvent =
   | IntentEvent
   /** Written before the first byte of the request may leave. */
   | { readonly event: 'sent' }
-  /** `reply` is what the create was answered with, as it came; a long one is not kept. */
+  /** `reply` is what the create was answered with, as JSON text; a long one is not kept. */
   | {
       readonly event: 'accepted';
       readonly id: string;
       readonly status?: string | undefined;
-      readonly reply?: unknown;
+      readonly reply?: string;
     }
   /**
    * A complete refusal, or certainty that nothing was created: the job is over and cost nothing. Of kind `interrupted` where
@@ -201,7 +201,7 @@ export interface Job extends Omit<IntentEvent, 'event'> {
   /** How often it was sent again after a look-up that found nothing. */
   readonly resends: number;
   readonly acceptedAtMs: number | undefined;
-  readonly reply?: unknown;
+  readonly reply?: string | undefined;
   readonly finishedAtMs: number | undefined;
   readonly record: unknown;
   /** What earlier looks at its end had brought, the first one first. */

@@ -69,7 +69,7 @@ const shapes: Readonly<Record<LedgerLine['event'], Shape>> = {
     via: maybe(text),
   },
   sent: {},
-  accepted: { id: text, status: maybe(text) },
+  accepted: { id: text, status: maybe(text), reply: maybe(text) },
   refused: { kind: text, message: text, status: maybe(count) },
   unknown: { message: text, unconfirmedId: maybe(text), serverDateMs: maybe(moment) },
   absent: { serverDateMs: maybe(moment) },

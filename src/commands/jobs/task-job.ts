@@ -5,7 +5,7 @@ import { type SaveFlags, saveFlags } from '../../flags/job-flags.ts';
 import { findTaskFamily } from '../../gateway/families.ts';
 import type { Family, TaskFamily } from '../../gateway/task.ts';
 import { holdWhenFree } from '../../jobs/create/hold-job.ts';
-import { printableRecord } from '../../jobs/job-view.ts';
+import { answerOf, printableRecord } from '../../jobs/job-view.ts';
 import { planTarget } from '../../jobs/save/output-path.ts';
 import { savedOutputs } from '../../jobs/save/saved.ts';
 import { type TaskLook, taskFailed } from '../../jobs/watch/look.ts';
@@ -175,7 +175,7 @@ export const resultOf = (job: Job, files: readonly SavedFile[]): JobResult => ({
   family: job.family,
   id: job.id ?? job.key,
   status: job.status ?? job.state,
-  record: printableRecord(job) ?? job.reply ?? null,
+  record: printableRecord(job) ?? answerOf(job) ?? null,
   files: files.map(({ path, bytes, sha256, type }) => ({ path, bytes, sha256, type })),
 });
 

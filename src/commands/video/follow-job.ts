@@ -6,6 +6,7 @@ import { findFamily } from '../../gateway/families.ts';
 import type { TaskFamily, TaskUsage } from '../../gateway/task.ts';
 import type { Cost } from '../../jobs/cost.ts';
 import { explainOtherKey } from '../../jobs/create/hold-job.ts';
+import { answerOf } from '../../jobs/job-view.ts';
 import type { Followed, FollowInput, JobDeps } from '../../jobs/watch/follow.ts';
 import { seenInLedger, type TaskLook } from '../../jobs/watch/look.ts';
 import { estimateMs } from '../../ledger/estimate.ts';
@@ -159,10 +160,9 @@ export function outcomeOf(
   ctx: Context,
 ): Outcome<JobResult> {
   const files = followed.files.map(({ path, bytes, sha256, type }) => ({ path, bytes, sha256, type }));
-  const status = followed.status || accepted?.status || '';
-  const record = followed.record ?? accepted?.record ?? job?.reply ?? null;
+  const record = followed.record ?? accepted?.record ?? (job && answerOf(job)) ?? null;
   return {
-    value: { family, id, status, record, files },
+    value: { family, id, status: followed.status || accepted?.status || '', record, files },
     ...(followed.error !== undefined && { error: withWayBack(followed.error, family, id, ctx) }),
   };
 }

@@ -132,16 +132,15 @@ type Begun = Pick<MakeInput, 'key' | 'externalId' | 'intent'>;
 export function acceptedAs(accepted: Accepted, input: Begun & { readonly ledger: Ledger }): Made {
   const made = { kind: 'accepted', job: jobOf(input), ...accepted } as const;
   try {
-    const { id, status, reply } = accepted;
-    const isKept = JSON.stringify(reply).length < 2_000;
-    input.ledger.append(input.key, { event: 'accepted', id, status, ...(isKept && { reply }) });
+    const { id, status } = accepted;
+    const reply = JSON.stringify(accepted.reply ?? null);
+    input.ledger.append(input.key, { event: 'accepted', id, status, ...(reply.length < 2_000 && { reply }) });
     return made;
   } catch (unrecorded) {
     return { ...made, unrecorded };
   }
 }
 
-/** Begins the job once the account has room for it; loaded where it is asked for. */
 async function beginInSlot<T>(
   input: MakeInput,
   queue: QueueOptions,
