@@ -9,7 +9,7 @@ import { crc32 } from 'node:zlib';
 // the end a table of both. Pieces and pages are read, and checked by their sums, only when they are needed.
 
 /** Raised whenever a row, a hash or the meaning of a settled job changes. */
-export const FORMAT = 'gw-contents-1';
+export const FORMAT = 'gw-contents-2';
 export const NAME = 'contents';
 export const NAMES_A_PAGE = 512;
 /** More pieces than this never stand in the file: a name is kept as its hash times this plus its piece. */
@@ -86,13 +86,6 @@ export function rowOf(text: string): Row {
 
 export const namesOf = ({ key, id = key, externalId = key }: Row): Set<string> =>
   new Set([key, id, externalId]);
-
-/** FNV-1a of 32 bits: fast, and a collision costs no more than a look into one piece. */
-export function hashOf(name: string): number {
-  let hash = 0x811c9dc5;
-  for (let at = 0; at < name.length; at += 1) hash = Math.imul(hash ^ name.charCodeAt(at), 0x01000193);
-  return hash >>> 0;
-}
 
 /** The rows of all jobs whose lines had been read when the file was written. */
 export class Contents {
@@ -212,7 +205,7 @@ export class Contents {
   piecesOf(name: string): number[] {
     const { pages } = this.table;
     const firstOf = (at: number) => pages[at]?.[2] ?? Number.POSITIVE_INFINITY;
-    const low = hashOf(name) * MOST_PIECES;
+    const low = crc32(name) * MOST_PIECES;
     // Hashes are spread evenly, so the page is near this one.
     let at = Math.floor((low / (2 ** 32 * MOST_PIECES)) * pages.length);
     while (at > 0 && firstOf(at) >= low) at -= 1;

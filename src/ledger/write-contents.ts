@@ -7,7 +7,6 @@ import {
   byAge,
   type Contents,
   FORMAT,
-  hashOf,
   MOST_PIECES,
   NAME,
   NAMES_A_PAGE,
@@ -103,7 +102,7 @@ function writeRows(fd: number, contents: Contents, change: Change): Omit<Table, 
   let count = kept * ROWS_A_PIECE;
   for (const rows of cut(rowsWith(contents, change, kept), ROWS_A_PIECE)) {
     for (const row of rows) {
-      for (const name of namesOf(row)) names.push(hashOf(name) * MOST_PIECES + pieces.length);
+      for (const name of namesOf(row)) names.push(crc32(name) * MOST_PIECES + pieces.length);
     }
     const bytes = Buffer.from(rows.map(textOf).join('\n'));
     fs.writeFileSync(fd, bytes);
