@@ -10,7 +10,9 @@ import { type MediaInput, shownAs } from '../media/resolve.ts';
 // are checked, and told in three ways: what is sent, what a key compares, and what is shown.
 
 /** Whether a reference, behind the ID that it may be given (`fox=job:last`), names an output of a job or of a row. */
-export const namesOutput = (raw: string): boolean => /^(?:[\p{L}\p{N}_-]{1,64}=)?(?:job|row):/iu.test(raw);
+export const namesOutput = (raw: string): boolean =>
+  // The table behind \p{L} takes a millisecond, and is seldom needed.
+  /(?:^|=)(?:job|row):/i.test(raw) && /^(?:[\p{L}\p{N}_-]{1,64}=)?(?:job|row):/iu.test(raw);
 
 /** Whose word names outputs of jobs, where that is a stranger's: of a manifest, a sidecar, a tool call. */
 export interface OutputDoor {
@@ -30,9 +32,8 @@ export function strangersDoor(
   confined: ConfinedPath,
   outer?: OutputDoor,
 ): OutputDoor | undefined {
-  const named = Object.entries(said).filter(([, value]) =>
-    [value].flat().some((raw) => namesOutput(`${raw}`)),
-  );
+  const isNaming = ([, value]: [string, unknown]) => [value].flat().some((raw) => namesOutput(`${raw}`));
+  const named = Object.entries(said).filter(isNaming);
   if (named.length === 0) return outer;
   return {
     ...outer,
@@ -91,9 +92,8 @@ export function withShown<T extends { readonly body?: unknown }>(
   turns: readonly ChatTurn[],
   { globals }: Pick<Context, 'globals'>,
 ): T {
-  const parts = turns.flatMap((turn) => ('parts' in turn ? turn.parts : []));
   const shown = new Map<unknown, string>();
-  for (const part of parts) {
+  for (const part of turns.flatMap((turn) => ('parts' in turn ? turn.parts : []))) {
     if (part.type !== 'image' || part.shown === undefined) continue;
     shown.set(part.url, part.shown);
     shown.set(part.url.slice(part.url.indexOf(',') + 1), part.shown);

@@ -55,7 +55,7 @@ export function checkTarget(plan: SavePlan, before: BeforeTask): void {
  * Throws the system's error. The file is not empty: a mounted cloud drive may make an empty one after it was removed.
  */
 function tryCharacters(dir: string, names: string): void {
-  const odd = new Set(names.replace(/[^<>:"|?*\P{ASCII}]/gu, ''));
+  const odd = new Set(names.replace(/[^<>:"|?*\x80-\uffff]/g, ''));
   if (odd.size === 0) return;
   const file = path.join(dir, `${newPartName()}${[...odd].slice(0, 20).join('')}`);
   try {

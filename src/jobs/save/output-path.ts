@@ -58,7 +58,7 @@ export function splitTarget(target: string): { dir: string; name: string } {
 /** The target's path of one of a job's outputs; `index` counts from 1. */
 export function outputPath(target: string, naming: Naming, output: TaskOutput, index: number): OutputPath {
   const split = splitTarget(target);
-  const values = valuesOf(naming, index);
+  const values = valuesOf(naming, index, placeholdersOf(parsePattern(target)));
   const pieces = parsePattern(split.name);
   const { stem, extension } = splitExtension(pieces);
   const isMain = output.role === output.type;
@@ -70,13 +70,11 @@ export function outputPath(target: string, naming: Naming, output: TaskOutput, i
       const suffix = isPlain || output.role === ext ? '' : `-${cleanNameValue(output.role)}`;
       const all = { ...values, ext };
       const room = MAX_STEM_BYTES - COPY_BYTES - Buffer.byteLength(suffix);
-      const copySuffix = copy === 0 ? '' : `-${copy}`;
       const tail = extension.length === 0 ? '' : isMain ? render(extension, all) : `.${ext}`;
-      const end = suffix + copySuffix;
-      const written = fitStem(stem, all, room);
+      const end = suffix + (copy === 0 ? '' : `-${copy}`);
       // A typed name that is too long is refused; what gw puts behind a name takes the place of its end.
       const most = end === '' ? Number.POSITIVE_INFINITY : MAX_NAME_BYTES - Buffer.byteLength(end + tail);
-      return joinUpTo(most, written.match(/.\p{M}*/gsu)) + end + tail;
+      return joinUpTo(most, lettersOf(fitStem(stem, all, room))) + end + tail;
     },
   };
 }
@@ -99,7 +97,8 @@ function askedFor({ settings }: Pick<Naming, 'settings'>, name: keyof MadeFacts)
   return text === '' || text.startsWith('-') || text === 'auto' ? undefined : cleanNameValue(text);
 }
 
-function valuesOf(naming: Naming, index: number): Record<Placeholder, string> {
+/** The values of all placeholders but the two that take V8's tables of all scripts: those only where they are used. */
+function valuesOf(naming: Naming, index: number, used = new Set<string>(['prompt', 'key'])) {
   const at = new Date(naming.atMs);
   const two = (value: number) => String(value).padStart(2, '0');
   const open = (name: keyof MadeFacts) =>
@@ -112,11 +111,11 @@ function valuesOf(naming: Naming, index: number): Record<Placeholder, string> {
     date: localDay(naming.atMs),
     time: `${two(at.getHours())}${two(at.getMinutes())}${two(at.getSeconds())}`,
     ext: '',
-    prompt: slugOf(naming.prompt ?? '') || NOT_THERE,
+    prompt: (used.has('prompt') && slugOf(naming.prompt ?? '')) || NOT_THERE,
     seed: open('seed'),
     duration: open('duration'),
     resolution: open('resolution'),
-    key: cleanKey(naming.once?.key ?? NOT_THERE),
+    key: used.has('key') ? cleanKey(naming.once?.key ?? NOT_THERE) : NOT_THERE,
     // A batch has filled in its own.
     row: NOT_THERE,
   };
@@ -178,10 +177,7 @@ const MAX_STEM_BYTES = 120;
  * system: `[A-Za-z0-9._-]`, no dot or dash at its start, no dot at its end, no device name, at most 120 bytes.
  */
 export function cleanNameValue(value: string, odd = /[^A-Za-z0-9._-]+/g): string {
-  const letters = value
-    .replace(odd, '_')
-    .replace(/^[.-]+/, '')
-    .match(/.\p{M}*/gu);
+  const letters = lettersOf(value.replace(odd, '_').replace(/^[.-]+/, ''));
   const reduced = joinUpTo(MAX_STEM_BYTES, letters).replace(/\.+$/, '');
   return reduced === '' ? 'unnamed' : guardDeviceName(reduced);
 }
@@ -189,6 +185,10 @@ export function cleanNameValue(value: string, odd = /[^A-Za-z0-9._-]+/g): string
 /** The user's own name of a job, in which letters of any script stay. */
 export const cleanKey = (key: string): string =>
   cleanNameValue(key.normalize('NFC').replaceAll('/', '-'), /[^\p{L}\p{N}\p{M}._-]+/gu);
+
+/** The letters of a text, each with its marks. */
+const lettersOf = (text: string): readonly string[] | null =>
+  /^[\0-\x7f]*$/.test(text) ? text.split('') : text.match(/.\p{M}*/gsu);
 
 function joinUpTo(maxBytes: number, pieces: readonly string[] | null, start = ''): string {
   let joined = start;
