@@ -3,11 +3,11 @@
 const fs = require('node:fs');
 
 /**
- * What dependencies load and gw never uses: in undici HTTP/2, which costs 7 ms, node:http, of which it takes the length
- * of a head, and forms, which gw writes itself; in
- * commander the starting of subcommands as programs, which costs 2 ms; in the queue the databases and clients that are not
- * Redis and ioredis, the calendar of repeated rows, and the native part of msgpackr; in conf the judging by schemas and the
- * carrying over of older files; stores of the limiter; the encoder of WebP for processors without SIMD.
+ * What dependencies load and gw never uses: in undici HTTP/2, which costs 7 ms, node:http, of which it takes the length of a
+ * head, and forms, which gw writes itself; in zod its messages in other languages; in commander the starting of subcommands
+ * as programs, which costs 2 ms; in the queue the databases and clients that are not Redis and ioredis, the calendar of
+ * repeated rows, and the native part of msgpackr; in conf the judging by schemas and the carrying over of older files; stores
+ * of the limiter; the encoder of WebP for processors without SIMD.
  */
 const withoutUnused = {
   name: 'without-unused',
@@ -41,6 +41,7 @@ const withoutUnused = {
       contents:
         "export class DefaultJsonSchemaValidator {}\nexport { default as process } from 'node:process';",
     }));
+    leaveOutOf(/node_modules.zod/, /locales\/index\.js$/);
     leaveOutOf(/node_modules.undici/, /^node:http$/);
     leaveOutOf(/node_modules.commander/, /^node:child_process$/);
     onLoad({ filter: /cli-spinners.spinners\.json$/ }, ({ path: file }) => {

@@ -112,7 +112,7 @@ export function whole({ min, max }: Range, rule = `a whole number from ${min} to
 export function issuesOf(schema: z.ZodMiniType, body: unknown) {
   const ctx = { error: inOurWords, async: false };
   const { value: read, issues } = schema._zod.run({ value: body, issues: [] }, ctx) as z.core.ParsePayload;
-  const said = issues.map((issue) => z.core.util.finalizeIssue(issue, ctx, z.core.config()));
+  const said = issues.map((issue) => z.util.finalizeIssue(issue, ctx, z.config()));
   const marked = (mark: string) => said.filter((each) => each.code === 'custom' && each.params?.[mark]);
   const [unstated, unshown] = [marked('isUnstated'), marked('isUnshown')];
   const broken = said.filter((issue) => !unstated.includes(issue) && !unshown.includes(issue));

@@ -1,0 +1,27 @@
+// What a run of Node costs, as the process itself tells it at its end.
+import { spawn } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+
+/** Runs Node with these words: milliseconds, those of a CPU, and the peak of memory. The figures go through a file in `dir`. */
+export function costsIn(dir) {
+  const hook = path.join(dir, 'hook.cjs');
+  const usage = path.join(dir, 'usage');
+  const tell = `require('fs').writeFileSync(${JSON.stringify(usage)}, JSON.stringify(process.resourceUsage()))`;
+  writeFileSync(hook, `process.on('exit', () => ${tell});`);
+  return (args, env, cwd = dir) =>
+    new Promise((resolve, reject) => {
+      const startMs = performance.now();
+      const options = { env: { ...env, NODE_OPTIONS: `--require ${hook}` }, stdio: 'ignore', cwd };
+      const child = spawn(process.execPath, args, options);
+      child.on('error', reject);
+      child.on('exit', (code) => {
+        const ms = performance.now() - startMs;
+        if (code !== 0) return reject(new Error(`${args.join(' ')} exited ${code}`));
+        const { userCPUTime, systemCPUTime, maxRSS } = JSON.parse(readFileSync(usage, 'utf8'));
+        resolve({ ms, cpuMs: (userCPUTime + systemCPUTime) / 1000, mb: maxRSS / 1024 });
+      });
+    });
+}
+
+export const median = (runs, of) => runs.map((run) => run[of]).toSorted((a, b) => a - b)[runs.length >> 1];
