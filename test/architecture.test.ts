@@ -50,6 +50,22 @@ test('zod is taken in its small edition: the two together would be loaded side b
   expect(files.filter((file) => importsOf(file).includes('zod'))).toEqual([]);
 });
 
+test('what only reads does not load zod: it takes 3 ms of every start', () => {
+  const reached = new Set<string>();
+  const reach = (file: string): void => {
+    if (reached.has(file)) return;
+    reached.add(file);
+    if (!file.endsWith('.ts')) return;
+    const text = readFileSync(path.join(src, file), 'utf8');
+    for (const [, target = ''] of text.matchAll(/^(?:import|export) (?!type\b)[^;']*?\bfrom '([^']+)'/gm))
+      reach(target.startsWith('.') ? path.join(path.dirname(file), target) : target);
+  };
+  for (const file of ['main.ts', 'commands/jobs/list.ts', 'commands/models.ts']) reach(path.normalize(file));
+  for (const family of ['alpha', 'beta', 'gamma']) reach(path.join('gateway', family, 'task.ts'));
+  expect(reached.size).toBeGreaterThan(50);
+  expect(reached).not.toContain('zod/mini');
+});
+
 test('the layout tells of every file and folder at the top, and of none that is not there', () => {
   const told = [...readme.matchAll(/`([\w/-]+(?:\.ts|\/))`/g)];
   const names = new Set(told.map(([, name = '']) => name));

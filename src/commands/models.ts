@@ -7,7 +7,6 @@ import { kindOf, type ModelEntry, type ModelKind, modelsList, modelTypes } from 
 import type { Table } from '../io/io.ts';
 import { columnsOf, fieldLines } from '../io/layout.ts';
 import { fetchModels } from '../models/model-cache.ts';
-import { sourcesOf } from '../sources/model-rows.ts';
 import { showInstead } from './show-instead.ts';
 
 const flags = {
@@ -133,7 +132,7 @@ export const show = defineCommand<Record<string, never>, ShownModel>({
       }
       const { json, verbose } = ctx.io.mode;
       const shown = facts.filter(({ isRule }) => json || verbose || isRule !== true);
-      const sources = verbose && !json ? sourcesOf(id) : {};
+      const sources = verbose && !json ? (await import('../sources/model-rows.ts')).sourcesOf(id) : {};
       const said = (name: string) => (sources[name] ? ` (the document says: ${sources[name]})` : '');
       const told = Object.fromEntries(shown.map(({ name, value }) => [name, `${value}${said(name)}`]));
       yield { value: { id, type: type ?? null, facts: told, entry: entry?.came ?? null } };
