@@ -1,19 +1,12 @@
 // A long ledger: 100,000 saved jobs (about 209 MB), and what a command costs with it against `node -e 0` and against an
 // empty ledger: in time, and in time of a CPU, which a busy machine spoils less. Prints medians, ratios and the peak of
 // memory; asserts nothing.
-import { spawn, spawnSync } from 'node:child_process';
-import {
-  appendFileSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { costsIn, median } from './cost.js';
 
 const JOBS = 100_000;
 /** A busy account: three weeks of jobs. */
@@ -69,29 +62,12 @@ const server = createServer((request, reply) => {
   reply.end(JSON.stringify({ ...task, code: 0, message: 'ok', request_id: 'r', data: task }));
 });
 await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-const hook = path.join(dir, 'hook.cjs');
-const usage = path.join(dir, 'usage');
-writeFileSync(
-  hook,
-  `process.on('exit', () => require('fs').writeFileSync(${JSON.stringify(usage)}, JSON.stringify(process.resourceUsage())));`,
-);
-
-function run(args, state) {
-  const env = {
+const cost = costsIn(dir);
+const run = (args, state) =>
+  cost(args, {
     ...{ PATH: process.env.PATH, HOME: dir, GW_STATE_DIR: state, GW_API_KEY: 'bench-key' },
     GW_BASE_URL: `http://127.0.0.1:${server.address().port}`,
-    NODE_OPTIONS: `--require ${hook}`,
-  };
-  const startMs = performance.now();
-  const child = spawn(process.execPath, args, { env, stdio: 'ignore', cwd: dir });
-  return new Promise((resolve) =>
-    child.on('exit', () => {
-      const ms = performance.now() - startMs;
-      const { userCPUTime, systemCPUTime, maxRSS } = JSON.parse(readFileSync(usage, 'utf8'));
-      resolve({ ms, cpuMs: (userCPUTime + systemCPUTime) / 1000, mb: maxRSS / 1024 });
-    }),
-  );
-}
+  });
 
 const commands = {
   'node -e 0': ['-e', '0'],
@@ -106,7 +82,6 @@ const commands = {
   'video alpha create': [gw, 'video', 'alpha', 'create', 'a fox'],
   'video beta create --external-id': [gw, 'video', 'beta', 'create', 'a fox', '--external-id', 'ORDER'],
 };
-const median = (runs, of) => runs.map((run) => run[of]).toSorted((a, b) => a - b)[runs.length >> 1];
 
 try {
   const states = { long: path.join(dir, 'long'), empty: path.join(dir, 'empty') };

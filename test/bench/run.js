@@ -1,10 +1,11 @@
-// Start-up, side by side in one run: what a command costs against `node -e 0` and against curl for the same request.
-// Prints medians and ratios; asserts nothing.
+// Start-up, side by side in one run: what a command costs against `node -e 0`, in time of a CPU, and against curl for the
+// same request. Prints medians and ratios; asserts nothing.
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { costsIn, median } from './cost.js';
 
 // `npm run bench -- machines` is that file alone.
 if (process.argv[2] !== undefined) {
@@ -13,83 +14,106 @@ if (process.argv[2] !== undefined) {
 }
 
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 25);
-const gw = path.join(import.meta.dirname, '../../bin/gw.js');
+/** Jobs in the ledger of `jobs list`. */
+const LISTED = 36;
+const root = path.join(import.meta.dirname, '../..');
+const gw = path.join(root, 'bin/gw.js');
 const home = mkdtempSync(path.join(tmpdir(), 'gw-bench-'));
-const record = JSON.stringify({ id: 'vt-1', model: 'm', status: 'running', created_at: 1, updated_at: 1 });
-const server = createServer((_, reply) => reply.setHeader('content-type', 'application/json').end(record));
+let made = 0;
+const server = createServer((request, reply) => {
+  made += 1;
+  made += 1;
+  const id = request.method === 'POST' ? `vt-${made}` : 'vt-1';
+  const task = { id, task_id: id, model: 'm', status: 'running', created_at: 1, updated_at: 1 };
+  const body = request.url === '/v1/models' ? { data: [{ id: 'm' }] } : { ...task, code: 0, data: task };
+  request.resume();
+  reply.setHeader('content-type', 'application/json').end(JSON.stringify(body));
+});
 await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
 const base = `http://127.0.0.1:${server.address().port}`;
 const env = { PATH: process.env.PATH, HOME: home, GW_BASE_URL: base, GW_API_KEY: 'bench-key' };
 
-const node = process.execPath;
-const commands = {
-  'node -e 0': [node, '-e', '0'],
-  'gw --version': [node, gw, '--version'],
-  'gw --help': [node, gw, '--help'],
-  'gw complete (flags of create)': [node, gw, 'complete', '--at=--r', 'video', 'alpha', 'create'],
-  'gw complete (tasks for wait)': [node, gw, 'complete', '--at=', 'video', 'alpha', 'wait'],
-  'gw config list': [node, gw, 'config', 'list'],
-  'gw jobs list (nothing in the ledger)': [node, gw, 'jobs', 'list'],
-  'gw video alpha get ID --json': [node, gw, 'video', 'alpha', 'get', 'vt-1', '--json'],
-  'gw video alpha create … --dry-run': [node, gw, 'video', 'alpha', 'create', 'a fox', '--dry-run'],
+const script = (name, text) => {
+  writeFileSync(path.join(home, name), text);
+  return [path.join(home, name)];
 };
-// gw as one file, where `npm run binaries` has made it, beside the same command on Node.
-const oneFile = path.join(import.meta.dirname, `../../dist/binaries/gw-linux-${process.arch}`);
-const onNode = {};
-for (const name of existsSync(oneFile)
-  ? ['gw jobs list (nothing in the ledger)', 'gw video alpha create … --dry-run']
-  : []) {
-  onNode[`${name}, one file`] = name;
-  commands[`${name}, one file`] = [oneFile, ...commands[name].slice(2)];
-}
-if (spawnSync('curl', ['--version']).status === 0) {
-  commands['curl (the same GET)'] = [
-    'curl',
-    '-s',
-    '-H',
-    'Authorization: Bearer k',
-    `${base}/api/v3/contents/generations/tasks/vt-1`,
-  ];
-}
+const create = ['video', 'alpha', 'create', 'a fox'];
+const sdk = `import(${JSON.stringify(import.meta.resolve('openai'))}).then(({ OpenAI }) =>
+  new OpenAI({ baseURL: '${base}/v1', apiKey: 'k' }).models.list()).then(({ data }) => console.log(JSON.stringify(data)));`;
+const get = `require('node:http').get('${base}/v1/models', (reply) => reply.pipe(process.stdout));`;
+/** The words for Node, and what else stands in the environment. */
+const commands = {
+  'node -e 0': ['-e', '0'],
+  'gw --version': [gw, '--version'],
+  'gw --help': [gw, '--help'],
+  'gw complete (flags of create)': [gw, 'complete', '--at=--r', ...create.slice(0, 3)],
+  'gw complete (tasks for wait)': [gw, 'complete', '--at=', 'video', 'alpha', 'wait'],
+  'gw config list': [gw, 'config', 'list'],
+  [`gw jobs list, ${LISTED} jobs`]: [gw, 'jobs', 'list'],
+  'gw video alpha create … --dry-run': [gw, ...create, '--dry-run'],
+  'a node:http script with one GET': script('get.cjs', get),
+  'gw models list --json': [gw, 'models', 'list', '--json'],
+  'the official SDK, its list of models': script('sdk.cjs', sdk),
+  'gw video alpha get ID --json': [gw, 'video', 'alpha', 'get', 'vt-1', '--json'],
+  'gw video alpha create …': [gw, ...create],
+  'gw video beta create … --external-id': [gw, 'video', 'beta', 'create', 'a fox', '--external-id', 'ORDER'],
+};
+// What is no run of Node has a time alone: curl, and gw as one file, where `npm run binaries` has made it.
+const oneFile = path.join(root, `dist/binaries/gw-linux-${process.arch}`);
+const others = existsSync(oneFile)
+  ? {
+      'gw jobs list, one file': [oneFile, 'jobs', 'list'],
+      'dry run, one file': [oneFile, ...create, '--dry-run'],
+    }
+  : {};
+if (spawnSync('curl', ['--version']).status === 0)
+  others['curl (GET ID)'] = ['curl', '-s', `${base}/api/v3/contents/generations/tasks/vt-1`];
 
 function time([file, ...args]) {
   return new Promise((resolve, reject) => {
-    const start = process.hrtime.bigint();
+    const startMs = performance.now();
     const child = spawn(file, args, { env, stdio: 'ignore' });
     child.on('error', reject);
-    child.on('exit', (code) => {
-      if (code !== 0) reject(new Error(`${args.join(' ')} exited ${code}`));
-      else resolve(Number(process.hrtime.bigint() - start) / 1e6);
-    });
+    child.on('exit', (code) => resolve({ code, ms: performance.now() - startMs }));
   });
 }
 
-const times = Object.fromEntries(Object.keys(commands).map((name) => [name, []]));
+const runs = {};
 try {
+  const cost = costsIn(home);
+  for (let at = 0; at < LISTED; at += 1) await cost([gw, ...create], env);
   for (let round = -3; round < ROUNDS; round += 1) {
-    for (const [name, command] of Object.entries(commands)) {
-      const ms = await time(command);
-      if (round >= 0) times[name].push(ms);
+    const measure = async (name, run) => {
+      const found = await run();
+      if (found.code !== 0) throw new Error(`${name} exited ${found.code}`);
+      if (round >= 0) runs[name] = [...(runs[name] ?? []), found];
+    };
+    for (const [name, words] of Object.entries(commands)) {
+      // What is created stays out of the ledger that is listed.
+      const state = /create …(?! --dry)/.test(name) ? { GW_STATE_DIR: path.join(home, 'created') } : {};
+      const args = words.map((word) => (word === 'ORDER' ? `order-${round}` : word));
+      await measure(name, () => cost(args, { ...env, ...state }));
     }
+    for (const [name, command] of Object.entries(others)) await measure(name, () => time(command));
   }
 } finally {
   server.close();
+  server.closeAllConnections();
   rmSync(home, { recursive: true, force: true });
 }
 
-const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
-const floor = median(times['node -e 0']);
-const curl = times['curl (the same GET)'] && median(times['curl (the same GET)']);
-console.log(`Node ${process.versions.node}, ${ROUNDS} interleaved rounds, medians\n`);
+console.log(`Node ${process.versions.node}, ${ROUNDS} interleaved rounds, medians; x in time of a CPU\n`);
 console.log(
-  `${'command'.padEnd(46)}${'ms'.padStart(8)}${'x node -e 0'.padStart(14)}${curl ? 'x curl'.padStart(10) : ''}`,
+  `${'command'.padEnd(42)}${['ms', 'CPU ms', 'x node -e 0'].map((head) => head.padStart(14)).join('')}`,
 );
-for (const [name, values] of Object.entries(times)) {
-  const ms = median(values);
-  const beside = onNode[name] ? `  ${(ms / median(times[onNode[name]])).toFixed(2)} of the same on Node` : '';
-  console.log(
-    `${name.padEnd(46)}${ms.toFixed(1).padStart(8)}${(ms / floor).toFixed(2).padStart(14)}${curl ? (ms / curl).toFixed(1).padStart(10) : ''}${beside}`,
-  );
+const floor = median(runs['node -e 0'], 'cpuMs');
+for (const [name, all] of Object.entries(runs)) {
+  const cpuMs = median(all, 'cpuMs');
+  const cells = [
+    median(all, 'ms').toFixed(1),
+    ...(cpuMs ? [cpuMs.toFixed(1), (cpuMs / floor).toFixed(2)] : []),
+  ];
+  console.log(`${name.padEnd(42)}${cells.map((cell) => cell.padStart(14)).join('')}`);
 }
 
 console.log();
