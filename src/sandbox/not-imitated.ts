@@ -42,6 +42,6 @@ export const notImitated: readonly string[] = [
   'The balance has the public shape of a dashboard, with made-up amounts that nothing is taken from.',
   'There are no real prices, and no watermarks: a watermarked output differs from the clean one in its bytes only; seeds, tokens and search counts are plausible numbers only.',
   'Of a form over 16 MB it keeps the beginning of each later file: enough for its size, not for a small picture of it.',
-  'Choices that the document names without a list (tool choice, response format, thinking level) are the public ones of that name; of candidates only the Gemini style has more than one, eight at most.',
+  'Choices that the document names without a list (tool choice, response format, thinking level) are the public ones of that name, and another tool choice is read as auto; of candidates only the Gemini style has more than one, eight at most.',
   'Error types and codes are plausible where the document lists none.',
 ];

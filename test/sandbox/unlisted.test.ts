@@ -114,6 +114,7 @@ describe('what the document does not list', () => {
 
 describe('kinds and types that the document does not show', () => {
   const part = (of: object) => ({ messages: user([{ type: 'text', text: 'x' }, of]) });
+  const choice = 'taken; read another tool_choice as auto';
   const over = (fields: string) => `passed over ${fields}`;
   const level = (thinking_level: unknown) => ({
     extra_body: { geo: { thinking_config: { thinking_level } } },
@@ -136,6 +137,9 @@ describe('kinds and types that the document does not show', () => {
       completions,
       'taken; read a text as image_url.url',
     ],
+    ['another choice', { tools: [tool({})], tool_choice: 'perhaps' }, completions, choice],
+    ['a choice of another shape', { tools: [tool({})], tool_choice: { type: 'x' } }, completions, choice],
+    ['another choice of native messages', { tool_choice: { type: 'perhaps' } }, messages, choice],
     ['the choice any', { tools: [tool({})], tool_choice: 'any' }, completions, 'taken; read any as required'],
     [
       'a picture of another kind',

@@ -185,7 +185,10 @@ const mapList = (value: unknown, each: (item: unknown) => unknown): unknown =>
 const change = (of: Fields, name: string, rewrite: (value: unknown) => unknown): Fields =>
   Object.hasOwn(of, name) ? { ...of, [name]: rewrite(of[name]) } : of;
 
-/** Chat completions: `developer` is what the role `system` is called now, and `any` a choice of the other formats. */
+/**
+ * Chat completions: `developer` is what the role `system` is called now, and `any` a choice of the other formats. Which choices
+ * there are the document does not say.
+ */
 export function respellCompletions(body: unknown, told: Set<string>): unknown {
   if (!isObject(body)) return body;
   const as = (ours: unknown, said: string) => {
@@ -203,17 +206,26 @@ export function respellCompletions(body: unknown, told: Set<string>): unknown {
     isObject(message)
       ? change(change(message, 'role', respellRole), 'content', (content) => mapList(content, respellPart))
       : message;
-  const respellChoice = (choice: unknown) => (choice === 'any' ? as('required', 'any as required') : choice);
+  const respellChoice = (choice: unknown) => {
+    if (choice === 'any') return as('required', 'any as required');
+    const isKnown = /^(auto|none|required)$/.test(String(choice)) || field(choice, 'function') !== undefined;
+    return isKnown ? choice : as('auto', 'another tool_choice as auto');
+  };
   const read = change(body, 'messages', (messages) => mapList(messages, respellMessage));
   return change(read, 'tool_choice', respellChoice);
 }
 
 /** Native messages: thinking that is `disabled` is no thinking. */
 export function respellMessages(body: unknown, told: Set<string>): unknown {
-  if (!isObject(body) || field(body, 'thinking', 'type') !== 'disabled') return body;
-  told.add('disabled thinking as none');
+  if (!isObject(body)) return body;
   const { thinking: _, ...rest } = body;
-  return rest;
+  const isDisabled = field(body, 'thinking', 'type') === 'disabled';
+  if (isDisabled) told.add('disabled thinking as none');
+  return change(isDisabled ? rest : body, 'tool_choice', (choice) => {
+    if (!isObject(choice) || /^(auto|any|none|tool)$/.test(String(choice.type))) return choice;
+    told.add('another tool_choice as auto');
+    return { type: 'auto' };
+  });
 }
 
 const camelCase = (name: string) => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
