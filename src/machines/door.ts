@@ -356,8 +356,8 @@ const SAFE = 'appendonly yes with appendfsync always';
 export async function dangerOf({ redis }: Pick<Door, 'redis'>): Promise<string | undefined> {
   const value = async (name: string): Promise<string | undefined> => {
     // Hosted servers often keep CONFIG to themselves.
-    const said = await redis.config('GET', name).catch(() => []);
-    return (said as string[])[1];
+    const said = await redis.config('GET', name).catch(() => null);
+    return (said as string[] | null)?.[1];
   };
   const names = ['maxmemory-policy', 'appendonly', 'appendfsync', 'save'];
   const [policy = 'noeviction', isAppending, fsync = 'always', save] = await Promise.all(names.map(value));

@@ -45,5 +45,7 @@ describe('a Redis that endangers rows', () => {
     const { client } = await openRedis();
     await client.call('ACL', 'SETUSER', 'default', '-config');
     expect(await dangerOf({ redis: client })).toBeUndefined();
+    Object.assign(client, { config: async () => null });
+    expect(await dangerOf({ redis: client })).toBeUndefined();
   });
 });
