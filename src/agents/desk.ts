@@ -8,14 +8,13 @@ import { again } from '../commands/again.ts';
 import { balance } from '../commands/balance.ts';
 import { lastOfRow } from '../commands/batch/known-rows.ts';
 import {
-  checkingIn,
-  checkRow,
   createCommands,
   createRow,
   creates,
   doorOf,
   flagsOf,
   type RowFiles,
+  rowChecker,
   silent,
 } from '../commands/batch/row-command.ts';
 import { knownJob } from '../commands/jobs/find-jobs.ts';
@@ -204,7 +203,7 @@ export class Desk {
     const row = await this.#rowOf(command, args);
     const ctx = this.ctx;
     const question = async () => {
-      const { estimate } = await checkRow(row, this.files, undefined, checkingIn(ctx));
+      const { estimate } = await rowChecker(this.files, ctx)(row);
       const cost =
         estimate === undefined || 'unknown' in estimate
           ? 'its cost is not known'

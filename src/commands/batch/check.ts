@@ -27,7 +27,7 @@ import {
 } from './flags.ts';
 import { digestOfFields, type KnownRow, knownRows, type RowState } from './known-rows.ts';
 import { familyOf, placeOf } from './places.ts';
-import { type CheckedRow, checkingIn, checkRow, creates } from './row-command.ts';
+import { type CheckedRow, creates, rowChecker } from './row-command.ts';
 
 export interface CheckLine {
   readonly text: string;
@@ -184,9 +184,9 @@ const MAX_SHOWN = 4000;
 /** Never asked: a request that is only shown goes nowhere. */
 const nowhere = { baseUrl: 'https://gateway.invalid', key: 'no-request-is-sent' };
 
-/** The world in which rows are checked, without the gateway. */
-export const showingOnly = (ctx: Context, warn?: (text: string) => void): Context => ({
-  ...checkingIn(ctx, warn),
+/** The world in which rows are checked. */
+export const showingOnly = (ctx: Context): Context => ({
+  ...ctx,
   gateway: once(() => ctx.gatewayWith(nowhere)),
 });
 
@@ -235,9 +235,9 @@ async function* faultsIn(
   const { named } = input.manifest;
   let line = 1;
   const warn = (text: string) => ctx.io.warn(`${named}:${line}: ${text.replace(/^: /, '')}`);
-  const showing = { ...showingOnly(ctx, warn), ...(online && { online: ctx.gateway }) };
+  const showing = { ...showingOnly(ctx), ...(online && { online: ctx.gateway }) };
   const between = new RowOutputs({ ...input, known: tally.known, isRedone: tally.isRedone });
-  const files = { ...input.files, outputs: between.door(ctx, true) };
+  const check = rowChecker({ ...input.files, outputs: between.door(ctx, true) }, showing, warn);
   for await (const read of readRows({ ...input, onLeftOut: (key) => tally.chains.leaveOut(key) })) {
     ctx.signal.throwIfAborted();
     ({ line } = read);
@@ -246,7 +246,7 @@ async function* faultsIn(
     const row = 'faults' in read ? rest : read;
     if (row !== undefined) {
       try {
-        const checked = await checkRow(row, files, tally.known.get(row.key), showing);
+        const checked = await check(row, tally.known.get(row.key));
         if (faults.length === 0) await tally.add(row, checked);
       } catch (error) {
         ctx.signal.throwIfAborted();

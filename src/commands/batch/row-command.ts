@@ -62,22 +62,34 @@ export const doorOf = ({ confined, typed, outputs }: RowFiles): OutputDoor => ({
   },
 });
 
-/** The world of a row: media are relative to the manifest, outputs to the working directory, and stdin is its body. */
-function contextOf(row: Row, files: RowFiles, ctx: Context): Context {
-  const { dir } = files;
-  const { validate } = row.pinned ?? {};
+/** The world of all rows: media are relative to the manifest, outputs to the working directory, and stdin is empty. */
+const worldOf = (files: RowFiles, ctx: Context): Context => ({
+  ...ctx,
+  outputs: doorOf(files),
+  host: {
+    ...ctx.host,
+    cwd: files.dir,
+    // What was read once cannot be read again.
+    get stdin() {
+      return Readable.from([]);
+    },
+  },
+});
+
+/** The world of a row: that of all rows, or where it says something of its own body one with that as stdin. */
+function contextOf({ body, flags, pinned, set }: Row, world: Context): Context {
   // Whoever lets a row say a prompt of a single dash means the dash, which stdin then holds.
-  const piped = row.flags.prompt === '-' ? '-' : JSON.stringify(row.body);
+  const piped = flags.prompt === '-' ? '-' : JSON.stringify(body);
+  if (piped === undefined && set.length === 0 && !pinned) return world;
   const stdin = Readable.from(piped === undefined ? [] : [Buffer.from(piped)]);
   return {
-    ...ctx,
-    outputs: doorOf(files),
-    host: { ...ctx.host, cwd: dir, stdin },
+    ...world,
+    host: { ...world.host, stdin },
     globals: {
-      ...ctx.globals,
-      ...(validate === false && { validate }),
-      ...(row.set.length > 0 && { set: row.set }),
-      ...(row.body !== undefined && { body: '-' }),
+      ...world.globals,
+      ...(pinned?.validate === false && { validate: false }),
+      ...(set.length > 0 && { set }),
+      ...(body !== undefined && { body: '-' }),
     },
   };
 }
@@ -118,40 +130,34 @@ export interface CheckedRow {
   readonly intent?: Intent | undefined;
 }
 
-/** The world of rows that are only checked; `warn` hears what is odd. */
-export const checkingIn = (ctx: Context, warn: (text: string) => void = () => {}): Context => ({
-  ...ctx,
-  globals: { ...ctx.globals, dryRun: true },
-  io: { ...ctx.io, warn, note: () => {} },
-});
+export type RowChecker = ReturnType<typeof rowChecker>;
 
 /**
- * Reads and checks a row as its create would, media too, and sends nothing; the gateway of `ctx`, the world of {@link checkingIn},
- * is never asked. Throws `usage` with all that is wrong.
+ * What reads and checks rows as their creates would, media too, and sends nothing; the gateway of `ctx` is never asked.
+ * `warn` hears what is odd. It throws `usage` with all that is wrong with a row.
  */
-export async function checkRow(
-  row: Row,
-  files: RowFiles,
-  known: KnownRow | undefined,
-  ctx: Context,
-): Promise<CheckedRow> {
-  const own = contextOf(row, files, ctx);
-  const flags = await readyFlags(row, row.row, files, ctx);
-  const outcome = await commandOf(row).run({ args: [], flags, globals: own.globals }, own);
-  if (Symbol.asyncIterator in outcome) throw new Error('a create that is only shown has one outcome');
-  if (outcome.error !== undefined) throw outcome.error;
-  const { value } = outcome as Outcome<JobResult>;
-  const { asked, estimate } = value instanceof ShownRequest ? value : {};
-  const { request } = asked ?? {};
-  const fields =
-    asked && once(async () => fieldDigests(await asked.body(), row.flags.callbackUrl === 'auto'));
-  const model = request?.body.model ?? row.flags.model;
-  return {
-    model: typeof model === 'string' ? model : undefined,
-    estimate,
-    changed: fields && known && changedField(row, known, await fields(), asked.request),
-    fields,
-    intent: request?.intent,
+export function rowChecker(files: RowFiles, ctx: Context, warn: Context['io']['warn'] = () => {}) {
+  const io = { ...ctx.io, warn, note: () => {} };
+  const world = worldOf(files, { ...ctx, io, globals: { ...ctx.globals, dryRun: true } });
+  return async (row: Row, known?: KnownRow): Promise<CheckedRow> => {
+    const own = contextOf(row, world);
+    const flags = await readyFlags(row, row.row, files, ctx);
+    const outcome = await commandOf(row).run({ args: [], flags, globals: own.globals }, own);
+    if (Symbol.asyncIterator in outcome) throw new Error('a create that is only shown has one outcome');
+    if (outcome.error !== undefined) throw outcome.error;
+    const { value } = outcome as Outcome<JobResult>;
+    const { asked, estimate } = value instanceof ShownRequest ? value : {};
+    const { request } = asked ?? {};
+    const fields =
+      asked && once(async () => fieldDigests(await asked.body(), row.flags.callbackUrl === 'auto'));
+    const model = request?.body.model ?? row.flags.model;
+    return {
+      model: typeof model === 'string' ? model : undefined,
+      estimate,
+      changed: fields && known && changedField(row, known, await fields(), asked.request),
+      fields,
+      intent: request?.intent,
+    };
   };
 }
 
@@ -188,7 +194,7 @@ export async function createRow(
   ctx: Context,
 ): Promise<RowOutcome> {
   ctx.events?.ofRow(row);
-  const own = contextOf(row, files, ctx);
+  const own = contextOf(row, worldOf(files, ctx));
   const command = commandOf(row);
   const shared = { once: row.key, wait, queue: wait, ...limits };
   const takes = Object.entries(shared).filter(([key]) => Object.hasOwn(command.flags, key));

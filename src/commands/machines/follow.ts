@@ -28,7 +28,7 @@ import { runCommand, soundRows } from '../batch/flags.ts';
 import { digestOfFields, isWanted, type KnownRow, lastOfRow } from '../batch/known-rows.ts';
 import { familyOf, placeOf } from '../batch/places.ts';
 import { endedBy, namedBy, type RowResult, RowSums, rowResult } from '../batch/report.ts';
-import { checkRow, creates, type RowFiles } from '../batch/row-command.ts';
+import { creates, type RowChecker, type RowFiles, rowChecker } from '../batch/row-command.ts';
 import { type Batch, resultOfKnown } from '../batch/run.ts';
 import { withFamilies } from '../jobs/find-jobs.ts';
 import { endedOutcome } from '../jobs/task-job.ts';
@@ -96,7 +96,7 @@ class BatchOnQueue {
   /** Rows that are open on the queue already; --limit counts them. */
   #standing = 0;
   #saidOfWorkers: ReadonlySet<string> = new Set();
-  readonly #showing: Context;
+  readonly #check: RowChecker;
   /** What came of the rows that others wait for, by the queue's word alone. */
   readonly #between: RowOutputs;
   /** Where rows are handed over, what they name may still be made. */
@@ -110,11 +110,11 @@ class BatchOnQueue {
     private readonly memory: Memory,
   ) {
     const { input, tally, isRedone, ctx } = batch;
-    this.#showing = showingOnly(ctx);
     this.#sums = new RowSums(tally.rows);
     this.#between = new RowOutputs({ ...input, known: new Map(), isRedone });
     const here = new RowOutputs({ ...input, known: tally.known, isRedone });
     this.#files = { ...input.files, outputs: here.door(ctx, true) };
+    this.#check = rowChecker(this.#files, showingOnly(ctx));
   }
 
   async *outcomes(): AsyncGenerator<Outcome<RowResult>> {
@@ -425,7 +425,7 @@ class BatchOnQueue {
     // What other ledgers know of it is left to them.
     const last = local && (await lastOfRow(row.key, ctx));
     const wanted = local?.state === 'failed' ? last?.attempt : last?.current && attemptOf(last.current);
-    const checked = await checkRow(row, files, undefined, this.#showing);
+    const checked = await this.#check(row);
     const job = await carriedCheck(row, checked, files, ctx);
     // By the body that is sent: 4k may stand in `set`, in `body`, or be what a model makes by itself.
     const { name: pool } = placeOf({ family, settings: job?.settings ?? {} }, this.queue.account);
