@@ -54,9 +54,9 @@ export function safeJson(value: unknown): string {
 /** JSON on one line; a RawJson, by itself or directly in an object, is written as its text. */
 function jsonText(value: unknown): string {
   if (value instanceof RawJson) return value.text;
-  const fields = typeof value === 'object' && value !== null ? Object.entries(value) : [];
-  if (!fields.some(([, field]) => field instanceof RawJson)) return JSON.stringify(value) ?? 'null';
-  const members = fields.map(([name, field]) => {
+  const fields = typeof value === 'object' && value !== null ? value : {};
+  if (!Object.values(fields).some((each) => each instanceof RawJson)) return JSON.stringify(value) ?? 'null';
+  const members = Object.entries(fields).map(([name, field]) => {
     const text = field instanceof RawJson ? field.text : JSON.stringify(field);
     return text === undefined ? [] : [`${JSON.stringify(name)}:${text}`];
   });

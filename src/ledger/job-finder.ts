@@ -19,7 +19,6 @@ const SLICE_BYTES = 1 << 23;
 const GAP_BYTES = 1 << 16;
 /** So often is looked again while other processes rewrite the journals. */
 const MOST_TRIES = 5;
-/** States that a settled job cannot have. */
 const openStates: ReadonlySet<JobState> = new Set(['intent', 'sent', 'unknown', 'running']);
 
 /** A job with lines that are not in the contents yet. Its row, if it has one, is part of it. */
@@ -170,13 +169,14 @@ export class JobFinder {
     const draft = newDraft(key);
     const quoted = JSON.stringify(key);
     for (const span of spans) {
-      for (const [at, text] of journals.textOf(span).split('\n').entries()) {
-        if (!text.includes(quoted)) continue;
+      const texts = journals.textOf(span).split('\n');
+      texts.forEach((text, at) => {
+        if (!text.includes(quoted)) return;
         const line = parseLine(text, this.#paths[span[0]] ?? '');
         if (line === 'bad') this.#tellOfDamage(span[0], journals.newlinesBefore(span) + at + 1);
         if (typeof line === 'string') salvage(draft, text);
         else if (line.job === key) addLine(draft, line);
-      }
+      });
     }
     return this.#folded(draft);
   }

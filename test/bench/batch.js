@@ -1,5 +1,6 @@
-// A manifest of 10,000 mixed rows: `batch check`, and `batch run` where all rows are saved already; time beside a process
-// that reads the file with the JSON parser alone, and the most memory. Prints; asserts nothing. Memory is read from /proc.
+// Manifests of 10,000 rows: `batch check` of mixed rows and of rows of one kind, and `batch run` where all rows are saved
+// already, beside a process that reads the file with the JSON parser alone: time, time of a CPU, and the most memory.
+// Prints; asserts nothing.
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,11 +10,17 @@ import { buildSync } from 'esbuild';
 const root = path.join(import.meta.dirname, '../..');
 const gw = path.join(root, 'bin/gw.js');
 const ROWS = 10_000;
-const ROUNDS = 3;
+const ROUNDS = 5;
 const GATEWAY = 'https://gateway.example';
 
 const dir = mkdtempSync(path.join(tmpdir(), 'gw-bench-batch-'));
 const env = { PATH: process.env.PATH, HOME: dir, GW_BASE_URL: GATEWAY, GW_API_KEY: 'bench-key', CI: 'true' };
+const hook = path.join(dir, 'hook.cjs');
+const usage = path.join(dir, 'usage');
+writeFileSync(
+  hook,
+  `process.on('exit', () => require('fs').writeFileSync(${JSON.stringify(usage)}, JSON.stringify(process.resourceUsage())));`,
+);
 
 const kinds = [
   { command: 'video alpha', model: '2.0-fast', resolution: '480p', duration: 4 },
@@ -84,6 +91,7 @@ async function seed() {
     if (family !== 'image') line({ event: 'accepted', id, status: 'running' });
     line({ event: 'final', state: 'succeeded', status: 'succeeded', record, serverDateMs: now.getTime() });
     const role = family === 'image' ? 'image' : 'video';
+    writeFileSync(path.join(dir, id), 'mp4');
     line({ event: 'saved', role, path: `${dir}/${id}`, bytes: 3, sha256: 'a'.repeat(64), type: 'video/mp4' });
   }
   const ledger = path.join(dir, '.local/state/gw/ledger');
@@ -93,58 +101,57 @@ async function seed() {
 
 const promptOf = (at) => `fox number ${at} runs through the snow at dawn while a paper boat sails by`;
 
-/** Time of a process in ms, and the most memory that it took in MB. */
+/** Time of a process in ms, alone and of a CPU, and the most memory that it took in MB. */
 function measure(args) {
   return new Promise((resolve) => {
     const startMs = performance.now();
-    const child = spawn(process.execPath, args, { env, cwd: dir, stdio: ['ignore', 'pipe', 'pipe'] });
+    const own = { ...env, NODE_OPTIONS: `--require ${hook}` };
+    const child = spawn(process.execPath, args, { env: own, cwd: dir, stdio: ['ignore', 'pipe', 'pipe'] });
     let said = '';
-    let peakKb = 0;
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (said += text));
-    const look = setInterval(() => {
-      try {
-        const [, kb] = /VmHWM:\s*(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? [];
-        peakKb = Math.max(peakKb, Number(kb ?? 0));
-      } catch {
-        // It is over, or there is no /proc.
-      }
-    }, 10);
     child.on('close', (code) => {
-      clearInterval(look);
-      resolve({ ms: performance.now() - startMs, mb: peakKb / 1024, code, said });
+      const ms = performance.now() - startMs;
+      const { userCPUTime, systemCPUTime, maxRSS } = JSON.parse(readFileSync(usage, 'utf8'));
+      resolve({ ms, cpuMs: (userCPUTime + systemCPUTime) / 1000, mb: maxRSS / 1024, code, said });
     });
   });
 }
 
-const rows = Array.from({ length: ROWS }, (_, at) => ({
-  ...kinds[at % 4],
-  id: `r${at}`,
-  prompt: promptOf(at),
-}));
-writeFileSync(path.join(dir, 'day.jsonl'), rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
+function writeManifest(name, of) {
+  const rows = Array.from({ length: ROWS }, (_, at) =>
+    JSON.stringify({ ...of[at % of.length], id: `r${at}`, prompt: promptOf(at) }),
+  );
+  writeFileSync(path.join(dir, name), `${rows.join('\n')}\n`);
+}
+
+writeManifest('day.jsonl', kinds);
+writeManifest('alpha.jsonl', [kinds[0]]);
+writeManifest('images.jsonl', [kinds[3]]);
 await seed();
 const parse = `for (const line of require('fs').readFileSync('day.jsonl', 'utf8').split('\\n')) if (line) JSON.parse(line)`;
 const works = {
   'the JSON parser alone': ['-e', parse],
   'gw batch check': [gw, 'batch', 'check', 'day.jsonl', '--name', 'new'],
+  'gw batch check, alpha alone': [gw, 'batch', 'check', 'alpha.jsonl'],
+  'gw batch check, images alone': [gw, 'batch', 'check', 'images.jsonl'],
   'gw batch run, all saved': [gw, 'batch', 'run', 'day.jsonl'],
 };
-console.log(`\na manifest of ${ROWS} rows, medians of ${ROUNDS}\n`);
-console.log(`${'what'.padEnd(28)}${'ms'.padStart(8)}${'x parser'.padStart(12)}${'MB'.padStart(8)}`);
-let floor;
-for (const [what, args] of Object.entries(works)) {
-  const seen = [];
-  for (let round = 0; round < ROUNDS; round += 1) seen.push(await measure(args));
-  const failed = seen.find(({ code }) => code !== 0);
+const seen = Object.fromEntries(Object.keys(works).map((what) => [what, []]));
+for (let round = 0; round < ROUNDS; round += 1)
+  for (const [what, args] of Object.entries(works)) seen[what].push(await measure(args));
+console.log(`\na manifest of ${ROWS} rows, ${ROUNDS} interleaved rounds, medians\n`);
+console.log(
+  `${'what'.padEnd(32)}${['ms', 'CPU ms', 'x parser', 'MB'].map((word) => word.padStart(10)).join('')}`,
+);
+const median = (what, of) => seen[what].map(of).toSorted((a, b) => a - b)[ROUNDS >> 1];
+const cpuOf = (what) => median(what, ({ cpuMs }) => cpuMs);
+for (const [what, runs] of Object.entries(seen)) {
+  const failed = runs.find(({ code }) => code !== 0);
   if (failed) console.log(`${what}: exit ${failed.code}: ${failed.said.slice(-300)}`);
-  const median = (of) => seen.map(of).toSorted((a, b) => a - b)[ROUNDS >> 1];
-  const ms = median((each) => each.ms);
-  floor ??= ms;
-  const cells = [ms.toFixed(0).padStart(8), (ms / floor).toFixed(1).padStart(12)];
-  console.log(
-    `${what.padEnd(28)}${cells.join('')}${median(({ mb }) => mb)
-      .toFixed(0)
-      .padStart(8)}`,
-  );
+  const cells = [
+    ...[median(what, ({ ms }) => ms).toFixed(0), cpuOf(what).toFixed(0)],
+    ...[(cpuOf(what) / cpuOf('the JSON parser alone')).toFixed(1), median(what, ({ mb }) => mb).toFixed(0)],
+  ];
+  console.log(`${what.padEnd(32)}${cells.map((cell) => cell.padStart(10)).join('')}`);
 }
 rmSync(dir, { recursive: true });

@@ -71,7 +71,10 @@ const run = (args, state) =>
 
 const commands = {
   'node -e 0': ['-e', '0'],
+  'jobs list --limit 1': [gw, 'jobs', 'list', '--limit', '1'],
   'jobs list --limit 5': [gw, 'jobs', 'list', '--limit', '5'],
+  'jobs list fox, all have the word': [gw, 'jobs', 'list', 'fox'],
+  'jobs list zebra, none has it': [gw, 'jobs', 'list', 'zebra'],
   'jobs list --json': [gw, 'jobs', 'list', '--json'],
   'jobs list -q': [gw, 'jobs', 'list', '-q'],
   'jobs list --batch, none is of it': [gw, 'jobs', 'list', '--batch', 'day'],

@@ -127,4 +127,5 @@ await import('./long-ledger.js');
 console.log();
 await import('./images.js');
 await import('./slots.js');
+await import('./download.js');
 await import('./batch.js');

@@ -27,7 +27,6 @@ import type { Fields, KnownRow } from './known-rows.ts';
 // A row runs the create command that it names, with its fields as typed flags: what the command takes a row takes, and
 // what the command refuses is refused here in the same words.
 
-/** The creates, by the words that a row names them with. */
 export const createCommands: Readonly<Record<string, AnyCommand>> = {
   'video alpha': alpha,
   'video beta': beta,
@@ -37,7 +36,6 @@ export const createCommands: Readonly<Record<string, AnyCommand>> = {
   'image native': imageNative,
 };
 
-/** The flags of each command that a row can be. */
 export const creates: CreateFlags = Object.fromEntries(
   Object.entries(createCommands).map(([words, { flags }]) => [words, flags]),
 );
@@ -118,7 +116,6 @@ export async function flagsOf(row: Row, rows: number, ctx: Context): Promise<Rec
 const readyFlags = async (row: Row, rows: number, { confined }: RowFiles, ctx: Context) =>
   confineFiles(await flagsOf(row, rows, ctx), commandOf(row).flags, confined);
 
-/** What a row would send. */
 export interface CheckedRow {
   readonly model: string | undefined;
   /** What it is going to cost; absent where nobody asks. */
@@ -129,8 +126,6 @@ export interface CheckedRow {
   readonly fields?: (() => Promise<Fields>) | undefined;
   readonly intent?: Intent | undefined;
 }
-
-export type RowChecker = ReturnType<typeof rowChecker>;
 
 /**
  * What reads and checks rows as their creates would, media too, and sends nothing; the gateway of `ctx` is never asked.
@@ -170,7 +165,6 @@ function changedField(row: Row, known: KnownRow, fields: Fields, { flagOf }: Job
   return changed && (flagOf(pathOf(changed)) ?? changed).replace(/^--/, '');
 }
 
-/** What is said of all rows of a run. */
 export interface RowOptions extends BudgetFlags, Pick<OnceFlags, 'again' | 'keepsOther' | 'expects'> {
   /** Position of the last row. */
   readonly rows: number;

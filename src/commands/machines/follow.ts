@@ -28,7 +28,7 @@ import { runCommand, soundRows } from '../batch/flags.ts';
 import { digestOfFields, isWanted, type KnownRow, lastOfRow } from '../batch/known-rows.ts';
 import { familyOf, placeOf } from '../batch/places.ts';
 import { endedBy, namedBy, type RowResult, RowSums, rowResult } from '../batch/report.ts';
-import { creates, type RowChecker, type RowFiles, rowChecker } from '../batch/row-command.ts';
+import { creates, type RowFiles, rowChecker } from '../batch/row-command.ts';
 import { type Batch, resultOfKnown } from '../batch/run.ts';
 import { withFamilies } from '../jobs/find-jobs.ts';
 import { endedOutcome } from '../jobs/task-job.ts';
@@ -96,7 +96,7 @@ class BatchOnQueue {
   /** Rows that are open on the queue already; --limit counts them. */
   #standing = 0;
   #saidOfWorkers: ReadonlySet<string> = new Set();
-  readonly #check: RowChecker;
+  readonly #check: ReturnType<typeof rowChecker>;
   /** What came of the rows that others wait for, by the queue's word alone. */
   readonly #between: RowOutputs;
   /** Where rows are handed over, what they name may still be made. */
