@@ -39,7 +39,7 @@ export function serialize(
 function withoutPrompt(event: LedgerEvent): LedgerEvent {
   const name = 'revised_prompt';
   if (!JSON.stringify(event).includes(name)) return event;
-  const { recordText: _, ...rest } = event as LedgerEvent & { recordText?: string };
+  const { recordText: _, reply: __, ...rest } = event as { recordText?: string; reply?: string };
   return JSON.parse(JSON.stringify(rest, (key, value) => (key === name ? undefined : value)));
 }
 

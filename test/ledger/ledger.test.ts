@@ -92,7 +92,9 @@ describe('writing', () => {
 
   it('leaves prompts out when they are not to be kept', () => {
     const { dir, ledger } = setUp({ keepPrompts: false });
-    ledger.begin(intent()).key;
+    const { key } = ledger.begin(intent());
+    const reply = JSON.stringify({ id: 'task-1', revised_prompt: 'a fox in the snow' });
+    ledger.append(key, { event: 'accepted', id: 'task-1', reply });
     expect(journalText(dir)).not.toContain('a fox in the snow');
   });
 
