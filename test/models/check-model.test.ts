@@ -38,7 +38,7 @@ describe('the kept list', () => {
     expect(filesOf()).toHaveLength(2);
     for (const file of filesOf()) {
       expect(statSync(file).mode & 0o777).toBe(0o600);
-      expect(path.basename(file)).toMatch(/^[0-9a-f]{32}\.json$/);
+      expect(path.basename(file)).toMatch(/^[0-9a-f]{1,8}\.json$/);
     }
   });
 
