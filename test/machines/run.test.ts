@@ -154,6 +154,29 @@ test('--json tells of each row what its worker saved', async () => {
   await stop(worker);
 });
 
+test('a report has all rows, also those that are open or were left to a later run', async () => {
+  const studio = await openStudio();
+  write(studio, [alpha, alpha, alpha]);
+  const reported = () =>
+    fs
+      .readFileSync(path.join(studio.laptop.cwd, 'all.jsonl'), 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+      .map(({ id, status }) => (id === null ? status : 'has a task'));
+  await studio.batch('run', '--limit', '2', '--report', 'all.jsonl', '--detach');
+  expect(reported()).toEqual(['not_sent', 'not_sent', 'not_sent']);
+  const worker = studio.worker('anna');
+  await toldIds(studio, 2);
+  const words = ['batch', 'run', 'day.jsonl', '--redis', '--limit', '2', '--report', 'all.jsonl'];
+  const run = studio.laptop.start(words, { env: { GW_REDIS_URL: studio.redis.url } });
+  await until('it follows', () => run.err().includes('no worker') || run.err().includes('0 of 3'));
+  run.child.kill('SIGINT');
+  expect(await run.ended).toMatchObject({ code: 130 });
+  expect(reported()).toEqual(['has a task', 'has a task', 'not_sent']);
+  await stop(worker);
+});
+
 test('SIGTERM hands back what runs, and another worker goes on with the same task', async () => {
   const studio = await openStudio({ speed: 20 });
   write(studio, [alpha, beta, gamma]);

@@ -166,11 +166,12 @@ export const run = defineCommand({
       }
       await refuseUnpriced(tally, flags, ctx);
       const batch = { input, flags, tally, isRedone, report, ctx, elsewhere, announced };
-      if (queue) yield* queue.run(batch);
-      else {
-        // Said once, and not for each row.
-        await ctx.gateway();
-        yield* new BatchRun(batch).outcomes();
+      try {
+        // Without a queue the gateway is asked for here, and what is wrong with it said once.
+        if (!queue) await ctx.gateway();
+        yield* queue ? queue.run(batch) : new BatchRun(batch).outcomes();
+      } finally {
+        await reportLeft(batch);
       }
     } catch (error) {
       const fault = report.write();
@@ -195,6 +196,16 @@ const warningOnce = (io: Io, told = new Set<string>()): Io => ({
     told.add(text);
   },
 });
+
+/** Adds to the report what it lacks: it has all rows, also those that were not begun. */
+async function reportLeft({ input, tally, report, flags }: Batch): Promise<void> {
+  if (flags.report === undefined) return;
+  for await (const row of soundRows(input)) {
+    if (!report.lacks(row.key)) continue;
+    const known = tally.known.get(row.key);
+    report.add(known ? resultOfKnown(row, known) : rowResult(row));
+  }
+}
 
 /** A batch whose rows have been checked. */
 export interface Batch {
@@ -299,7 +310,6 @@ class BatchRun {
       whole.stop();
       ctx.signal.removeEventListener('abort', this.#release);
     }
-    await this.#reportLeft();
     await this.#warnOfStale();
     const left = ctx.signal.aborted || this.#isSent ? 'done' : 'sent';
     this.#sums.say(this.batch.input, { left, redone: this.#redone }, ctx);
@@ -318,26 +328,14 @@ class BatchRun {
     warnOfStale([...staleRows(known)].sort(), { named, first }, ctx);
   }
 
-  /** The report has all rows, also those that were not begun. */
-  async #reportLeft(): Promise<void> {
-    const { input, tally, report, flags } = this.batch;
-    if (flags.report === undefined) return;
-    for await (const row of soundRows(input)) {
-      if (!report.lacks(row.key)) continue;
-      const known = tally.known.get(row.key);
-      report.add(known ? resultOfKnown(row, known) : rowResult(row));
-    }
-  }
-
   /** Jobs that run or wait to be saved come first: what is paid for is brought home before new money is spent. */
   async *#rows(): AsyncGenerator<Row> {
-    const { input, tally, flags, report, isRedone } = this.batch;
+    const { input, tally, flags, isRedone } = this.batch;
     const isOpen = (state?: string) => state === 'running' || state === 'unsaved';
     let left = flags.limit ?? Number.POSITIVE_INFINITY;
     for (const pass of ['open', 'rest'] as const) {
       for await (const row of soundRows(input)) {
         const before = isRedone(row.key) ? undefined : tally.known.get(row.key);
-        if (pass === 'rest' && before?.state === 'saved') report.add(resultOfKnown(row, before));
         if (before?.state === 'saved' || isOpen(before?.state) !== (pass === 'open')) continue;
         if (left === 0) return;
         left -= 1;

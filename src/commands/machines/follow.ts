@@ -84,11 +84,11 @@ type RowEvent = Awaited<ReturnType<OpenQueue['store']['events']>>[number];
 class BatchOnQueue {
   /** Rows that are not over, by their keys. */
   readonly #open = new Map<string, Row>();
+  /** How the queue had them at the last look. */
+  readonly #seen = new Map<string, RowRecord>();
   /** Those of them that were over at the last look at all rows. */
   #over: readonly string[] = [];
   readonly #sums: RowSums;
-  /** Rows that an earlier run has saved. */
-  #before = 0;
   #handedOver = 0;
   readonly #settled: Outcome<RowResult>[] = [];
   /** Rows of the manifest as it stands. */
@@ -133,9 +133,10 @@ class BatchOnQueue {
     // From here on it only follows, whoever makes rows beside it.
     this.batch.announced.release();
     // Rows that an earlier run has saved are not printed, and count for the exit code.
-    if (this.#before > 0) yield {};
+    if (this.#sums.saved > 0) yield {};
     yield* this.#settled.splice(0);
     if (flags.detach) {
+      this.#reportOpen();
       const open = this.#open.size;
       ctx.io.note(
         `${this.#handedOver} rows handed over, ${open} not done yet; follow them with: ${this.#commandLine()}`,
@@ -147,7 +148,15 @@ class BatchOnQueue {
     const left = this.#sums.left - this.#sums.open;
     this.#sums.say(input, { left: 'done', redis: ' --redis' }, ctx);
     // Every row that is not passed over on purpose is told of above; this is for a way that nobody thought of.
-    if (left > 0 && flags.limit === undefined) yield { error: notDone(left, this.#commandLine()) };
+    if (left > 0 && flags.limit === undefined) {
+      const hint = `go on with: ${this.#commandLine()}`;
+      yield { error: new GwError('partial', `not done: ${counted(left, 'row')} of the batch`, { hint }) };
+    }
+  }
+
+  /** Adds the rows that are still open to the report, as the queue had them at the last look. */
+  #reportOpen(): void {
+    for (const [key, row] of this.#open) this.batch.report.add(this.#resultOf(row, this.#seen.get(key)));
   }
 
   /** Puts those of some rows on the queue that are not there; what is over is settled. */
@@ -211,6 +220,7 @@ class BatchOnQueue {
         await store.handOver(record, this.queue.host);
         if (!this.#mayWait(record)) tickets.push({ key: row.key, round: record.round, queue: record.pool });
         this.#open.set(row.key, row);
+        this.#seen.set(row.key, record);
         arrived.push(row);
       }
     } finally {
@@ -271,7 +281,6 @@ class BatchOnQueue {
   }
 
   #countBefore(result: RowResult): void {
-    this.#before += 1;
     this.#sums.saved += 1;
     this.batch.report.add(result);
   }
@@ -388,6 +397,7 @@ class BatchOnQueue {
   #found(row: Row, record: RowRecord | undefined): RowRecord | undefined {
     if (record && !isOver(record.state)) {
       this.#open.set(row.key, row);
+      this.#seen.set(row.key, record);
       return record;
     }
     if (record?.state === 'saved' && this.memory.of(row.key)?.saved) {
@@ -491,6 +501,7 @@ class BatchOnQueue {
       ctx.signal.removeEventListener('abort', end);
       connection.disconnect();
       bars.stop();
+      this.#reportOpen();
     }
   }
 
@@ -518,6 +529,7 @@ class BatchOnQueue {
       if (!row) continue;
       if (!record) this.#settle(row, undefined, forgotten);
       else if (isOver(record.state) && (record.fault || ended.includes(row.key))) this.#settle(row, record);
+      else this.#seen.set(row.key, record);
     }
     await this.#endChains();
   }
@@ -610,11 +622,6 @@ class BatchOnQueue {
     return this.queue.store.door.gone({ hint });
   }
 }
-
-const notDone = (left: number, next: string): GwError =>
-  new GwError('partial', `${counted(left, 'row')} of the batch ${left === 1 ? 'is' : 'are'} not done`, {
-    hint: `go on with: ${next}`,
-  });
 
 const keyOf = (record: RowRecord | undefined): string | undefined =>
   record?.job?.key ?? (record?.family === 'image' ? record.id : undefined);

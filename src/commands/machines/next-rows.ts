@@ -11,26 +11,21 @@ import type { OpenQueue } from './open.ts';
 export const neededBy = (row: RowRecord['row']): string[] => needsOf(row, creates).map(({ key }) => key);
 
 /** Puts those of some rows on their queue that wait to be made, and for no other row any more. */
-export async function giveOut(
-  keys: readonly string[],
-  { store, engine }: OpenQueue,
-  how?: { first: boolean },
-) {
+export async function giveOut(keys: readonly string[], { store, engine }: OpenQueue, first = false) {
   const records = await store.read(keys);
   const waiting = records.flatMap((record) => (record?.state === 'waiting' && !record.fault ? record : []));
   const needed = [...new Set(waiting.flatMap(({ row }) => neededBy(row)))];
-  const saved = new Set<string>();
-  for (const [at, record] of (await store.read(needed)).entries())
-    if (record?.state === 'saved') saved.add(needed[at] ?? '');
+  const before = await store.read(needed);
+  const saved = new Set(before.flatMap((record) => (record?.state === 'saved' ? record.row.key : [])));
   const ready = waiting.filter(({ row }) => neededBy(row).every((key) => saved.has(key)));
   await engine.add(
     ready.map(({ row: { key }, round, pool: queue }): QueuedRow => ({ key, round, queue })),
-    how,
+    { first },
   );
 }
 
 /** Puts the rows on their queue that waited for this one, before those that wait for nothing. */
 export async function giveOutNext(key: string, queue: OpenQueue): Promise<void> {
   const followers = await queue.store.followers(key);
-  if (followers.length > 0) await giveOut(followers, queue, { first: true });
+  if (followers.length > 0) await giveOut(followers, queue, true);
 }
