@@ -6,7 +6,7 @@ import { ownTempDir } from './helpers/temp-dir.ts';
 
 // What starts processes by the dozen, kills them, fills disks or moves gigabytes. `npm run test:unit` leaves it out.
 const heavy = [
-  'test/agents/!(inspector).test.ts',
+  'test/agents/!(inspector|longest-call).test.ts',
   'test/cli/**/*.test.ts',
   'test/fuzz/**/*.test.ts',
   'test/gallery/**/*.test.ts',
@@ -18,12 +18,12 @@ const heavy = [
 ];
 // What asks for minutes, neither a clock nor a Node: `npm run test:long`, which CI runs after `npm test`.
 const long = [
-  'test/agents/inspector.test.ts',
+  'test/agents/{inspector,longest-call}.test.ts',
   'test/binaries/release.test.ts',
   'test/commands/examples.test.ts',
   'test/completion/shells.test.ts',
   'test/jobs/save/large-file.test.ts',
-  'test/machines/{day,faults}.test.ts',
+  'test/machines/{day,faults,leases}.test.ts',
   'test/recipes.test.ts',
   // A round of those takes minutes, or builds an earlier version: they are for `npm run test:torture` alone.
   'test/torture/**/!(changed-rows|last-frames|mounts|pauses|queue-faults|versions).torture.ts',
@@ -48,8 +48,8 @@ export default defineConfig({
         ? []
         : [['json', { outputFile: results }] as ['json', { outputFile: string }]]),
     ],
-    // Many tests wait for a child or a clock: one file more than cores keeps two cores busy.
-    maxWorkers: availableParallelism() + 1,
+    // Many tests wait for a child or a clock: two files more than cores keep two cores busy.
+    maxWorkers: availableParallelism() + 2,
     // Nothing here is judged by its time: what waits for something has an end of its own, and two suites at once are slow.
     testTimeout: 300_000,
     hookTimeout: 120_000,

@@ -380,24 +380,3 @@ test('a gateway that is away is unavailable, and the server goes on', async () =
   expect((await agent.call('get_balance')).value.error?.kind).toBe('unavailable');
   expect((await agent.call('list_jobs')).value.jobs).toEqual([]);
 });
-
-test('no call lasts longer than 45 s, and what it began goes on', async () => {
-  const place = await openPlace({ speed: 1 });
-  const agent = await openAgent(place);
-  const cancel = new AbortController();
-  const gone = agent.call(
-    'make_video',
-    { family: 'alpha', prompt: 'gone', key: 'gone' },
-    { signal: cancel.signal },
-  );
-  setTimeout(() => cancel.abort(), 3_000);
-  await expect(gone).rejects.toThrow();
-  const began = Date.now();
-  const { value } = await agent.call('make_video', { family: 'alpha', prompt: 'slow', key: 'slow' });
-  expect(Date.now() - began).toBeLessThan(45_000);
-  expect(value).toMatchObject({ status: 'running', key: 'slow', id: expect.stringMatching(/./) });
-  expect(value.next).toContain('wait_for_job');
-  const one = await agent.call('wait_for_job', { id: 'gone' });
-  expect(one.value).toMatchObject({ key: 'gone' });
-  expect(creates(place.sandbox)).toHaveLength(2);
-});

@@ -203,7 +203,7 @@ describe('what a run does not use, it does not load', () => {
       'undici',
     ],
     // Nothing listens there: what a request needs is loaded before that is found out.
-    'video alpha get cgt-1 --json --base-url http://127.0.0.1:1 --retries 0': [...never, 'crypto'],
+    'video alpha get cgt-1 --json --base-url http://127.0.0.1:1 --retries 0': [...never, 'crypto', 'schemas'],
   };
   /** Writes down the modules of Node that were loaded, and two of the bundle's libraries by a word of theirs. */
   const recording = `
@@ -239,7 +239,8 @@ describe('what a run does not use, it does not load', () => {
     await here.run(line.split(' '), { env });
     const loaded = fs.readFileSync(LOADED, 'utf8').split('\n');
     expect(loaded).toContain('stream');
-    if (line.includes(' get ')) expect(loaded).toEqual(expect.arrayContaining(['schemas', 'undici']));
+    if (line.includes(' create ')) expect(loaded).toContain('schemas');
+    if (line.includes(' get ')) expect(loaded).toContain('undici');
     expect(names.filter((name) => loaded.includes(name))).toEqual([]);
   });
 });

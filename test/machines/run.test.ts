@@ -1,104 +1,34 @@
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
-import * as net from 'node:net';
 import * as path from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { onceJobKey } from '../../src/ledger/job-key.ts';
-import type { Sandbox } from '../../src/sandbox/server.ts';
 import { openServer } from '../cli/fake-gateway.ts';
-import { KEY, openSandbox, Place, pause, type Running, sha256Of, until } from '../cli/place.ts';
-import { listening } from '../helpers/listening.ts';
+import { KEY, sha256Of, until } from '../cli/place.ts';
 import { make, pngHead } from '../media/fixtures.ts';
 import { framesOf, ids, story } from '../shots/chain.ts';
-import { openRedis, type TestRedis } from './redis.ts';
 import { openRedisProxy } from './redis-proxy.ts';
+import {
+  alpha,
+  beta,
+  endsOf,
+  gamma,
+  giveManifest,
+  image,
+  mixed,
+  openGate,
+  openStudio,
+  paid,
+  rowsIn,
+  stop,
+  toldIds,
+  write,
+} from './studio.ts';
 
 // @module-tag redis-server
 // gw batch run --redis and gw worker as processes, each machine with a home of its own, a real Redis and one gateway.
 
 vi.setConfig({ testTimeout: 120_000 });
-
-interface Studio {
-  readonly sandbox: Sandbox;
-  readonly redis: TestRedis;
-  /** The machine that has the manifest. */
-  readonly laptop: Place;
-  machine(): Place;
-  /** A worker on a machine of its own. */
-  worker(name: string, more?: readonly string[], on?: Place): Running & { readonly place: Place };
-  batch(...words: string[]): Promise<Awaited<ReturnType<Place['run']>>>;
-}
-
-async function openStudio(options: Parameters<typeof openSandbox>[0] = {}): Promise<Studio> {
-  const sandbox = await openSandbox(options);
-  const redis = await openRedis({ appendOnly: true });
-  const machine = () => {
-    const place = new Place(sandbox);
-    return place;
-  };
-  const laptop = machine();
-  const env = { GW_INTERVAL: '100ms', GW_REDIS_URL: redis.url };
-  return {
-    ...{ sandbox, redis, laptop, machine },
-    worker(name, more = [], on) {
-      const place = on ?? machine();
-      return Object.assign(place.start(['worker', '--redis', '--name', name, ...more], { env }), { place });
-    },
-    batch: (command, ...words) => laptop.run(['batch', command, 'day.jsonl', ...words, '--redis'], { env }),
-  };
-}
-
-const alpha = { command: 'video alpha', prompt: 'a fox', model: '2.0-fast', resolution: '480p', duration: 4 };
-const beta = { command: 'video beta', prompt: 'a fox', duration: 3 };
-const gamma = { command: 'video gamma', prompt: 'a fox', duration: 5, resolution: '768P', ratio: '16:9' };
-const image = { command: 'image create', prompt: 'a fox', size: '256x256' };
-const mixed = [alpha, beta, gamma, image];
-
-const write = ({ laptop }: Studio, rows: readonly object[]) =>
-  fs.writeFileSync(
-    path.join(laptop.cwd, 'day.jsonl'),
-    rows.map((row, at) => `${JSON.stringify({ id: `r${at}`, ...row })}\n`).join(''),
-  );
-/** The manifest on a further machine. */
-const giveManifest = ({ laptop }: Studio, { cwd }: Place) =>
-  fs.copyFileSync(path.join(laptop.cwd, 'day.jsonl'), path.join(cwd, 'day.jsonl'));
-const paid = ({ sandbox }: Studio) =>
-  sandbox.requests.filter(({ server, method }) => server === 'api' && method === 'POST');
-/** Resolves when so many rows have a task whose ID stands on the queue. */
-async function toldIds({ redis }: Studio, rows: number): Promise<void> {
-  for (let tries = 0; tries < 1_000; tries += 1) {
-    if ((await redis.everything()).match(/"state":"running"/g)?.length === rows) return;
-    await pause(20);
-  }
-  throw new Error('their IDs were never told');
-}
-/** A way to Redis on which the first step that holds a text, and what follows it, waits until it is let through. */
-async function openGate(port: number, text: string) {
-  let reach = () => {};
-  let open = () => {};
-  const reached = new Promise<void>((resolve) => (reach = resolve));
-  const opened = new Promise<void>((resolve) => (open = resolve));
-  const server = net.createServer((client) => {
-    const redis = net.connect(port, '127.0.0.1');
-    for (const socket of [client, redis]) socket.on('error', () => {});
-    let before = Promise.resolve();
-    client.on('data', (bytes) => {
-      if (bytes.includes(text)) {
-        reach();
-        before = opened;
-      }
-      before = before.then(() => void redis.write(bytes));
-    });
-    client.on('close', () => redis.destroy());
-    redis.pipe(client);
-  });
-  const { port: own } = await listening(server);
-  return { url: `redis://127.0.0.1:${own}`, reached, open };
-}
-const stop = async (worker: Running) => {
-  worker.child.kill('SIGTERM');
-  return worker.ended;
-};
 
 test('rows are worked on by whoever is there, and followed from the machine that has the manifest', async () => {
   const studio = await openStudio();
@@ -200,46 +130,6 @@ test('SIGTERM hands back what runs, and another worker goes on with the same tas
   const log = await studio.batch('status', '--row', 'r0');
   expect(log.out).toMatch(/handed_back\s.*anna/);
   expect(log.out).toMatch(/saved\s.*bert/);
-  await stop(second);
-});
-
-test('a worker that is killed loses no row: another goes on from the task ID within 30 s', async () => {
-  const studio = await openStudio({ speed: 20 });
-  write(studio, [alpha, beta, gamma]);
-  const first = studio.worker('anna');
-  await studio.batch('run', '--detach');
-  await toldIds(studio, 3);
-  first.child.kill('SIGKILL');
-  await first.ended;
-  const second = studio.worker('bert');
-  const killedMs = performance.now();
-  const { code, err } = await studio.batch('run');
-  expect(code, err).toBe(0);
-  expect(performance.now() - killedMs).toBeLessThan(60_000);
-  expect(paid(studio)).toHaveLength(3);
-  await stop(second);
-});
-
-test('Redis away: what runs is brought home, nothing is created, and the worker ends as unavailable', async () => {
-  const studio = await openStudio({ speed: 20 });
-  write(studio, [alpha]);
-  const machine = studio.machine();
-  const env = { GW_INTERVAL: '100ms', GW_REDIS_URL: studio.redis.url, GW_TIMEOUT: '2s' };
-  const first = machine.start(['worker', '--redis', '--name', 'anna'], { env });
-  await studio.batch('run', '--detach');
-  await toldIds(studio, 1);
-  await studio.redis.stop();
-  const ended = await first.ended;
-  expect(ended).toMatchObject({ code: 8 });
-  expect(ended.err).toMatch(/error: Redis has been away for \d+ s/);
-  expect(machine.files().filter((name) => name.endsWith('.mp4'))).toHaveLength(1);
-  await studio.redis.start();
-  const second = studio.worker('anna', [], machine);
-  const { code, out, err } = await studio.batch('run');
-  expect(code, err).toBe(0);
-  expect(out).toMatch(/^anna:.*\.mp4\n$/);
-  expect(machine.files().filter((name) => name.endsWith('.mp4'))).toHaveLength(1);
-  expect(paid(studio)).toHaveLength(1);
   await stop(second);
 });
 
@@ -680,34 +570,6 @@ test('a worker whose key is refused while it waits hands its rows back and ends:
   await stop(second);
 });
 
-test.each([
-  ['busy', 'query:503'],
-  ['no key', 'query:401'],
-])(
-  'family B, lost with its worker, whose look-up fails (%s): it is not taken out as not sent',
-  async (_, faults) => {
-    const studio = await openStudio({ fault: 'create:slow', slowGapMs: 60_000, control: true });
-    write(studio, [beta]);
-    const first = studio.worker('anna');
-    await studio.batch('run', '--detach');
-    await until('it is asked for', () => paid(studio).length === 1);
-    first.child.kill('SIGKILL');
-    await first.ended;
-    await fetch(`${studio.sandbox.baseUrl}/_sandbox/faults`, {
-      method: 'PUT',
-      headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ faults }),
-    });
-    const second = studio.worker('bert');
-    const log = async () => (await studio.batch('status', '--row', 'r0')).out;
-    await until('it is taken up', () => second.err().includes('r0'), 60_000);
-    expect(await log()).toMatch(/handed_back\s.*bert/);
-    expect((await studio.batch('cancel')).out).toMatch(/^0 taken out, 1 were sent/);
-    await stop(second);
-    expect(paid(studio)).toHaveLength(1);
-  },
-);
-
 test('a row that has changed since it was handed over is made as it now stands, or is left as it was made; that of another user is refused', async () => {
   const studio = await openStudio();
   write(studio, [{ ...alpha, set: { seed: 1 } }]);
@@ -905,14 +767,6 @@ exec redis-server "$@"
   expect(await stop(queue)).toMatchObject({ code: 143 });
 });
 
-const rowsIn = (out: string) =>
-  out
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line));
-const endsOf = (out: string) =>
-  rowsIn(out).map(({ row_key, status, error }) => [row_key, status, error?.kind]);
-
 test('rows that wait for rows are made by whoever is there, each from the last picture of the one before it', {
   tags: ['ffmpeg'],
 }, async () => {
@@ -960,39 +814,6 @@ test('what follows a failed row is not sent and says why, on workers too; after 
   const cured = await studio.batch('run', '--retry-failed', '--json');
   expect([cured.code, endsOf(cured.out).length], cured.err).toEqual([0, 3]);
   expect(paid(studio)).toHaveLength(6);
-});
-
-test('an output that no live worker has is named with its machine; the row is sent once one has it', {
-  tags: ['ffmpeg'],
-}, async () => {
-  const studio = await openStudio();
-  const [s1, s0] = story.slice(3);
-  // The row on its own machine is not on the queue; the image of `job:last` is in the ledger of this machine alone.
-  const kept = await studio.laptop.run(['image', 'create', 'a boat', '--size', '256x256', '--json']);
-  const { id } = JSON.parse(kept.out);
-  write(studio, [{ ...s0 }, { ...alpha, id: 'boat', 'first-frame': 'job:last' }]);
-  expect((await studio.batch('run', '--detach')).code).toBe(0);
-  const anna = studio.worker('anna');
-  const lacks = await studio.batch('run', '--json');
-  expect(endsOf(lacks.out), lacks.err).toContainEqual(['day/boat', 'not_sent', 'usage']);
-  await stop(anna);
-  write(studio, [{ ...s0 }, { ...alpha, id: 'boat', 'first-frame': 'job:last' }, { ...s1 }]);
-  // By now another job is the last one.
-  await studio.laptop.run(['image', 'create', 'a fox', '--size', '256x256']);
-  studio.worker('bert', [], studio.laptop);
-  const run = await studio.batch('run', '--json');
-  expect(endsOf(run.out), run.err).toEqual(
-    expect.arrayContaining([
-      ['day/boat', 'succeeded', undefined],
-      ['day/s1', 'not_sent', 'usage'],
-    ]),
-  );
-  expect(run.err).toMatch(/its image lies on another machine: anna:\/\S+\.png/);
-  const made = (await studio.laptop.jobs()).find(({ once }) => once?.key === 'day/boat');
-  expect(made?.request?.outputs).toEqual({ 'job:last': `job:${id}#image` });
-  studio.worker('anna', [], anna.place);
-  expect(await studio.batch('run')).toMatchObject({ code: 0 });
-  expect(paid(studio)).toHaveLength(5);
 });
 
 test('a row that one machine has saved alone is there for workers that make what follows it', {

@@ -1,0 +1,110 @@
+import { expect, test, vi } from 'vitest';
+import { KEY, until } from '../cli/place.ts';
+import { story } from '../shots/chain.ts';
+import { alpha, beta, endsOf, gamma, openStudio, paid, stop, toldIds, write } from './studio.ts';
+
+// @module-tag redis-server
+// What shows when a lease has run out: a worker is lost, or no answer comes, and the others wait for it.
+
+vi.setConfig({ testTimeout: 120_000 });
+
+test('a worker that is killed loses no row: another goes on from the task ID within 30 s', async () => {
+  const studio = await openStudio({ speed: 20 });
+  write(studio, [alpha, beta, gamma]);
+  const first = studio.worker('anna');
+  await studio.batch('run', '--detach');
+  await toldIds(studio, 3);
+  first.child.kill('SIGKILL');
+  await first.ended;
+  const second = studio.worker('bert');
+  const killedMs = performance.now();
+  const { code, err } = await studio.batch('run');
+  expect(code, err).toBe(0);
+  expect(performance.now() - killedMs).toBeLessThan(60_000);
+  expect(paid(studio)).toHaveLength(3);
+  await stop(second);
+});
+
+test('Redis away: what runs is brought home, nothing is created, and the worker ends as unavailable', async () => {
+  const studio = await openStudio({ speed: 20 });
+  write(studio, [alpha]);
+  const machine = studio.machine();
+  const env = { GW_INTERVAL: '100ms', GW_REDIS_URL: studio.redis.url, GW_TIMEOUT: '2s' };
+  const first = machine.start(['worker', '--redis', '--name', 'anna'], { env });
+  await studio.batch('run', '--detach');
+  await toldIds(studio, 1);
+  await studio.redis.stop();
+  const ended = await first.ended;
+  expect(ended).toMatchObject({ code: 8 });
+  expect(ended.err).toMatch(/error: Redis has been away for \d+ s/);
+  expect(machine.files().filter((name) => name.endsWith('.mp4'))).toHaveLength(1);
+  await studio.redis.start();
+  const second = studio.worker('anna', [], machine);
+  const { code, out, err } = await studio.batch('run');
+  expect(code, err).toBe(0);
+  expect(out).toMatch(/^anna:.*\.mp4\n$/);
+  expect(machine.files().filter((name) => name.endsWith('.mp4'))).toHaveLength(1);
+  expect(paid(studio)).toHaveLength(1);
+  await stop(second);
+});
+
+test.each([
+  ['busy', 'query:503'],
+  ['no key', 'query:401'],
+])(
+  'family B, lost with its worker, whose look-up fails (%s): it is not taken out as not sent',
+  async (_, faults) => {
+    const studio = await openStudio({ fault: 'create:slow', slowGapMs: 60_000, control: true });
+    write(studio, [beta]);
+    const first = studio.worker('anna');
+    await studio.batch('run', '--detach');
+    await until('it is asked for', () => paid(studio).length === 1);
+    first.child.kill('SIGKILL');
+    await first.ended;
+    await fetch(`${studio.sandbox.baseUrl}/_sandbox/faults`, {
+      method: 'PUT',
+      headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ faults }),
+    });
+    const second = studio.worker('bert');
+    const log = async () => (await studio.batch('status', '--row', 'r0')).out;
+    await until('it is taken up', () => second.err().includes('r0'), 60_000);
+    expect(await log()).toMatch(/handed_back\s.*bert/);
+    expect((await studio.batch('cancel')).out).toMatch(/^0 taken out, 1 were sent/);
+    await stop(second);
+    expect(paid(studio)).toHaveLength(1);
+  },
+);
+
+test('an output that no live worker has is named with its machine; the row is sent once one has it', {
+  tags: ['ffmpeg'],
+}, async () => {
+  const studio = await openStudio();
+  const [s1, s0] = story.slice(3);
+  // The row on its own machine is not on the queue; the image of `job:last` is in the ledger of this machine alone.
+  const kept = await studio.laptop.run(['image', 'create', 'a boat', '--size', '256x256', '--json']);
+  const { id } = JSON.parse(kept.out);
+  write(studio, [{ ...s0 }, { ...alpha, id: 'boat', 'first-frame': 'job:last' }]);
+  expect((await studio.batch('run', '--detach')).code).toBe(0);
+  const anna = studio.worker('anna');
+  const lacks = await studio.batch('run', '--json');
+  expect(endsOf(lacks.out), lacks.err).toContainEqual(['day/boat', 'not_sent', 'usage']);
+  await stop(anna);
+  write(studio, [{ ...s0 }, { ...alpha, id: 'boat', 'first-frame': 'job:last' }, { ...s1 }]);
+  // By now another job is the last one.
+  await studio.laptop.run(['image', 'create', 'a fox', '--size', '256x256']);
+  studio.worker('bert', [], studio.laptop);
+  const run = await studio.batch('run', '--json');
+  expect(endsOf(run.out), run.err).toEqual(
+    expect.arrayContaining([
+      ['day/boat', 'succeeded', undefined],
+      ['day/s1', 'not_sent', 'usage'],
+    ]),
+  );
+  expect(run.err).toMatch(/its image lies on another machine: anna:\/\S+\.png/);
+  const made = (await studio.laptop.jobs()).find(({ once }) => once?.key === 'day/boat');
+  expect(made?.request?.outputs).toEqual({ 'job:last': `job:${id}#image` });
+  studio.worker('anna', [], anna.place);
+  expect(await studio.batch('run')).toMatchObject({ code: 0 });
+  expect(paid(studio)).toHaveLength(5);
+});

@@ -1,0 +1,111 @@
+import * as fs from 'node:fs';
+import * as net from 'node:net';
+import * as path from 'node:path';
+import type { Sandbox } from '../../src/sandbox/server.ts';
+import { openSandbox, Place, pause, type Running } from '../cli/place.ts';
+import { listening } from '../helpers/listening.ts';
+import { openRedis, type TestRedis } from './redis.ts';
+
+// gw batch run --redis and gw worker as processes, each machine with a home of its own, a real Redis and one gateway.
+
+export interface Studio {
+  readonly sandbox: Sandbox;
+  readonly redis: TestRedis;
+  /** The machine that has the manifest. */
+  readonly laptop: Place;
+  machine(): Place;
+  /** A worker on a machine of its own. */
+  worker(name: string, more?: readonly string[], on?: Place): Running & { readonly place: Place };
+  batch(...words: string[]): Promise<Awaited<ReturnType<Place['run']>>>;
+}
+
+export async function openStudio(options: Parameters<typeof openSandbox>[0] = {}): Promise<Studio> {
+  const sandbox = await openSandbox(options);
+  const redis = await openRedis({ appendOnly: true });
+  const machine = () => {
+    const place = new Place(sandbox);
+    return place;
+  };
+  const laptop = machine();
+  const env = { GW_INTERVAL: '100ms', GW_REDIS_URL: redis.url };
+  return {
+    ...{ sandbox, redis, laptop, machine },
+    worker(name, more = [], on) {
+      const place = on ?? machine();
+      return Object.assign(place.start(['worker', '--redis', '--name', name, ...more], { env }), { place });
+    },
+    batch: (command, ...words) => laptop.run(['batch', command, 'day.jsonl', ...words, '--redis'], { env }),
+  };
+}
+
+export const alpha = {
+  command: 'video alpha',
+  prompt: 'a fox',
+  model: '2.0-fast',
+  resolution: '480p',
+  duration: 4,
+};
+export const beta = { command: 'video beta', prompt: 'a fox', duration: 3 };
+export const gamma = {
+  command: 'video gamma',
+  prompt: 'a fox',
+  duration: 5,
+  resolution: '768P',
+  ratio: '16:9',
+};
+export const image = { command: 'image create', prompt: 'a fox', size: '256x256' };
+export const mixed = [alpha, beta, gamma, image];
+
+export const write = ({ laptop }: Studio, rows: readonly object[]) =>
+  fs.writeFileSync(
+    path.join(laptop.cwd, 'day.jsonl'),
+    rows.map((row, at) => `${JSON.stringify({ id: `r${at}`, ...row })}\n`).join(''),
+  );
+/** The manifest on a further machine. */
+export const giveManifest = ({ laptop }: Studio, { cwd }: Place) =>
+  fs.copyFileSync(path.join(laptop.cwd, 'day.jsonl'), path.join(cwd, 'day.jsonl'));
+export const paid = ({ sandbox }: Studio) =>
+  sandbox.requests.filter(({ server, method }) => server === 'api' && method === 'POST');
+/** Resolves when so many rows have a task whose ID stands on the queue. */
+export async function toldIds({ redis }: Studio, rows: number): Promise<void> {
+  for (let tries = 0; tries < 1_000; tries += 1) {
+    if ((await redis.everything()).match(/"state":"running"/g)?.length === rows) return;
+    await pause(20);
+  }
+  throw new Error('their IDs were never told');
+}
+/** A way to Redis on which the first step that holds a text, and what follows it, waits until it is let through. */
+export async function openGate(port: number, text: string) {
+  let reach = () => {};
+  let open = () => {};
+  const reached = new Promise<void>((resolve) => (reach = resolve));
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  const server = net.createServer((client) => {
+    const redis = net.connect(port, '127.0.0.1');
+    for (const socket of [client, redis]) socket.on('error', () => {});
+    let before = Promise.resolve();
+    client.on('data', (bytes) => {
+      if (bytes.includes(text)) {
+        reach();
+        before = opened;
+      }
+      before = before.then(() => void redis.write(bytes));
+    });
+    client.on('close', () => redis.destroy());
+    redis.pipe(client);
+  });
+  const { port: own } = await listening(server);
+  return { url: `redis://127.0.0.1:${own}`, reached, open };
+}
+export const stop = async (worker: Running) => {
+  worker.child.kill('SIGTERM');
+  return worker.ended;
+};
+
+export const rowsIn = (out: string) =>
+  out
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+export const endsOf = (out: string) =>
+  rowsIn(out).map(({ row_key, status, error }) => [row_key, status, error?.kind]);
