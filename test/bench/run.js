@@ -22,7 +22,6 @@ const home = mkdtempSync(path.join(tmpdir(), 'gw-bench-'));
 let made = 0;
 const server = createServer((request, reply) => {
   made += 1;
-  made += 1;
   const id = request.method === 'POST' ? `vt-${made}` : 'vt-1';
   const task = { id, task_id: id, model: 'm', status: 'running', created_at: 1, updated_at: 1 };
   const body = request.url === '/v1/models' ? { data: [{ id: 'm' }] } : { ...task, code: 0, data: task };
@@ -41,6 +40,12 @@ const create = ['video', 'alpha', 'create', 'a fox'];
 const sdk = `import(${JSON.stringify(import.meta.resolve('openai'))}).then(({ OpenAI }) =>
   new OpenAI({ baseURL: '${base}/v1', apiKey: 'k' }).models.list()).then(({ data }) => console.log(JSON.stringify(data)));`;
 const get = `require('node:http').get('${base}/v1/models', (reply) => reply.pipe(process.stdout));`;
+/** Creates of one process, beside as many of a shell loop. */
+const CREATES = 30;
+const many = `import(${JSON.stringify(path.join(root, 'bin/gw-cli.js'))}).then(async ({ gw }) => {
+  for (let at = 0; at < ${CREATES}; at += 1)
+    if ((await gw(${JSON.stringify(create)})).exitCode !== 0) process.exitCode = 1;
+});`;
 /** The words for Node, and what else stands in the environment. */
 const commands = {
   'node -e 0': ['-e', '0'],
@@ -57,6 +62,7 @@ const commands = {
   'gw video alpha get ID --json': [gw, 'video', 'alpha', 'get', 'vt-1', '--json'],
   'gw video alpha create …': [gw, ...create],
   'gw video beta create … --external-id': [gw, 'video', 'beta', 'create', 'a fox', '--external-id', 'ORDER'],
+  [`gw video alpha create …, ${CREATES} calls of gw()`]: script('many.cjs', many),
 };
 // What is no run of Node has a time alone: curl, and gw as one file, where `npm run binaries` has made it.
 const oneFile = path.join(root, `dist/binaries/gw-linux-${process.arch}`);
@@ -90,7 +96,9 @@ try {
     };
     for (const [name, words] of Object.entries(commands)) {
       // What is created stays out of the ledger that is listed.
-      const state = /create …(?! --dry)/.test(name) ? { GW_STATE_DIR: path.join(home, 'created') } : {};
+      const state = /create …(?! --dry)/.test(name)
+        ? { GW_STATE_DIR: path.join(home, `created${round}`) }
+        : {};
       const args = words.map((word) => (word === 'ORDER' ? `order-${round}` : word));
       await measure(name, () => cost(args, { ...env, ...state }));
     }
@@ -103,18 +111,23 @@ try {
 }
 
 console.log(`Node ${process.versions.node}, ${ROUNDS} interleaved rounds, medians; x in time of a CPU\n`);
-console.log(
-  `${'command'.padEnd(42)}${['ms', 'CPU ms', 'x node -e 0'].map((head) => head.padStart(14)).join('')}`,
-);
+const heads = ['ms', 'CPU ms', 'least to most', 'x node -e 0'];
+console.log(`${'command'.padEnd(42)}${heads.map((head) => head.padStart(14)).join('')}`);
 const floor = median(runs['node -e 0'], 'cpuMs');
 for (const [name, all] of Object.entries(runs)) {
   const cpuMs = median(all, 'cpuMs');
+  const spread = [Math.min, Math.max].map((end) => end(...all.map((run) => run.cpuMs)).toFixed(0));
   const cells = [
     median(all, 'ms').toFixed(1),
-    ...(cpuMs ? [cpuMs.toFixed(1), (cpuMs / floor).toFixed(2)] : []),
+    ...(cpuMs ? [cpuMs.toFixed(1), spread.join(' to '), (cpuMs / floor).toFixed(2)] : []),
   ];
   console.log(`${name.padEnd(42)}${cells.map((cell) => cell.padStart(14)).join('')}`);
 }
+const [one, all] = Object.keys(runs).filter((name) => /alpha create …(?! --dry)/.test(name));
+const loop = (CREATES * median(runs[one], 'cpuMs')) / median(runs[all], 'cpuMs');
+console.log(
+  `${CREATES} creates of a shell loop: ${loop.toFixed(1)} times the CPU of one process that makes them`,
+);
 
 console.log();
 await import('./first-video.js');
