@@ -186,5 +186,6 @@ function nameAndPlace(field: string): readonly [name: string, above: string] {
   return [field.slice(at + 1), field.slice(0, Math.max(0, at))];
 }
 
+/** A reply of the gateway that gw cannot read. */
 export const unreadable = (what: string): GwError =>
   new GwError('unavailable', `${what} cannot be read`, { hint: 'see it whole with --verbose' });

@@ -1,15 +1,15 @@
-const never = Number.POSITIVE_INFINITY;
+const FAR = Number.POSITIVE_INFINITY;
 
 /** Edit distance of two short words, transpositions counted once. */
 function distance(a: string, b: string): number {
   const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, column) => column)];
-  const at = (row: number, column: number) => rows[row]?.[column] ?? never;
+  const at = (row: number, column: number) => rows[row]?.[column] ?? FAR;
   for (let i = 1; i <= a.length; i += 1) {
     const row = [i];
     rows.push(row);
     for (let j = 1; j <= b.length; j += 1) {
       const same = a[i - 1] === b[j - 1] ? 0 : 1;
-      const swapped = a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? at(i - 2, j - 2) + 1 : never;
+      const swapped = a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? at(i - 2, j - 2) + 1 : FAR;
       row[j] = Math.min(at(i - 1, j) + 1, (row[j - 1] ?? 0) + 1, at(i - 1, j - 1) + same, swapped);
     }
   }
@@ -29,11 +29,8 @@ export function nearest(word: string, known: readonly string[], most = 3): strin
   const ratio = shapeOf(word);
   if (ratio !== undefined && known.some((each) => shapeOf(each) !== undefined)) {
     return known
-      .map((candidate) => ({
-        candidate,
-        far: Math.abs((shapeOf(candidate) ?? never) - ratio),
-      }))
-      .filter(({ far }) => far < never)
+      .map((candidate) => ({ candidate, far: Math.abs((shapeOf(candidate) ?? FAR) - ratio) }))
+      .filter(({ far }) => far < FAR)
       .sort((a, b) => a.far - b.far)
       .slice(0, most)
       .map(({ candidate }) => candidate);
@@ -45,10 +42,11 @@ export function nearest(word: string, known: readonly string[], most = 3): strin
       const slips = distance(wanted, lower);
       const limit = Math.max(2, Math.ceil(candidate.length * 0.34));
       // One slip is nearer than a word that goes on, and two are nearer than one that stands within.
-      const part = lower.includes(wanted) ? 1.5 : wanted.includes(lower) ? 2.5 : never;
-      return { candidate, far: Math.min(slips <= limit ? slips : never, wanted.length < 3 ? never : part) };
+      const within = lower.includes(wanted) ? 1.5 : wanted.includes(lower) ? 2.5 : FAR;
+      const far = Math.min(slips <= limit ? slips : FAR, wanted.length < 3 ? FAR : within);
+      return { candidate, far };
     })
-    .filter(({ far }) => far < never)
+    .filter(({ far }) => far < FAR)
     .sort((a, b) => a.far - b.far)
     .slice(0, most)
     .map(({ candidate }) => candidate);

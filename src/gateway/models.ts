@@ -25,9 +25,7 @@ function readEntry(entry: unknown): ModelEntry | undefined {
   };
 }
 
-export interface ModelList {
-  readonly data: readonly ModelEntry[];
-}
+export type ModelList = { readonly data: readonly ModelEntry[] };
 
 function readList(reply: unknown): ModelList | undefined {
   const { data } = fieldsOf(reply);

@@ -3,7 +3,7 @@ import { issuesOf, type ObjectMaker, valueAt } from './body.ts';
 
 // Fields and kinds whose shape the document does not show.
 
-/** Has another schema read a value and say what is wrong with it: as `unshown`, and unread, where nobody `states` it. */
+/** Has another schema read a value. What breaks it is broken where the document states that schema; else it is `unshown` and not read. */
 const saidBy = (schemaOf: (value: unknown) => z.ZodMiniType | undefined, states: boolean) =>
   z.superRefine((value, ctx) => {
     const tell = (path: PropertyKey[], message: string, params: object) =>

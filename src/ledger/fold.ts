@@ -159,6 +159,7 @@ function onceIn(text: string): IntentEvent['once'] {
   return key === undefined ? undefined : { key, attempt: Number(attempt), fields: {} };
 }
 
+/** A job of which no line has been seen. */
 export function newDraft(key: string): Draft {
   return {
     rank: ranks.intent,

@@ -169,14 +169,13 @@ export class JobFinder {
     const draft = newDraft(key);
     const quoted = JSON.stringify(key);
     for (const span of spans) {
-      const texts = journals.textOf(span).split('\n');
-      texts.forEach((text, at) => {
-        if (!text.includes(quoted)) return;
+      for (const [at, text] of journals.textOf(span).split('\n').entries()) {
+        if (!text.includes(quoted)) continue;
         const line = parseLine(text, this.#paths[span[0]] ?? '');
         if (line === 'bad') this.#tellOfDamage(span[0], journals.newlinesBefore(span) + at + 1);
         if (typeof line === 'string') salvage(draft, text);
         else if (line.job === key) addLine(draft, line);
-      });
+      }
     }
     return this.#folded(draft);
   }

@@ -19,7 +19,7 @@ test('the closing line says what is to be installed, and what root is for', () =
 
 /** What a test file does that needs a package or a right, and the tag that says so. */
 const needs: readonly (readonly [use: RegExp, tag: string])[] = [
-  [/\bopenRedis\(/, 'redis-server'],
+  [/\bopen(?:Redis|Studio)\(/, 'redis-server'],
   [/\bopenChromium\(/, 'chromium'],
   [/\bmakeSelfSigned\(/, 'openssl'],
   [/\b(?:spawnSync|spawn|execFileSync|execFile|run)\('ff(?:mpeg|probe)'/, 'ffmpeg'],

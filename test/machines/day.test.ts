@@ -1,42 +1,21 @@
-import * as fs from 'node:fs';
-import * as path from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { KEY, openSandbox, Place, until } from '../cli/place.ts';
+import { type Place, until } from '../cli/place.ts';
 import { make } from '../media/fixtures.ts';
-import { openRedis } from './redis.ts';
 import { openRedisProxy } from './redis-proxy.ts';
+import { openStudio, paid, write } from './studio.ts';
 
 // @module-tag redis-server
 // The ordinary day of a batch on several machines: a manifest that changes, rows that are refused, keys that end.
 
 vi.setConfig({ testTimeout: 120_000 });
 
-async function openStudio(options: Parameters<typeof openSandbox>[0] = {}) {
-  const sandbox = await openSandbox({ control: true, ...options });
-  const redis = await openRedis({ appendOnly: true });
-  const machine = () => {
-    const place = new Place(sandbox);
-    return place;
-  };
-  const laptop = machine();
-  const env = { GW_INTERVAL: '100ms', GW_REDIS_URL: redis.url };
-  const write = (rows: readonly object[]) =>
-    fs.writeFileSync(
-      path.join(laptop.cwd, 'day.jsonl'),
-      rows.map((row) => `${JSON.stringify(row)}\n`).join(''),
-    );
+async function openDay(options: Parameters<typeof openStudio>[0] = {}) {
+  const studio = await openStudio(options);
   return {
-    ...{ sandbox, redis, laptop, machine, env, write },
-    batch: (command: string, ...words: string[]) =>
-      laptop.run(['batch', command, 'day.jsonl', ...words, '--redis'], { env }),
-    worker: (name: string, on = machine()) => on.start(['worker', '--redis', '--name', name], { env }),
-    paid: () => sandbox.requests.filter(({ server, method }) => server === 'api' && method === 'POST'),
-    faults: (faults: string) =>
-      fetch(`${sandbox.baseUrl}/_sandbox/faults`, {
-        method: 'PUT',
-        headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ faults }),
-      }),
+    ...studio,
+    write: (rows: readonly object[]) => write(studio, rows),
+    worker: (name: string, on?: Place) => studio.worker(name, [], on),
+    paid: () => paid(studio),
   };
 }
 
@@ -53,7 +32,7 @@ const alpha = (id: string) => ({
 });
 
 test('a row that was skipped or deleted since is not made, and --limit counts what stands on the queue', async () => {
-  const { batch, worker, write, paid, laptop, env } = await openStudio();
+  const { batch, worker, write, paid, laptop, env } = await openDay();
   // The command that was typed is known to the queue.
   write(['a', 'b', 'c'].map((id) => ({ ...image(id), command: undefined })));
   await batch('run', '--detach', '--command', 'image create');
@@ -85,7 +64,7 @@ test('a row that was skipped or deleted since is not made, and --limit counts wh
 });
 
 test('a follower that is killed as it hands over leaves no row of unknown outcome', async () => {
-  const { batch, worker, write, paid, redis, laptop, env } = await openStudio();
+  const { batch, worker, write, paid, redis, laptop, env } = await openDay();
   const proxy = await openRedisProxy(redis.port);
   write(['a', 'b', 'c'].map(image));
   const reached = proxy.at('fox b', 'swallow');
@@ -104,7 +83,7 @@ test('a follower that is killed as it hands over leaves no row of unknown outcom
 });
 
 test('a row that is forbidden ends alone; a key that is refused ends the creates of a worker, which brings home what runs', async () => {
-  const { batch, worker, write, paid, faults, sandbox, laptop, env } = await openStudio({
+  const { batch, worker, write, paid, faults, sandbox, laptop, env } = await openDay({
     fault: 'create:403:x1',
     speed: 20,
   });
@@ -138,7 +117,7 @@ test('a row that is forbidden ends alone; a key that is refused ends the creates
 });
 
 test('a row whose file was missing is sent by the plain command once it is there', async () => {
-  const { batch, worker, write, paid, machine, laptop } = await openStudio();
+  const { batch, worker, write, paid, machine, laptop } = await openDay();
   const frame = ['-f', 'lavfi', '-i', 'testsrc=size=768x432', '-frames:v', '1'];
   make(laptop.cwd, 'fox.png', ...frame);
   const settings = { duration: 5, resolution: '768P', ratio: '16:9' };
@@ -157,7 +136,7 @@ test('a row whose file was missing is sent by the plain command once it is there
 });
 
 test('a slot is taken until its task has ended, whatever became of its row and wherever its body says 4k', async () => {
-  const { batch, worker, write, paid, sandbox, faults } = await openStudio({
+  const { batch, worker, write, paid, sandbox, faults } = await openDay({
     ...{ account: 'personal', speed: 60, minTaskMs: 2_000, fault: 'create:reset-after:x1' },
   });
   const large = { command: 'video alpha', model: '2.0', duration: 4 };
@@ -187,7 +166,7 @@ test('a slot is taken until its task has ended, whatever became of its row and w
 });
 
 test('images that were not saved are fetched by the printed command, by the worker that made them', async () => {
-  const { batch, worker, write, paid, faults } = await openStudio({ fault: 'output:404' });
+  const { batch, worker, write, paid, faults } = await openDay({ fault: 'output:404' });
   write([{ ...image('a'), model: 'legacy-image-2', 'response-format': 'url' }]);
   const anna = worker('anna');
   const failed = await batch('run');
@@ -207,7 +186,7 @@ test('images that were not saved are fetched by the printed command, by the work
 });
 
 test('a job that another machine has saved is not fetched again by the first, and counts once', async () => {
-  const { batch, worker, write, machine, env, sandbox } = await openStudio({ speed: 20 });
+  const { batch, worker, write, machine, env, sandbox } = await openDay({ speed: 20 });
   write([alpha('a'), alpha('b')]);
   const [first, second] = [machine(), machine()];
   const anna = worker('anna', first);
@@ -233,7 +212,7 @@ test('a job that another machine has saved is not fetched again by the first, an
 });
 
 test('the kind of account is that of whoever hands rows over, and a worker that took another says so', async () => {
-  const { batch, worker, write, machine, laptop } = await openStudio();
+  const { batch, worker, write, machine, laptop } = await openDay();
   const place = machine();
   await place.run(['config', 'set', 'account', 'personal']);
   await laptop.run(['config', 'set', 'account', 'enterprise']);

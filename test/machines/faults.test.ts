@@ -1,10 +1,7 @@
-import * as fs from 'node:fs';
-import * as path from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
-import type { Sandbox } from '../../src/sandbox/server.ts';
-import { openSandbox, Place, until } from '../cli/place.ts';
-import { openRedis, type TestRedis } from './redis.ts';
-import { openRedisProxy, type RedisProxy } from './redis-proxy.ts';
+import { type Place, until } from '../cli/place.ts';
+import { openRedisProxy } from './redis-proxy.ts';
+import { alpha, image, openStudio as open, paid, type Studio, write as writeRows } from './studio.ts';
 
 // @module-tag redis-server
 // A Redis that is silent, that refuses, or that holds what gw never put there. The deterministic share of
@@ -12,35 +9,13 @@ import { openRedisProxy, type RedisProxy } from './redis-proxy.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
 
-interface Studio {
-  readonly sandbox: Sandbox;
-  readonly redis: TestRedis;
-  readonly proxy: RedisProxy;
-  readonly env: Record<string, string>;
-  machine(): Place;
+async function openStudio(options?: Parameters<typeof open>[0]) {
+  const studio = await open(options);
+  const proxy = await openRedisProxy(studio.redis.port);
+  return { ...studio, proxy, env: { ...studio.env, GW_TIMEOUT: '3s', GW_REDIS_URL: proxy.url } };
 }
 
-async function openStudio(options: Parameters<typeof openSandbox>[0] = {}): Promise<Studio> {
-  const sandbox = await openSandbox(options);
-  const redis = await openRedis({ appendOnly: true });
-  const proxy = await openRedisProxy(redis.port);
-  const machine = () => {
-    const place = new Place(sandbox);
-    return place;
-  };
-  const env = { GW_INTERVAL: '100ms', GW_TIMEOUT: '3s', GW_REDIS_URL: proxy.url };
-  return { sandbox, redis, proxy, env, machine };
-}
-
-const alpha = { command: 'video alpha', prompt: 'a fox', model: '2.0-fast', resolution: '480p', duration: 4 };
-const image = { command: 'image create', prompt: 'a fox', size: '256x256' };
-const write = (place: Place, rows: readonly object[]) =>
-  fs.writeFileSync(
-    path.join(place.cwd, 'day.jsonl'),
-    rows.map((row, at) => `${JSON.stringify({ id: `r${at}`, ...row })}\n`).join(''),
-  );
-const paid = ({ sandbox }: Studio) =>
-  sandbox.requests.filter(({ server, method }) => server === 'api' && method === 'POST');
+const write = (laptop: Place, rows: readonly object[]) => writeRows({ laptop }, rows);
 const batch = (place: Place, env: Record<string, string>, command: string, ...words: string[]) =>
   place.start(['batch', command, 'day.jsonl', '--redis', ...words], { env });
 const rowKey = (prefix: string, at: number) => `${prefix}:row:day/r${at}`;

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { KEY, until } from '../cli/place.ts';
+import { until } from '../cli/place.ts';
 import { story } from '../shots/chain.ts';
 import { alpha, beta, endsOf, gamma, openStudio, paid, stop, toldIds, write } from './studio.ts';
 
@@ -54,18 +54,14 @@ test.each([
 ])(
   'family B, lost with its worker, whose look-up fails (%s): it is not taken out as not sent',
   async (_, faults) => {
-    const studio = await openStudio({ fault: 'create:slow', slowGapMs: 60_000, control: true });
+    const studio = await openStudio({ fault: 'create:slow', slowGapMs: 60_000 });
     write(studio, [beta]);
     const first = studio.worker('anna');
     await studio.batch('run', '--detach');
     await until('it is asked for', () => paid(studio).length === 1);
     first.child.kill('SIGKILL');
     await first.ended;
-    await fetch(`${studio.sandbox.baseUrl}/_sandbox/faults`, {
-      method: 'PUT',
-      headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ faults }),
-    });
+    await studio.faults(faults);
     const second = studio.worker('bert');
     const log = async () => (await studio.batch('status', '--row', 'r0')).out;
     await until('it is taken up', () => second.err().includes('r0'), 60_000);

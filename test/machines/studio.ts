@@ -2,7 +2,7 @@ import * as fs from 'node:fs';
 import * as net from 'node:net';
 import * as path from 'node:path';
 import type { Sandbox } from '../../src/sandbox/server.ts';
-import { openSandbox, Place, pause, type Running } from '../cli/place.ts';
+import { KEY, openSandbox, Place, pause, type Running } from '../cli/place.ts';
 import { listening } from '../helpers/listening.ts';
 import { openRedis, type TestRedis } from './redis.ts';
 
@@ -11,30 +11,37 @@ import { openRedis, type TestRedis } from './redis.ts';
 export interface Studio {
   readonly sandbox: Sandbox;
   readonly redis: TestRedis;
+  /** What each machine has in its environment. */
+  readonly env: Record<string, string>;
   /** The machine that has the manifest. */
   readonly laptop: Place;
   machine(): Place;
   /** A worker on a machine of its own. */
   worker(name: string, more?: readonly string[], on?: Place): Running & { readonly place: Place };
   batch(...words: string[]): Promise<Awaited<ReturnType<Place['run']>>>;
+  /** Gives the gateway other faults. */
+  faults(list: string): Promise<unknown>;
 }
 
 export async function openStudio(options: Parameters<typeof openSandbox>[0] = {}): Promise<Studio> {
-  const sandbox = await openSandbox(options);
+  const sandbox = await openSandbox({ control: true, ...options });
   const redis = await openRedis({ appendOnly: true });
-  const machine = () => {
-    const place = new Place(sandbox);
-    return place;
-  };
+  const machine = () => new Place(sandbox);
   const laptop = machine();
   const env = { GW_INTERVAL: '100ms', GW_REDIS_URL: redis.url };
   return {
-    ...{ sandbox, redis, laptop, machine },
+    ...{ sandbox, redis, env, laptop, machine },
     worker(name, more = [], on) {
       const place = on ?? machine();
       return Object.assign(place.start(['worker', '--redis', '--name', name, ...more], { env }), { place });
     },
     batch: (command, ...words) => laptop.run(['batch', command, 'day.jsonl', ...words, '--redis'], { env }),
+    faults: (list) =>
+      fetch(`${sandbox.baseUrl}/_sandbox/faults`, {
+        method: 'PUT',
+        headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ faults: list }),
+      }),
   };
 }
 
@@ -56,7 +63,7 @@ export const gamma = {
 export const image = { command: 'image create', prompt: 'a fox', size: '256x256' };
 export const mixed = [alpha, beta, gamma, image];
 
-export const write = ({ laptop }: Studio, rows: readonly object[]) =>
+export const write = ({ laptop }: Pick<Studio, 'laptop'>, rows: readonly object[]) =>
   fs.writeFileSync(
     path.join(laptop.cwd, 'day.jsonl'),
     rows.map((row, at) => `${JSON.stringify({ id: `r${at}`, ...row })}\n`).join(''),

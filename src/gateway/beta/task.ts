@@ -32,6 +32,7 @@ export const betaCreateReply = refusalOr(readBetaCreate);
 const isBetaTask = (value: unknown): value is Fields =>
   isObject(value) && (value.id === undefined || typeof value.id === 'string' || typeof value.id === 'number');
 
+/** Whether a value is a list of task records. */
 export const areBetaTasks = (value: unknown): value is readonly Fields[] =>
   Array.isArray(value) && value.every(isBetaTask);
 

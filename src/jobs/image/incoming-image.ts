@@ -7,7 +7,7 @@ import type { PartSinkOptions } from '../save/part-sink.ts';
 import { refusalOf } from '../save/verify-part.ts';
 import type { LiftedText } from './json-lifter.ts';
 
-/** `role`: what the ledger calls it until it is known what it is. Its journal never throws: a ledger that cannot be written is no reason to lose it. */
+/** `role`: what the ledger calls the image until its kind is known. The journal never throws: a ledger that cannot be written loses no image. */
 export interface IncomingOptions extends Pick<PartSinkOptions, 'home' | 'role' | 'journal'> {
   /** Takes the part where that disk cannot: Base64 comes once. */
   readonly refuge: string;

@@ -23,7 +23,7 @@ const BACKSLASH = 0x5c;
 /** What stands for a character after a backslash. */
 const escapes: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' };
 
-/** What an escape means, without its backslash. Beyond Latin-1 nothing is Base64; a NUL is refused as well as any. */
+/** What an escape means, without its backslash. A character beyond Latin-1 is no Base64: it becomes NUL, which is refused. */
 function meaningOf(mark: string): string {
   if (!mark.startsWith('u')) return escapes[mark] ?? mark;
   return /^u00[0-9a-f]{2}$/i.test(mark) ? String.fromCharCode(Number.parseInt(mark.slice(1), 16)) : '\0';
