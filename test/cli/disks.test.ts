@@ -3,6 +3,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Sandbox } from '../../src/sandbox/server.ts';
+import { mountTmpfs } from '../helpers/tmpfs.ts';
 import { openRedis } from '../machines/redis.ts';
 import { openServer, sendJson, TASK_ID } from './fake-gateway.ts';
 import {
@@ -247,13 +248,7 @@ describe('an injected failure', { tags: ['strace'] }, () => {
 describe('a small disk', { tags: ['mount'] }, () => {
   function mountAt(dir: string): (...options: string[]) => void {
     fs.mkdirSync(dir, { recursive: true });
-    const mount = (...args: string[]) => {
-      const { status, stderr } = spawnSync('mount', args, { encoding: 'utf8' });
-      if (status !== 0) throw new Error(stderr);
-    };
-    mount('-t', 'tmpfs', '-o', 'size=1m,mode=700', 'tmpfs', dir);
-    onTestFinished(() => void spawnSync('umount', ['-l', dir]));
-    return (...options) => mount('-o', `remount,${options.join(',')}`, dir);
+    return mountTmpfs(dir, 'size=1m,mode=700');
   }
 
   /** Takes all but so many bytes of a disk; returns the file that holds them. */

@@ -1,13 +1,13 @@
-import { execFileSync, spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { Readable } from 'node:stream';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { updateConfig, withSetting } from '../../src/config/change-config.ts';
 import { readConfig } from '../../src/config/config-file.ts';
 import { keyOrigin, readKey, readKeyFile, removeKey, storeKey } from '../../src/config/keys.ts';
 import { hostOf } from '../../src/disk/lock-file.ts';
 import { refuseUntrusted } from '../../src/disk/trust.ts';
+import { mountTmpfs } from '../helpers/tmpfs.ts';
 import { bundle, runNode } from '../ledger/bundle.ts';
 import { refusal, testHost, writeConfig } from './fixtures.ts';
 
@@ -91,8 +91,7 @@ describe('the configuration file', () => {
   it('a full disk leaves the old file as it was', { tags: ['mount'] }, async () => {
     const host = testHost();
     fs.mkdirSync(host.config, { recursive: true });
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=256k,mode=700', 'tmpfs', host.config]);
-    onTestFinished(() => void spawnSync('umount', [host.config]));
+    mountTmpfs(host.config, 'size=256k,mode=700');
     await updateConfig(host, (config) => ({ ...config, current: 'work' }));
     const out = 'x'.repeat(12_000);
     let error: unknown;

@@ -1,11 +1,12 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { AppendCalls } from '../../src/disk/durable-directory.ts';
 import { tryLock } from '../../src/disk/lock-file.ts';
 import type { LedgerEvent } from '../../src/ledger/event.ts';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
+import { mountTmpfs } from '../helpers/tmpfs.ts';
 import { bundle, Running } from './bundle.ts';
 import { handClock, intent, tempDir } from './fixtures.ts';
 
@@ -329,8 +330,7 @@ const appendEach = bundle(path.join(import.meta.dirname, 'scripts', 'append-each
 /** Mounts a small file system of its own. */
 function mountSmall(): string {
   const dir = tempDir();
-  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', dir]);
-  onTestFinished(() => void spawnSync('umount', [dir]));
+  mountTmpfs(dir, 'size=1m');
   return dir;
 }
 

@@ -1,9 +1,9 @@
-import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { newDir } from '../../helpers/new-dir.ts';
 import { serveFile } from '../../helpers/output-server.ts';
+import { mountTmpfs } from '../../helpers/tmpfs.ts';
 import { listing, outputServer, run, tempDir } from './harness.ts';
 import { bundleFetchOne, runToEnd } from './spawned.ts';
 import { sha256, tinyMp4 } from './tiny-media.ts';
@@ -19,64 +19,57 @@ const serve = () => outputServer((request, response) => serveFile(file, request,
 const script = await bundleFetchOne(newDir());
 
 describe('a full disk', { tags: ['mount'] }, () => {
-  const whileMounted = async (options: string, act: (dir: string) => Promise<void>) => {
+  function diskOf(options: string): string {
     const dir = tempDir();
-    execFileSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', dir]);
-    try {
-      await act(dir);
-    } finally {
-      execFileSync('umount', ['-l', dir]);
-    }
-  };
+    mountTmpfs(dir, options);
+    return dir;
+  }
 
   it('is noticed from the announced length before the body is read', async () => {
-    await whileMounted('size=1m', async (dir) => {
-      const big = tinyMp4(3_000_000);
-      const server = await outputServer((request, response) => serveFile(big, request, response, { etag }));
-      const { failures, progress } = await run({ dir, url: server.url });
-      expect(failures[0]?.error.message).toMatch(/has .* free, and the file needs 3\.[01] MB more/);
-      expect(failures[0]?.error.facts.hint).toContain('gw jobs sync');
-      expect(failures[0]?.error.kind).toBe('download');
-      expect(progress).toEqual([]);
-      expect(server.gets).toHaveLength(1);
-      expect(listing(dir)).toEqual([]);
-    });
+    const dir = diskOf('size=1m');
+    const big = tinyMp4(3_000_000);
+    const server = await outputServer((request, response) => serveFile(big, request, response, { etag }));
+    const { failures, progress } = await run({ dir, url: server.url });
+    expect(failures[0]?.error.message).toMatch(/has .* free, and the file needs 3\.[01] MB more/);
+    expect(failures[0]?.error.facts.hint).toContain('gw jobs sync');
+    expect(failures[0]?.error.kind).toBe('download');
+    expect(progress).toEqual([]);
+    expect(server.gets).toHaveLength(1);
+    expect(listing(dir)).toEqual([]);
   });
 
   it('in the middle keeps the part, and a later run goes on from there', async () => {
-    await whileMounted('size=1m', async (dir) => {
-      const big = tinyMp4(900_000);
-      fs.writeFileSync(path.join(dir, 'filler'), Buffer.alloc(600_000));
-      // Without an announced length and with no look at what is free, so that only the write can tell.
-      const freeBytes = () => Number.POSITIVE_INFINITY;
-      const server = await outputServer((request, response, number) =>
-        number === 1
-          ? response.writeHead(200, { 'content-type': 'video/mp4', etag }).end(big)
-          : serveFile(big, request, response, { etag }),
-      );
-      const { failures, journal } = await run({ dir, url: server.url, freeBytes });
-      expect(failures[0]?.error.message).toContain('the disk is full');
-      expect(failures[0]?.error.facts.hint).toContain('gw jobs sync goes on from there');
-      expect(listing(dir)).toEqual([expect.stringMatching(/\.part$/), 'filler']);
-      expect(server.gets).toHaveLength(1);
-      fs.unlinkSync(path.join(dir, 'filler'));
-      const again = await run({ dir, url: server.url, freeBytes, journal: journal.snapshot() });
-      expect(again.files[0]?.sha256).toBe(sha256(big));
-      expect(server.gets[1]?.headers.range).toMatch(/^bytes=[1-9]\d{4}/);
-      expect(listing(dir)).toEqual(['cgt-1.mp4']);
-    });
+    const dir = diskOf('size=1m');
+    const big = tinyMp4(900_000);
+    fs.writeFileSync(path.join(dir, 'filler'), Buffer.alloc(600_000));
+    // Without an announced length and with no look at what is free, so that only the write can tell.
+    const freeBytes = () => Number.POSITIVE_INFINITY;
+    const server = await outputServer((request, response, number) =>
+      number === 1
+        ? response.writeHead(200, { 'content-type': 'video/mp4', etag }).end(big)
+        : serveFile(big, request, response, { etag }),
+    );
+    const { failures, journal } = await run({ dir, url: server.url, freeBytes });
+    expect(failures[0]?.error.message).toContain('the disk is full');
+    expect(failures[0]?.error.facts.hint).toContain('gw jobs sync goes on from there');
+    expect(listing(dir)).toEqual([expect.stringMatching(/\.part$/), 'filler']);
+    expect(server.gets).toHaveLength(1);
+    fs.unlinkSync(path.join(dir, 'filler'));
+    const again = await run({ dir, url: server.url, freeBytes, journal: journal.snapshot() });
+    expect(again.files[0]?.sha256).toBe(sha256(big));
+    expect(server.gets[1]?.headers.range).toMatch(/^bytes=[1-9]\d{4}/);
+    expect(listing(dir)).toEqual(['cgt-1.mp4']);
   });
 
   it('that is read-only is a failure of the output alone, and of the check before', async () => {
-    await whileMounted('size=1m,ro', async (dir) => {
-      const server = await serve();
-      const { failures } = await run({ dir, url: server.url });
-      expect(failures[0]?.error.message).toContain('read-only');
-      const { checkTarget } = await import('../../../src/jobs/save/check-target.ts');
-      const plan = { target: `${dir}/`, force: false, download: true };
-      const before = { family: 'alpha', model: 'm', now: 0, outputsExpected: 1 };
-      expect(() => checkTarget(plan, before)).toThrow(/read-only/);
-    });
+    const dir = diskOf('size=1m,ro');
+    const server = await serve();
+    const { failures } = await run({ dir, url: server.url });
+    expect(failures[0]?.error.message).toContain('read-only');
+    const { checkTarget } = await import('../../../src/jobs/save/check-target.ts');
+    const plan = { target: `${dir}/`, force: false, download: true };
+    const before = { family: 'alpha', model: 'm', now: 0, outputsExpected: 1 };
+    expect(() => checkTarget(plan, before)).toThrow(/read-only/);
   });
 });
 
