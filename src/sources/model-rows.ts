@@ -1,11 +1,11 @@
 // What the document says of each row of a model sheet, literally; words of several of its places are parted by ` … `.
 import { AlphaCreateBody } from '../gateway/alpha/create.ts';
-import { fieldsOf } from '../gateway/body.ts';
+import { fieldsOf, saysOf } from '../gateway/body.ts';
 import { GammaCreateBody } from '../gateway/gamma/create.ts';
 import { ImageGenerateBody } from '../gateway/image/create.ts';
 import { sizeSentence } from '../gateway/image/models.ts';
 
-type Sources = Readonly<Record<string, string>>;
+type Sources = Readonly<Record<string, string | undefined>>;
 
 const saidOf = (body: Parameters<typeof fieldsOf>[0]): Sources =>
   Object.fromEntries(fieldsOf(body).flatMap(({ facts }) => (facts.says ? [[facts.row, facts.says]] : [])));
@@ -70,10 +70,10 @@ const image: Sources = {
   prompt: 'max 32,000 characters for img models; 1,000 for legacy-image-2; 4,000 for legacy-image-3',
   qualities:
     'img models: low/medium/high; xhigh, max only for the 2.5 models and snapshots; hd and standard for legacy-image-3; standard only for legacy-image-2',
-  images: 'number 1-10 legacy-image-3 supports only 1',
-  compression: 'number 0-100, default 100 img models, only for webp or jpeg',
-  backgrounds: 'transparent, opaque, auto (default auto)',
-  streaming: 'number 0-3 streaming; 0 = only the final image in a single event',
+  images: saysOf(ImageGenerateBody, 'n'),
+  compression: saysOf(ImageGenerateBody, 'output_compression'),
+  backgrounds: saysOf(ImageGenerateBody, 'background'),
+  streaming: saysOf(ImageGenerateBody, 'partial_images'),
   'images to edit': 'up to 16 for img models',
   'links live': 'URLs for legacy models are valid 60 minutes.',
 };

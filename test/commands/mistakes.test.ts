@@ -152,7 +152,7 @@ test('a second rule that the same value of a row breaks is not told', async ({ w
   const run = await world.gw(['batch', 'check', 'm.jsonl', '--command', 'image create']);
   expect(run).toMatchObject({
     code: 2,
-    out: 'm.jsonl:1: n: 11: a whole number from 1 to 10; the document says: number 1-10 legacy-image-3 supports only 1\n',
+    out: 'm.jsonl:1: n: 11: a whole number from 1 to 10; the document says: number 1-10 … legacy-image-3 supports only 1\n',
   });
 });
 

@@ -42,32 +42,32 @@ export const imageFields = (models: readonly string[] = Object.keys(imageModels)
   ),
   n: field(whole({ min: 1, max: MAX_IMAGES_PER_REQUEST }), `how many images, 1-${MAX_IMAGES_PER_REQUEST}`, {
     value: 'N',
-    says: 'number 1-10 legacy-image-3 supports only 1',
+    says: 'number 1-10 … legacy-image-3 supports only 1',
   }),
   background: field(z.enum(imageBackgrounds), 'background of the image (img)', {
-    says: 'transparent, opaque, auto (default auto) img models only; the 2.5 models and their dated snapshots support opaque and transparent',
+    says: 'transparent, opaque, auto (default auto) … img models only; the 2.5 models and their dated snapshots support opaque and transparent',
   }),
   moderation: field(z.enum(imageModerations), 'how strictly content is moderated (img)', {
     takes: ofImg(imageModerations),
     row: 'moderation',
     fallback: imageDefaults.moderation,
-    says: 'low, auto (default auto) img models',
+    says: 'low, auto (default auto) … img models',
   }),
   output_format: field(z.enum(imageFormats), 'format of the image (img)', {
     flag: 'format',
     takes: ofImg(imageFormats),
     row: 'formats',
-    says: 'png, jpeg, webp img models',
+    says: 'png, jpeg, webp … img models',
   }),
   output_compression: field(
     whole({ min: 0, max: MAX_COMPRESSION }),
     `quality of webp or jpeg in percent, 0-${MAX_COMPRESSION} (img)`,
-    { flag: 'compression', value: 'N', says: 'number 0-100, default 100 img models, only for webp or jpeg' },
+    { flag: 'compression', value: 'N', says: 'number 0-100, default 100 … only for webp or jpeg' },
   ),
   style: field(z.enum(imageStyles), 'manner of the image (legacy-image-3)', {
     takes: (model: ImageModel) => (model.styles ? imageStyles : undefined),
     row: 'styles',
-    says: 'vivid, natural legacy-image-3 only',
+    says: 'vivid, natural … legacy-image-3 only',
   }),
   response_format: field(
     z.enum(imageResponseFormats),
@@ -75,19 +75,19 @@ export const imageFields = (models: readonly string[] = Object.keys(imageModels)
     {
       takes: (model: ImageModel) => (model.family === 'legacy' ? imageResponseFormats : undefined),
       row: 'replies',
-      says: 'url, b64_json legacy models only; img models always return Base64 and must not be sent this parameter',
+      says: 'url, b64_json … legacy models only; img models always return Base64 and must not be sent this parameter',
     },
   ),
   stream: field(z.boolean(), 'receive the image as an event stream (img)', {
-    says: 'boolean, default false img models only',
+    says: 'boolean, default false … img models only',
   }),
   partial_images: field(
     whole({ min: 0, max: MAX_PARTIAL_IMAGES }),
     `how many unfinished images a stream sends first, 0-${MAX_PARTIAL_IMAGES} (img); implies --stream`,
-    { value: 'N', says: 'number 0-3 streaming … img models only' },
+    { value: 'N', says: 'number 0-3 … streaming; 0 = only the final image in a single event' },
   ),
   input_fidelity: field(z.enum(imageFidelities), 'how closely to keep to the input images', {
-    says: 'input_fidelity high, low',
+    says: 'input_fidelity … high, low',
   }),
   user: field(z.string(), 'your own identifier of the end user', { value: 'ID' }),
 });
