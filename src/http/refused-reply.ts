@@ -33,17 +33,17 @@ const LONGEST_MESSAGE = 500;
 
 const wrongPath =
   'check the path of the base URL (gw config list); then the model, and any ID that the request names';
+const movedAway = 'if the gateway has moved, give its new address with --base-url';
 
 /**
  * Turns a refused reply into a GwError: the kind from the status, the sentence from the status and the body's own
  * message, and every fact that the body or the headers give. Any body will do: HTML, empty, cut, `null`, `[]`.
  */
 export function statusError(reply: RefusedReply, meaning: StatusMeaning, context: ReplyContext): GwError {
-  const { status } = reply;
   const { kind, sentence } = meaning;
   const said = readGatewayError(jsonIn(reply.text));
   const message = said.message ?? missingMessage(reply);
-  return new GwError(kind, `${sentence} (HTTP ${status}, ${context.request}): ${cutText(message)}`, {
+  return new GwError(kind, `${sentence} (HTTP ${reply.status}, ${context.request}): ${cutText(message)}`, {
     ...replyFacts(reply, said),
     hint: hintOf(reply, meaning, context),
     ...(context.retryAtMs === undefined ? {} : { retryAtMs: context.retryAtMs }),
@@ -102,11 +102,11 @@ function hintOf(
   { failure, hint }: StatusMeaning,
   { retryAtMs, nowMs, isCreate }: ReplyContext,
 ): string | undefined {
-  if (retryAtMs !== undefined) return `the gateway may be asked again ${describeWhen(retryAtMs, nowMs)}`;
-  if (redirectTarget({ status, headers })) {
-    return 'if the gateway has moved, give its new address with --base-url';
-  }
-  return isCreate && failure === 'not_found' ? wrongPath : hint;
+  const when = retryAtMs !== undefined && `the gateway may be asked again ${describeWhen(retryAtMs, nowMs)}`;
+  const moved = redirectTarget({ status, headers }) && movedAway;
+  const cure = moved || (isCreate && failure === 'not_found' ? wrongPath : hint);
+  // Waiting alone cures no refusal.
+  return [cure, when].filter(Boolean).join('; ') || undefined;
 }
 
 const DAY_MS = 24 * 3_600_000;
