@@ -5,7 +5,7 @@ import { type Context, commandFor } from '../context.ts';
 import { GwError } from '../errors.ts';
 import { on } from '../flags/flag.ts';
 import type { Host } from '../host.ts';
-import { savedOutputs } from '../jobs/save/saved.ts';
+import { outputsBySize } from '../jobs/save/saved.ts';
 import { jobIdSummary, knownJob } from './jobs/find-jobs.ts';
 
 const flags = { folder: on('open the folder that the output is in') } as const;
@@ -27,7 +27,7 @@ export const open = defineCommand<typeof flags, Opened>({
   ],
   async run({ args, flags }, ctx) {
     const { id, job, family } = await knownJob(args, ctx);
-    const { files, missing } = await savedOutputs(job, family, ctx.signal);
+    const { files, missing } = outputsBySize(job, family);
     const file = files[0] ?? missing.find(({ rescued }) => rescued)?.rescued;
     if (!file) throw nothingToOpen(id, missing[0]?.path, ctx);
     const target = flags.folder ? path.dirname(file.path) : file.path;

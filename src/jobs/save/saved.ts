@@ -33,7 +33,7 @@ export async function savedOutputs(
   return verdict(copiesOf(job, family), (file) => whole.has(file));
 }
 
-/** As `savedOutputs`, by the files' sizes alone: for lists and batches of thousands. */
+/** As `savedOutputs`, by the files' sizes alone: for lists and batches of thousands, and for what is only opened. */
 export const outputsBySize = (job: Job, family: Family | undefined): SavedOutputs =>
   verdict(copiesOf(job, family), hasSize);
 
