@@ -1,4 +1,4 @@
-import type { IntentEvent, LedgerEvent } from '../ledger/event.ts';
+import type { IntentEvent, Job, LedgerEvent } from '../ledger/event.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 
 /** What is printed of a job when gw is done with it: the object of `--json`. */
@@ -30,6 +30,8 @@ interface Subject {
   of?: RowOf | undefined;
   /** It was made on another machine and only taken into this ledger: its intent and its ID are no news. */
   isAdopted?: boolean;
+  /** The run makes it or is about it, and did not only look whether it keeps a slot. */
+  isOwn?: boolean;
 }
 
 /** An error as section 1 of the contract has it, and whether it ends the job. */
@@ -64,10 +66,7 @@ export class JobEvents {
 
   /** A ledger whose writes are told here, each once it is durable. */
   watching(ledger: Ledger): Ledger {
-    const remember = <J extends (Subject & { readonly key: string }) | undefined>(job: J): J => {
-      if (job) this.#remember(job);
-      return job;
-    };
+    const remember = (job: Job | undefined) => job && this.#remember(job);
     const begins = (key: string, intent: IntentEvent) => {
       const { family, once, bodySha256 } = intent;
       this.#remember({ key, family, once, isAdopted: bodySha256 === '' });
@@ -112,7 +111,7 @@ export class JobEvents {
 
   /** A job that this run is about: it gets a result, whatever happens. */
   about(job: Subject & { readonly key: string }): void {
-    this.#due.add(this.#remember(job));
+    this.#due.add(Object.assign(this.#remember(job), { isOwn: true }));
   }
 
   /** A row of a batch that is begun: what happens to its job is told with it. */
@@ -146,8 +145,7 @@ export class JobEvents {
       // Nothing names the job: the one that is under way has come to this.
       const [only] = this.#due;
       if (error === undefined || this.#due.size !== 1 || only === undefined) return;
-      await this.#end(only, resultOf(only, error), error);
-      return;
+      return this.#end(only, resultOf(only, error), error);
     }
     const subject = this.#byKey.get(id) ?? this.#byId.get(id) ?? { key: id, family: value?.family ?? '', id };
     await this.#end(subject, value ?? resultOf(subject, error), error);
@@ -167,9 +165,8 @@ export class JobEvents {
   }
 
   #remember(job: Subject & { readonly key: string }): Subject {
-    const known = this.#byKey.get(job.key);
-    const { key, family, id, status, once, isAdopted } = job;
-    const subject = known ?? { key, family, isAdopted: isAdopted ?? false };
+    const { key, family, id, status, once, isAdopted = false } = job;
+    const subject = this.#byKey.get(key) ?? { key, family, isAdopted };
     subject.of ??= this.#rows.get(once?.key ?? '');
     subject.id ??= id;
     subject.status ??= status;
@@ -184,6 +181,7 @@ export class JobEvents {
     switch (event.event) {
       case 'intent':
         this.#due.add(subject);
+        subject.isOwn = true;
         if (!subject.isAdopted) this.#tell('intent', subject, { model: event.model });
         break;
       case 'accepted':
@@ -196,7 +194,8 @@ export class JobEvents {
         break;
       case 'status':
       case 'final':
-        if (subject.status !== event.status) this.#tell('status', subject, { status: event.status });
+        if (subject.isOwn && subject.status !== event.status)
+          this.#tell('status', subject, { status: event.status });
         subject.status = event.status;
         break;
       case 'refused':

@@ -163,3 +163,10 @@ test('a dry run prints the request, and an ID that nobody knows is told as faile
     }
   }
 });
+
+test('a job that was looked at because it takes a slot has no lines among those of the one that waits', async () => {
+  const world = await World.open({ account: 'personal' });
+  for (const prompt of ['one', 'two', 'three']) await world.ok(['video', 'alpha', 'create', prompt]);
+  const { out } = await world.ok([...alpha, '--wait']);
+  expect(new Set(toldIn(out).map(({ key }) => key)).size).toBe(1);
+});

@@ -42,12 +42,11 @@ export function download(familyName?: string) {
       const downloadOne = async (asNamed: NamedJob): Promise<Outcome<JobResult>> => {
         const job = await fromOtherHands(asNamed, ctx);
         // Its bytes are read: no more of them at once than are fetched.
-        const over = await reads.take(0, () =>
-          withoutTask(job, flags, followers, ctx, familyName !== undefined),
-        );
+        const over = await reads.take(0, () => withoutTask(job, flags, followers, ctx, !!familyName));
         if (over) return over;
         const task = await taskOf(job);
         const { id, key, family, access } = task;
+        ctx.events?.about({ key, id, family: family.name, status: task.job?.status });
         const deps = await followers.followDeps(family, access);
         const pool = task.job && (await followers.poolOf(task.job));
         const asked = { signal: ctx.signal, pool };
