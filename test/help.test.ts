@@ -76,6 +76,14 @@ describe.each(widths)('at %i columns', (columns) => {
   });
 });
 
+test('each command and each option says what it is for', () => {
+  for (const { path, node, spec } of commands) {
+    expect(node.summary, path.join(' ')).toMatch(/\w/);
+    for (const { title, rows } of pageOf(node, path, spec).groups)
+      for (const row of rows) expect(row.join(' '), `${path.join(' ')}: ${title}`).toMatch(/^\S.* .*\w/);
+  }
+});
+
 test('a page with fewer than 15 options has fewer than 60 rows, and that of alpha create at most 65', () => {
   for (const leaf of commands) {
     const rows = draw(leaf, 80).split('\n').length - 1;

@@ -120,7 +120,8 @@ function randomOf(seed) {
   };
 }
 
-const near = JSON.parse(fs.readFileSync(path.join(root, 'test/near.json'), 'utf8'));
+/** The map of `npm run test:near`, and how many faults its tests notice. */
+const near = { ...JSON.parse(fs.readFileSync(path.join(root, 'test/near.json'), 'utf8')), noticed: 0 };
 const folderOf = (file) => file.split('/')[1];
 /** The test files for a fault, in the order in which they are asked. */
 const rounds = [
@@ -167,9 +168,10 @@ async function attempt(copy, mutant) {
   fs.writeFileSync(file, source.slice(0, mutant.from) + mutant.replace + source.slice(mutant.to));
   try {
     let verdict = 'survived';
-    for (const testsFor of rounds) {
+    for (const [nth, testsFor] of rounds.entries()) {
       const tests = testsFor(mutant);
       if (tests.length > 0) verdict = await run(copy, tests);
+      if (verdict === 'noticed' && nth === 0) near.noticed += 1;
       if (verdict !== 'survived') return verdict;
     }
     return verdict;
@@ -211,7 +213,7 @@ try {
 } finally {
   fs.rmSync(copy, { recursive: true, force: true });
 }
-console.log(`seed ${seed}, ${count} of ${all.length} faults`);
+console.log(`seed ${seed}, ${count} of ${all.length} faults, ${near.noticed} noticed by npm run test:near`);
 for (const [folder, { noticed = 0, survived = 0, equivalent = 0, ...rest }] of [...tally].sort())
   console.log(
     `${folder}: ${noticed} of ${noticed + survived} noticed, ${equivalent} equivalent, ${rest['no verdict'] ?? 0} without a verdict`,

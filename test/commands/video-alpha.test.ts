@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
+import { PassThrough } from 'node:stream';
 import { describe, expect } from 'vitest';
 import type { EndingSignal } from '../../src/errors.ts';
 import { cmd } from '../helpers/cmd.ts';
@@ -590,6 +591,10 @@ describe('what a hostile, careful user tries', () => {
     const both = await world.gw([...create, '--api-key-file', '-', '--prompt', '-'], options);
     expect(both).toMatchObject({ code: 2, err: expect.stringContaining('both read stdin') });
     expect(world.requests()).toEqual([]);
+  });
+
+  test('a request that is only shown does not wait for a key on stdin', async ({ world }) => {
+    await world.ok([...create, 'a fox', '--dry-run', '--api-key-file', '-'], { stdin: new PassThrough() });
   });
 
   test('a prompt of words may begin with @; only a flag names a file', async ({ world }) => {
