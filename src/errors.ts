@@ -38,8 +38,8 @@ export const endsAll: ReadonlySet<ErrorKind> = new Set(['auth', 'balance', 'budg
 export interface ErrorFacts {
   /** What to do next, one sentence. */
   hint?: string | undefined;
-  /** Further sentences of the same kind: what else a request breaks; the hint holds them too. */
-  also?: readonly string[] | undefined;
+  /** All that a request breaks, where that is several things: a sentence each. */
+  faults?: readonly string[] | undefined;
   /** HTTP status, where there was a reply. */
   status?: number | undefined;
   /** The gateway's own `error.type` and `error.code`. */

@@ -284,7 +284,7 @@ export class Desk {
       storedOf: (words) => (of === undefined ? defaultsOf(stored, words.split(' ')) : undefined),
     });
     for await (const row of rows) {
-      if ('faults' in row) throw new GwError('usage', row.faults[0] ?? '', { also: row.faults.slice(1) });
+      if ('faults' in row) throw new GwError('usage', row.faults[0] ?? '', { faults: row.faults });
       const named = key === undefined ? row.key : onceFlags.once.parse(key, 'key');
       // Where the agent says no name it is gw's own, wherever the profile would have it saved.
       return {

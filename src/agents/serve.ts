@@ -212,5 +212,5 @@ function worded(error: unknown): unknown {
   const [, better = hint] = hints.find(([form]) => form.test(hint ?? '')) ?? [];
   const faults = error.kind === 'usage' ? faultsOf(error.told({ hint: undefined })) : [error.message];
   const message = faults.join('; ').replace(/^once: [^:]*: /, 'key: ');
-  return error.told({ hint: better, also: [] }, message.replace(/--(?!root|out|max-|confirm)(?=[a-z])/g, ''));
+  return error.told({ hint: better }, message.replace(/--(?!root|out|max-|confirm)(?=[a-z])/g, ''));
 }

@@ -180,7 +180,7 @@ function readRow({ fields, fault, isCells = false }: WrittenRow, input: RowsInpu
   const id = gather(() => idOf(said.get('id'), input.name));
   const count = gather(() => countOf(said.get('count') ?? input.defaults.count));
   const set = gather(() => setsOf(said.get('set'))) ?? [];
-  const body = gather(() => bodyOf(said.get('body')));
+  const body = gather(() => objectOf('body', said.get('body')));
   gather(() => refuseTypedFields(flags, body, set));
   const values: Record<string, unknown> = {};
   const written: Record<string, unknown> = {};
@@ -243,11 +243,8 @@ function readCells(said: Map<string, unknown>, known: ReturnType<typeof flagsByN
 
 function refusePiped(values: Readonly<Record<string, unknown>>): void {
   const piped = promptKeys.find((key) => values[key] === '-');
-  if (piped === undefined) return;
-  throw usage(
-    `${flagName(piped)} -: a row reads no stdin`,
-    'name a file with prompt-file, or write the prompt',
-  );
+  const hint = 'name a file with prompt-file, or write the prompt';
+  if (piped !== undefined) throw usage(`${flagName(piped)} -: a row reads no stdin`, hint);
 }
 
 const typedOnly = (name: string): GwError =>
@@ -386,8 +383,6 @@ function objectOf(name: string, said: unknown): Record<string, unknown> | undefi
   return value;
 }
 
-const bodyOf = (said: unknown) => objectOf('body', said);
-
 const setsOf = (said: unknown): string[] =>
   Object.entries(objectOf('set', said) ?? {}).map(([at, value]) => `${at}=${JSON.stringify(value)}`);
 
@@ -460,10 +455,10 @@ const shown = (value: unknown): string => {
  */
 export function faultsOf(error: unknown): string[] {
   if (!(error instanceof GwError) || error.kind !== 'usage') throw error;
-  const { hint, also = [] } = error.facts;
+  const { hint, faults = [] } = error.facts;
   if (error.message === 'no prompt') return ['prompt: the row has none'];
-  const first = fieldFirst(error.message);
-  return [hint === undefined || also.length > 0 ? first : `${first}; ${hint}`, ...also.map(fieldFirst)];
+  const alone = [error.message, hint].filter(Boolean).join('; ');
+  return (faults.length > 1 ? faults : [alone]).map(fieldFirst);
 }
 
 /** `--duration 3: too short` -> `duration: 3: too short`. */

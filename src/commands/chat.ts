@@ -4,6 +4,7 @@ import { judgeAnswer, usageLine } from '../chat/verdict.ts';
 import { defineCommand, type Outcome } from '../command.ts';
 import type { Context } from '../context.ts';
 import { ClosedPipe, usage } from '../errors.ts';
+import { typedFlagAt } from '../flags/body-flags.ts';
 import { lookAtBody, refuseLook, warnOfUnlisted } from '../flags/breaches.ts';
 import { applySets, givenIn, type JsonObject } from '../flags/json-body.ts';
 import { refuseSharedStdin } from '../flags/prompt.ts';
@@ -78,7 +79,9 @@ async function askOnce(
   const printer = answerPrinter(io, {
     form: !io.mode.json ? 'text' : request.raw ? 'events' : 'reply',
     showThoughts: flags.showThoughts === true,
-    draw: isDrawn(flags, ctx) ? () => draw(ctx) : undefined,
+    draw: isDrawn(flags, ctx)
+      ? async () => (await import('../chat/repl/show-answer.ts')).showOneAnswer(ctx)
+      : undefined,
   });
   // In a pipe chat says nothing.
   const stopWaiting = io.stderrIsTerminal ? io.awaiting(`waiting for ${request.model}`) : () => {};
@@ -127,11 +130,6 @@ async function checkListed(model: string, ctx: Context): Promise<void> {
 /** A terminal shows an answer's Markdown drawn; JSON that was asked for is none. */
 const isDrawn = ({ raw, responseFormat }: ChatFlags, { io }: Context): boolean =>
   io.stdoutIsTerminal && raw !== true && responseFormat === undefined;
-
-async function draw(ctx: Context) {
-  const { showOneAnswer } = await import('../chat/repl/show-answer.ts');
-  return showOneAnswer(ctx);
-}
 
 /** Figures and warnings on stderr; what makes the answer unusable is returned. */
 function judge(answer: ChatAnswer, flags: ChatFlags, { io }: Context) {
@@ -212,7 +210,8 @@ function readyRequest(
   const model = typeof body.model === 'string' ? body.model : asked.model;
   const stream = surface.api === 'geo' ? (typedStream ?? true) : body.stream === true;
   const uses = toolUses(itemsOf(own[surface.historyField]), asked.turns);
-  const { breaches, oddities } = lookAtBody(surface.schema(model), body, (path) => flagOf(surface, path), {
+  const flagAt = typedFlagAt({ flagAt: (path) => flagOf(surface, path) }, body, flags, []);
+  const { breaches, oddities } = lookAtBody(surface.schema(model), body, flagAt, {
     isGiven: givenIn(own, sets),
   });
   const ofTools = [...unansweredCalls(uses), ...(breaches.length === 0 ? missingTools(uses, body) : [])];

@@ -188,14 +188,15 @@ export const referencesOf = (items: BodyFlags['items'], typed: TypedValues): Typ
  */
 export const typedFlagAt =
   (
-    fields: BodyFlags,
+    { flagAt }: Pick<BodyFlags, 'flagAt'>,
     body: Readonly<Record<string, unknown>>,
     typed: TypedValues,
     words: readonly string[],
   ): FlagOfPath =>
   (path) => {
-    const name = fields.flagAt(path, body);
-    const made = name === '--prompt' && ['promptFile', 'shot'].find((key) => typed[key] !== undefined);
+    const name = flagAt(path, body);
+    const others = name === '--prompt' ? ['promptFile', 'shot'] : name === '--system' ? ['systemFile'] : [];
+    const made = others.find((key) => typed[key] !== undefined);
     if (made) return flagName(made);
     const isTyped = Object.keys(typed).some((key) => flagName(key) === name);
     return isTyped || isAbsent(body, path) || (name === '--prompt' && words.length > 0) ? name : undefined;
@@ -261,8 +262,8 @@ export function confineFiles(
     }
   });
   // A file outside may be allowed; what is wrong all the same is told first.
-  const [first, ...others] = faults.filter((fault) => !(fault instanceof OutsideFile));
-  if (first !== undefined) throw first.told({ also: others.map(({ message }) => message) });
+  const wrong = faults.filter((fault) => !(fault instanceof OutsideFile));
+  if (wrong[0] !== undefined) throw wrong[0].told({ faults: wrong.map(({ message }) => message) });
   const [outside] = faults;
   if (outside !== undefined) throw outside;
   return placed;

@@ -15,6 +15,8 @@ export type FlagOfPath = (path: readonly PropertyKey[]) => string | undefined;
 export interface Breach {
   readonly text: string;
   readonly says?: string | undefined;
+  /** The flag or field that is missing, with what it takes: several are told in one sentence. */
+  readonly missing?: string | undefined;
   /** Whether the document is silent about it: --no-validate says nothing of that. */
   readonly isUndocumented?: boolean | undefined;
 }
@@ -53,8 +55,8 @@ export function lookAtBody(
     // A value of the table that another rule refuses is no help.
     const brokenBy = (value: string) => issuesOf(schema, withValueAt(body, issue.path, value)).broken;
     const helps = (value: string) => !brokenBy(value).some(({ path }) => path.join('.') === at);
-    const text = sentenceOf(issue, body, flagOf, suggestions, helps);
-    breaches.set(text, { text, says: fitting(text, issue, saysOf(schema, at)) });
+    const { text, missing } = sentenceOf(issue, body, flagOf, suggestions, helps);
+    breaches.set(text, { text, missing, says: fitting(text, issue, saysOf(schema, at)) });
   }
   const odd = breaches.size > 0 ? [] : oddities(schema, found);
   return {
@@ -92,7 +94,7 @@ function sentenceOf(
   flagOf: FlagOfPath,
   suggestions: readonly string[],
   helps: (value: string) => boolean,
-): string {
+): Pick<Breach, 'text' | 'missing'> {
   const value = valueAt(body, issue.path);
   const where = flagOf(issue.path) ?? issue.path.map(String).join('.');
   const known = issue.code === 'custom' ? (issue.params?.known as readonly string[] | undefined) : undefined;
@@ -102,7 +104,11 @@ function sentenceOf(
   const near =
     meant && value !== undefined ? nearest(String(value), meant, meant.length).find(mayHelp) : undefined;
   const rule = near ? `${issue.message}; did you mean ${near}?` : issue.message;
-  return `${[where, shortValue(value)].filter(Boolean).join(' ') || 'body'}: ${rule}`;
+  const isMissing = value === undefined && (known !== undefined || issue.code === 'invalid_type');
+  return {
+    text: `${[where, shortValue(value)].filter(Boolean).join(' ') || 'body'}: ${rule}`,
+    missing: isMissing ? `${where}${known?.length ? ` (${known.join(', ')})` : ''}` : undefined,
+  };
 }
 
 const withValueAt = (body: unknown, [step, ...rest]: readonly PropertyKey[], value: string): unknown => {
@@ -135,9 +141,14 @@ export function refuseOrWarn(breaches: readonly (Breach | string)[], validate: b
   }
   const fieldOf = (text: string) => text.split(': ', 1)[0];
   const told = others.filter(({ text }) => io.mode.verbose || fieldOf(text) !== fieldOf(first.text));
-  const also = told.map(({ text }) => text);
+  const all = [first, ...told];
+  const missing = all.flatMap((each) => each.missing ?? []);
+  const inOne = `${missing.slice(0, -1).join(', ')} and ${missing.at(-1)} are required`;
+  const texts = all.map((each) => (each.missing && missing.length > 1 ? inOne : each.text));
+  const [message = '', ...also] = new Set(texts);
   const hints = [...(first.says ? [first.says] : []), ...also.map((text) => `also: ${text}`)];
-  throw new GwError('usage', first.text, { hint: hints.join('; ') || undefined, also });
+  const faults = all.map(({ text }) => text);
+  throw new GwError('usage', message, { hint: hints.join('; ') || undefined, faults });
 }
 
 /** Refuses a body as a look found it, or warns of it, as {@link refuseOrWarn}; what is odd is a warning. */

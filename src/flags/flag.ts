@@ -82,8 +82,6 @@ export type FlagValues<F extends FlagSet> = {
   readonly [K in keyof F]?: F[K] extends Flag<infer T> ? T : never;
 };
 
-const asTyped = (raw: string) => raw;
-
 /** A flag with its value, for a sentence: an empty one is shown as such. */
 export const withValue = (flag: string, raw: string): string => `${flag} ${raw === '' ? '""' : raw}`;
 
@@ -92,7 +90,7 @@ type Extra = Partial<Pick<Flag, 'short' | 'choices' | 'offers' | 'completes' | '
 export const text = (value: string, summary: string, extra: Extra = {}): Flag<string> => ({
   value,
   summary,
-  parse: asTyped,
+  parse: (raw) => raw,
   ...extra,
 });
 

@@ -115,25 +115,17 @@ export function refuseOnce(
   if (again && once === undefined) {
     throw usage('--again: goes with --once KEY', 'without a key every create makes a new job');
   }
-  if (externalId !== undefined && (count ?? 1) > 1) {
-    throw usage(
-      `--external-id ${externalId}: does not go with --count ${count}: every task needs one of its own`,
-      'leave one of them out',
-    );
-  }
-  if (once === undefined || externalId === undefined) return;
-  throw usage(
-    `--external-id ${externalId}: does not go with --once, which derives one from its key`,
-    'leave one of them out',
-  );
+  const other =
+    (count ?? 1) > 1
+      ? `--count ${count}: every task needs one of its own`
+      : once !== undefined && '--once, which derives one from its key';
+  if (externalId === undefined || !other) return;
+  throw usage(`--external-id ${externalId}: does not go with ${other}`, 'leave one of them out');
 }
 
 /** Whether a create waits for a slot: where it says so, waits for its job, or makes several. */
-export const queues = (flags: {
-  readonly queue?: boolean | undefined;
-  readonly wait?: boolean | undefined;
-  readonly count?: number | undefined;
-}): boolean => flags.queue ?? (flags.wait === true || flags.count !== undefined);
+export const queues = ({ queue, wait, count }: FlagValues<typeof waitFlags & typeof countFlags>): boolean =>
+  queue ?? (wait === true || count !== undefined);
 
 export type PollFlags = FlagValues<typeof pollFlags>;
 export type SaveFlags = FlagValues<typeof saveFlags>;

@@ -238,11 +238,9 @@ function isKept(digits: string): boolean {
 /** Deeper than any body that the gateway documents, and far from the depth at which writing JSON fails. */
 const MAX_JSON_DEPTH = 64;
 
-const forbiddenNames = ['__proto__', 'constructor', 'prototype'];
-
 /** Refuses a field name that could reach into the objects of the program. Throws `usage`. */
 function assertSafeName(name: string, named: string): void {
-  if (forbiddenNames.includes(name)) {
+  if (['__proto__', 'constructor', 'prototype'].includes(name)) {
     throw usage(`${named}: gw sends no field named ${name}`, 'no field of the gateway has that name');
   }
 }

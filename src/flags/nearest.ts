@@ -23,29 +23,26 @@ function shapeOf(word: string): number | undefined {
   return undefined;
 }
 
+/** How far a lower-case word is from a known one, by slips of the keys. */
+function farFrom(wanted: string, candidate: string): number {
+  const lower = candidate.toLowerCase();
+  const slips = distance(wanted, lower);
+  const limit = Math.max(2, Math.ceil(candidate.length * 0.34));
+  // One slip is nearer than a word that goes on, and two are nearer than one that stands within.
+  const within = lower.includes(wanted) ? 1.5 : wanted.includes(lower) ? 2.5 : FAR;
+  return Math.min(slips <= limit ? slips : FAR, wanted.length < 3 ? FAR : within);
+}
+
 /** The known words closest to a mistyped one, nearest first; none where nothing is near. Of ratios, by what they are. */
 export function nearest(word: string, known: readonly string[], most = 3): string[] {
   if (word.length > 100) return [];
-  const ratio = shapeOf(word);
-  if (ratio !== undefined && known.some((each) => shapeOf(each) !== undefined)) {
-    return known
-      .map((candidate) => ({ candidate, far: Math.abs((shapeOf(candidate) ?? FAR) - ratio) }))
-      .filter(({ far }) => far < FAR)
-      .sort((a, b) => a.far - b.far)
-      .slice(0, most)
-      .map(({ candidate }) => candidate);
-  }
-  const wanted = word.toLowerCase();
+  const ratio = known.some((each) => shapeOf(each) !== undefined) ? shapeOf(word) : undefined;
+  const farOf = (candidate: string) =>
+    ratio === undefined
+      ? farFrom(word.toLowerCase(), candidate)
+      : Math.abs((shapeOf(candidate) ?? FAR) - ratio);
   return known
-    .map((candidate) => {
-      const lower = candidate.toLowerCase();
-      const slips = distance(wanted, lower);
-      const limit = Math.max(2, Math.ceil(candidate.length * 0.34));
-      // One slip is nearer than a word that goes on, and two are nearer than one that stands within.
-      const within = lower.includes(wanted) ? 1.5 : wanted.includes(lower) ? 2.5 : FAR;
-      const far = Math.min(slips <= limit ? slips : FAR, wanted.length < 3 ? FAR : within);
-      return { candidate, far };
-    })
+    .map((candidate) => ({ candidate, far: farOf(candidate) }))
     .filter(({ far }) => far < FAR)
     .sort((a, b) => a.far - b.far)
     .slice(0, most)

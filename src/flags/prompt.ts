@@ -82,8 +82,11 @@ export async function readPrompt(input: PromptInput, ctx: PromptWorld): Promise<
     : undefined;
   if (piped !== undefined && piped.trim() !== '') return piped;
   if (input.optional) return undefined;
-  throw usage('no prompt', 'give it as words, with --prompt TEXT or --prompt-file FILE, or on stdin');
+  throw noPrompt();
 }
+
+export const noPrompt = () =>
+  usage('no prompt', 'give it as words, with --prompt TEXT or --prompt-file FILE, or on stdin');
 
 /**
  * A shell gives `--image shots/*` one picture and puts the others among the words of the prompt: what would be paid for is not

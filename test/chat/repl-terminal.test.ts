@@ -206,6 +206,8 @@ describe('a conversation on a terminal', { tags: ['tmux'] }, () => {
     await terminal.shows('attached to the next message: 1 image');
     terminal.line('/image nothing.png');
     await terminal.shows('error: /image nothing.png');
+    terminal.line('/image -');
+    await terminal.shows('error: /image -: stdin is where you type');
     terminal.line('state');
     await terminal.shows('images 1');
     terminal.line('/image');

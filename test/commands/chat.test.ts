@@ -565,8 +565,18 @@ describe('one meaning, three spellings', () => {
   test.each([
     ['an image without a type', ['--messages'], { inlineData: { data: 'AAAA' } }, /inlineData\.mimeType/],
     ['a file by another name', ['--messages'], { fileData: { uri: 'files/1' } }, /fileData\.fileUri/],
-    ['safety in an object', ['--set', 'safetySettings={"a":"b"}', '--messages'], { text: 'x' }, /safety/],
-    ['tools in an object', ['--set', 'tools={"google":{}}', '--messages'], { text: 'x' }, /tool/],
+    [
+      'safety in an object',
+      ['--set', 'safetySettings={"a":"b"}', '--messages'],
+      { text: 'x' },
+      /^warning: safetySettings: /,
+    ],
+    [
+      'tools in an object',
+      ['--set', 'tools={"google":{}}', '--messages'],
+      { text: 'x' },
+      /^warning: tools: /,
+    ],
     ['a text that is none', ['--messages'], { text: 5 }, /parts\.0\.text: must be a text/],
     ...['maxOutputTokens', 'topK', 'stopSequences', 'responseSchema', 'thinkingConfig.thinkingLevel'].map(
       (field): [string, string[], object, RegExp] => [

@@ -127,6 +127,12 @@ test.each<[argv: readonly string[], err: string]>([
     ),
     'error: --shot shot 1, 1, a; shot 2, 1, b; shot 3, 1, c…: at most 6 shots, and 7 are given\n',
   ],
+  [['asset', 'create'], 'error: --group, --url, --type and --name are required\n'],
+  [
+    ['chat', 'hi', '--set', 'reasoning_effort=max'],
+    'error: reasoning_effort max: geo-3.6-flash takes none, minimal, low, medium, high\n' +
+      'hint: the document says: accepts none, minimal, low, medium, high',
+  ],
   [
     ['chat', 'hi', '--reasoning-effort', 'max'],
     'error: --reasoning-effort max: geo-3.6-flash takes none, minimal, low, medium, high\n' +

@@ -220,7 +220,7 @@ describe('bad input: one clear sentence, exit 2, nothing sent, nothing in the le
     [
       'nothing but a prompt',
       ['x'],
-      /--resolution: is required[\s\S]*also: --duration: is required[\s\S]*also: --ratio: is required/,
+      /^error: --resolution \(768P, 2K\), --duration \(4-15 seconds\) and --ratio \(21:9, 16:9, .*\) are required\n/,
     ],
     [
       'adaptive for text',

@@ -2,7 +2,7 @@ import type { ChatPart, ChatTurn } from '../../chat/chat.ts';
 import type { Context } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import { refuseOrWarn } from '../../flags/breaches.ts';
-import { readPrompt } from '../../flags/prompt.ts';
+import { noPrompt, readPrompt } from '../../flags/prompt.ts';
 import { itemsOf } from '../../gateway/json-value.ts';
 import { MB } from '../../gateway/limits.ts';
 import { toDataUri } from '../../media/reference.ts';
@@ -58,8 +58,7 @@ export async function readQuestion(
   const isInteractive = host.stdin.isTTY === true && io.stdoutIsTerminal && !globals.dryRun && !globals.curl;
   if (texts.length === 0 && !hasQuestion) {
     if (isInteractive) return undefined;
-    if (!flags.image)
-      throw usage('no prompt', 'give it as words, with --prompt TEXT or --prompt-file FILE, or on stdin');
+    if (!flags.image) throw noPrompt();
   }
   const parts: ChatPart[] = [
     ...texts.map((text) => ({ type: 'text', text: String(text) }) as const),
@@ -76,6 +75,8 @@ export async function readImages(
 ): Promise<ChatPart[]> {
   const { globals, host, io, signal } = ctx;
   if (references.length === 0) return [];
+  if (flag === '/image' && references.includes('-'))
+    throw usage('/image -: stdin is where you type', 'name a file, a URL or a data URI');
   const piped = references.includes('-') ? await pictureOnStdin(host.stdin, signal) : undefined;
   const { resolveMedia } = await import('../../media/resolve.ts');
   const validate = globals.validate === undefined;

@@ -1,4 +1,4 @@
-import { type Rule, takenByModel } from '../body.ts';
+import { type Rule, takenByModel, valueAt } from '../body.ts';
 import { type ContentItem, countRole, hasRole, mediaWithoutRole, oneOfEachFrame } from '../content.ts';
 import { codePoints, type Modality } from '../limits.ts';
 import type { GammaCreateBody } from './create.ts';
@@ -38,14 +38,12 @@ export const gammaRules: readonly Rule<GammaCreateBody>[] = [
     verdict: 'refuse',
     sentence: 'resolution … string … yes … duration … integer … yes',
     *check(body) {
-      const model = modelOf(body.model);
-      const { min, max } = model?.durationS ?? {};
-      const takes = {
-        resolution: model && `: ${body.model} takes ${model.resolutions.join(', ')}`,
-        duration: model && `: ${body.model} takes ${min}-${max} seconds`,
-      };
-      for (const path of ['resolution', 'duration'] as const) {
-        if (body[path] === undefined) yield { path: [path], message: `is required${takes[path] ?? ''}` };
+      const { resolutions = [], durationS } = modelOf(body.model) ?? {};
+      const duration = durationS ? [`${durationS.min}-${durationS.max} seconds`] : [];
+      for (const [path, known] of Object.entries({ resolution: resolutions, duration })) {
+        const takes = known.length > 0 ? `: ${body.model} takes ${known.join(', ')}` : '';
+        if (valueAt(body, [path]) === undefined)
+          yield { path: [path], message: `is required${takes}`, known };
       }
     },
   },
@@ -64,7 +62,8 @@ export const gammaRules: readonly Rule<GammaCreateBody>[] = [
     *check({ ratio, content }) {
       if (gammaScenario(content) !== 'text' || (ratio !== undefined && ratio !== 'adaptive')) return;
       const rule = ratio === undefined ? 'is required for text-to-video' : 'text-to-video cannot use it';
-      yield { path: ['ratio'], message: `${rule}: one of ${gammaFixedRatios.join(', ')}` };
+      const known = gammaFixedRatios;
+      yield { path: ['ratio'], message: `${rule}: one of ${known.join(', ')}`, known };
     },
   },
   {
