@@ -185,13 +185,15 @@ export function rowOf(line: number, value: unknown): WrittenRow {
   return { line, fault: 'a row is an object of fields, such as {"prompt": "a fox"}' };
 }
 
-async function rowOfJson(line: number, text: string): Promise<WrittenRow> {
+/** `from` is the place of the text in its first line. */
+async function rowOfJson(line: number, text: string, from = 0): Promise<WrittenRow> {
   try {
     return rowOf(line, JSON.parse(text));
   } catch {
     const fault = findJsonFault(text);
     const at = fault && fault.line > 1 ? `line ${line + fault.line - 1}, ` : '';
-    return { line, fault: `not JSON${fault ? `: ${at}column ${fault.column}: ${fault.problem}` : ''}` };
+    const column = fault && fault.column + (fault.line > 1 ? 0 : from);
+    return { line, fault: `not JSON${fault ? `: ${at}column ${column}: ${fault.problem}` : ''}` };
   }
 }
 
@@ -218,7 +220,7 @@ const misplaced = {
 
 /** Finds the items of the outermost list, each of which is then read by itself. */
 async function* readJsonArray(file: string): AsyncGenerator<WrittenRow> {
-  let item: { readonly line: number; readonly pieces: string[]; bytes: number } | undefined;
+  let item: { line: number; column: number; pieces: string[]; bytes: number } | undefined;
   let depth = 0;
   let expected: keyof typeof misplaced = 'list';
   let last = 1;
@@ -235,21 +237,23 @@ async function* readJsonArray(file: string): AsyncGenerator<WrittenRow> {
     while (tokens.next()) {
       const { kind, start, end } = tokens;
       const opens = kind === '{' || kind === '[';
+      // What is no object is told as a row, so that reading goes on behind it.
+      const isValue = opens || kind === 'text' || kind === 'word';
+      if (!item && isValue && (expected === 'first' || expected === 'item')) {
+        item = { line, column: start, pieces: [], bytes: 0 };
+        from = start;
+      }
       if (item) {
         if (opens) depth += 1;
         if (kind === '}' || kind === ']') depth -= 1;
-        if (depth > 0) continue;
+        if (depth > 0 || tokens.isOpen) continue;
         keep(end, '');
-        const { line: at, bytes, pieces } = item;
+        const { line: at, column, bytes, pieces } = item;
         yield bytes > MAX_ROW_BYTES
           ? { line: at, fault: tooLong(bytes) }
-          : await rowOfJson(at, pieces.join(''));
+          : await rowOfJson(at, pieces.join(''), column);
         item = undefined;
         expected = 'comma';
-      } else if (opens && (expected === 'first' || expected === 'item')) {
-        item = { line, pieces: [], bytes: 0 };
-        depth = 1;
-        from = start;
       } else if (kind === '[' && expected === 'list') expected = 'first';
       else if (kind === ']' && (expected === 'first' || expected === 'comma')) expected = 'end';
       else if (kind === ',' && expected === 'comma') expected = 'item';

@@ -87,9 +87,10 @@ test.each<[string, string | Uint8Array, number, RegExp]>([
   ['c.json', '[{"id": "a"}\n{"id": "b"}]', 2, /^a comma or \] is missing before "\{"/],
   ['d.json', '[{"id": "a"},\n]', 2, /^a row begins with \{, not with "\]"/],
   ['e.json', '[{"id": "a"},\n{"id"', 2, /^the text ends before its \]/],
-  ['f.json', '[1]', 1, /^a row begins with \{/],
+  ['f.json', '[1]', 1, /^a row is an object of fields/],
   ['g.json', '[]\n[]', 2, /^more text after the end of the list/],
   ['h.json', '[{"id": "a"},\n{"id": 01}]', 2, /^not JSON: column/],
+  ['k.json', '[{"id": "a"}, nope, {"id": "b"}]', 1, /^not JSON: column 15: a value is expected, not "nope"/],
   ['i.json', `[{"prompt":"${long}"}]`, 1, /^the row has 10\.0 MiB/],
   [
     'b.csv',
@@ -119,6 +120,7 @@ test.each<[string, string | Uint8Array, number, RegExp]>([
 test('rows behind a faulty one are read where the format lets it', async () => {
   expect(await read('on.jsonl', '{"id":"a"}\nnonsense\n{"id":"c"}')).toHaveLength(3);
   expect(await read('on.yaml', bomb)).toHaveLength(3);
+  expect(await read('on.json', '[{"id":"a"}, 5, "b\n", {"id":"c"}, [1]]')).toHaveLength(5);
   expect(await read('on.csv', 'id,prompt\na,b,c\nd,e\n')).toHaveLength(2);
 });
 
