@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { hostOf } from '../../src/disk/lock-file.ts';
@@ -87,8 +87,6 @@ afterAll(() => sleeper.kill());
 interface Fact {
   /** What is done to the disk before each way. */
   readonly make: (places: Places) => unknown;
-  /** What it leaves behind goes beyond the files. */
-  readonly isLasting?: boolean;
   /** Whether what goes by sizes does not see it. */
   readonly isUnseenBySize?: boolean;
   /** Which path tells of it, or that it has to be fetched anew, which takes the place that is free. */
@@ -118,12 +116,10 @@ const facts: Readonly<Record<string, Fact>> = {
   'whole, with a budget that is reached': {
     make: ({ world }) => world.gw(['config', 'set', 'budget.jobs', '1/month']),
     told: 'first',
-    isLasting: true,
   },
   'whole, with another default for --out': {
     make: ({ world }) => world.gw(['config', 'set', 'out', 'other/{id}.{ext}']),
     told: 'first',
-    isLasting: true,
   },
   'whole, with a damaged line': {
     make({ world, key }) {
@@ -137,7 +133,6 @@ const facts: Readonly<Record<string, Fact>> = {
       );
     },
     told: 'first',
-    isLasting: true,
   },
   'gone, with the copy, and held by another gw': {
     make({ world, key, first, copy }) {
@@ -147,7 +142,6 @@ const facts: Readonly<Record<string, Fact>> = {
       writeFileSync(lock, JSON.stringify({ pid: sleeper.pid, host: hostOf(), started: '', nonce: 'ab12' }));
     },
     told: 'held',
-    isLasting: true,
   },
   'changed at the same length, and the copy gone': {
     make: ({ first, copy, whole }) => {
@@ -159,7 +153,7 @@ const facts: Readonly<Record<string, Fact>> = {
   },
 };
 
-/** A job that a batch has made and saved, and of which a copy was saved elsewhere. */
+/** A job that a batch has made and saved, and of which a copy was saved elsewhere; `again` gives all of it back. */
 async function openWorld(family: FamilyRow) {
   const world = await World.open();
   writeFileSync(
@@ -178,7 +172,14 @@ async function openWorld(family: FamilyRow) {
     const copied = await world.gw(['jobs', 'download', job.id, '-o', copy]);
     expect([copied.code, copied.out], copied.err).toEqual([0, `${copy}\n`]);
   }
-  return { world, id: job.id, key: job.job, first, copy, whole };
+  const kept = `${world.dir}-kept`;
+  const replace = (to: string, from: string) => {
+    rmSync(to, { recursive: true, force: true });
+    cpSync(from, to, { recursive: true, preserveTimestamps: true });
+  };
+  replace(kept, world.dir);
+  const again = () => replace(world.dir, kept);
+  return { world, id: job.id, key: job.job, first, copy, whole, again };
 }
 
 let cells = 0;
@@ -190,14 +191,11 @@ describe.each(Object.keys(rows))('%s', (family) => {
     ([what]) => isVideo(family) || !/^(whole, and copied|the copy|.*with a copy)/.test(what),
   );
   test.each(named)('%s', async (name, way) => {
-    let opened: Awaited<ReturnType<typeof openWorld>> | undefined;
+    const { id, again, ...places } = await openWorld(family);
+    const { world, first, copy, whole } = places;
     for (const [what, fact] of meant) {
-      // What fetches nothing leaves the job as it was.
-      opened ??= await openWorld(family);
-      const { id, ...places } = opened;
-      const { world } = places;
-      for (const file of [places.first, places.copy]) writeFileSync(file, places.whole);
-      const { first, whole } = places;
+      again();
+      writeFileSync(copy, whole);
       await fact.make(places);
       const before = world.sandbox.requests.filter(({ method }) => method === 'POST').length;
       const run = await world.gw(way.argv(family, id), { env: { GW_TIMEOUT: '2s' } });
@@ -206,7 +204,7 @@ describe.each(Object.keys(rows))('%s', (family) => {
       expect(sent, here).toBe(0);
       const isSeen = !(fact.isUnseenBySize && way.isBySize);
       const isTold = fact.told === 'first' || fact.told === 'copy' || !isSeen;
-      const told = fact.told === 'copy' ? places.copy : first;
+      const told = fact.told === 'copy' ? copy : first;
       if (way.sees) {
         expect([run.code, way.sees(run.out)], here).toEqual(
           isTold ? [0, told] : [name === 'open' ? 4 : 0, undefined],
@@ -227,10 +225,8 @@ describe.each(Object.keys(rows))('%s', (family) => {
         expect(digest(readFileSync(path)), here).toBe(digest(whole));
       }
       cells += 1;
-      if (fact.told !== 'fetched' && !fact.isLasting) continue;
-      await world.close();
-      opened = undefined;
     }
+    await world.close();
   });
 });
 
