@@ -2,8 +2,9 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { expect, test, vi } from 'vitest';
 import type { Job } from '../../src/ledger/event.ts';
-import { creates, openSandbox, Place, pause, type Running } from '../cli/place.ts';
+import { creates, openSandbox, pause, type Running } from '../cli/place.ts';
 import { make } from '../media/fixtures.ts';
+import { NearPlace } from './near-place.ts';
 import { openRedis } from './redis.ts';
 
 // @module-tag redis-server
@@ -41,7 +42,7 @@ async function left(
 ): Promise<{ code: number | null; facts: Facts }> {
   const sandbox = await openSandbox({ speed: way === 'change of hands' ? 30 : 300, ...(fault && { fault }) });
   const machine = async (isOwn: boolean) => {
-    const place = new Place(sandbox);
+    const place = new NearPlace(sandbox);
     fs.writeFileSync(path.join(place.cwd, 'words.txt'), 'a fox, file');
     make(place.cwd, 'fox.png', '-f', 'lavfi', '-i', 'testsrc=size=768x432', '-frames:v', '1');
     const settings = isOwn

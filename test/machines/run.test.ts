@@ -17,6 +17,7 @@ import {
   image,
   mixed,
   openGate,
+  openNearStudio,
   openStudio,
   paid,
   rowsIn,
@@ -64,7 +65,7 @@ test('rows are worked on by whoever is there, and followed from the machine that
 });
 
 test('--json tells of each row what its worker saved', async () => {
-  const studio = await openStudio();
+  const studio = await openNearStudio();
   write(studio, [alpha, { ...image, out: 'own/{row}.{ext}' }]);
   const worker = studio.worker('anna', ['-o', 'clips/{key}.{ext}']);
   const { code, out, err } = await studio.batch('run', '--json');
@@ -85,7 +86,7 @@ test('--json tells of each row what its worker saved', async () => {
 });
 
 test('a report has all rows, also those that are open or were left to a later run', async () => {
-  const studio = await openStudio({ speed: 20 });
+  const studio = await openNearStudio({ speed: 20 });
   write(studio, [alpha, alpha, alpha]);
   const reported = () =>
     fs
@@ -140,7 +141,7 @@ test.each([
 ] as const)(
   '--events tells what happens to a row elsewhere, whatever becomes of its first look: %s, %i ms',
   async (fault, delayMs) => {
-    const studio = await openStudio();
+    const studio = await openNearStudio();
     const proxy = await openRedisProxy(studio.redis.port);
     proxy.delayMs = delayMs;
     write(studio, [alpha]);
@@ -184,7 +185,7 @@ test.each([
 );
 
 test('what was not sent yet is taken out, and put back by the next run', async () => {
-  const studio = await openStudio();
+  const studio = await openNearStudio();
   write(studio, mixed);
   expect((await studio.batch('run', '--detach')).code).toBe(0);
   expect(await studio.batch('status')).toMatchObject({ code: 0, out: expect.stringContaining('4 waiting') });
@@ -206,7 +207,7 @@ test('what was not sent yet is taken out, and put back by the next run', async (
 });
 
 test('rows that are taken out while a run follows them are errors of that run', async () => {
-  const studio = await openStudio({ speed: 20 });
+  const studio = await openNearStudio({ speed: 20 });
   write(studio, [image, image]);
   const env = { GW_REDIS_URL: studio.redis.url };
   const following = studio.laptop.start(['batch', 'run', 'day.jsonl', '--redis'], { env });
@@ -222,7 +223,7 @@ test.each([
   ['follows them too', ['--detach']],
   ['tells what came of them', []],
 ])('a run that puts rows back behind another one %s', async (_what, words) => {
-  const studio = await openStudio({ fault: 'create:400:x2' });
+  const studio = await openNearStudio({ fault: 'create:400:x2' });
   write(studio, [image, image]);
   const worker = studio.worker('anna');
   expect((await studio.batch('run')).code).toBe(5);
@@ -242,7 +243,7 @@ test.each([
 
 /** A row whose first attempt failed on a machine; a second one was asked for, and a worker was lost while it sent that. */
 async function openSecondAttempt(row: object, failing: number) {
-  const studio = await openStudio({ fault: `task:fail=Moderated:x${failing}` });
+  const studio = await openNearStudio({ fault: `task:fail=Moderated:x${failing}` });
   write(studio, [row]);
   const anna = studio.worker('anna');
   expect((await studio.batch('run')).code).toBe(9);
@@ -307,7 +308,7 @@ test.each([
 );
 
 test('--retry-failed of a machine that knows no attempt makes the next one at once', async () => {
-  const studio = await openStudio({ fault: 'task:fail=Moderated:x2' });
+  const studio = await openNearStudio({ fault: 'task:fail=Moderated:x2' });
   write(studio, [alpha]);
   const anna = studio.machine();
   giveManifest(studio, anna);
@@ -323,7 +324,7 @@ test('--retry-failed of a machine that knows no attempt makes the next one at on
 });
 
 test('a row whose job is of unknown outcome in the ledger of its worker ends as that', async () => {
-  const studio = await openStudio({ fault: 'create:reset-after:x1' });
+  const studio = await openNearStudio({ fault: 'create:reset-after:x1' });
   write(studio, [alpha]);
   const anna = studio.machine();
   giveManifest(studio, anna);
@@ -354,7 +355,7 @@ test('one new attempt was asked for: where that has failed too, a worker without
 test.each(['auth', 'usage'])(
   'a task whose row failed with %s on its way home is gone on with, and not made anew',
   async (kind) => {
-    const studio = await openStudio({ speed: 20 });
+    const studio = await openNearStudio({ speed: 20 });
     write(studio, [alpha]);
     const first = studio.worker('anna');
     await studio.batch('run', '--detach');
@@ -373,7 +374,7 @@ test.each(['auth', 'usage'])(
 );
 
 test('a row whose output could not be saved is not done, and the printed command goes on with it', async () => {
-  const studio = await openStudio({ fault: 'output:404' });
+  const studio = await openNearStudio({ fault: 'output:404' });
   write(studio, [alpha]);
   const worker = studio.worker('anna');
   const { code, err } = await studio.batch('run');
@@ -385,7 +386,7 @@ test('a row whose output could not be saved is not done, and the printed command
 test('a file that a worker does not see fails its row there, with the path', {
   tags: ['ffmpeg'],
 }, async () => {
-  const studio = await openStudio();
+  const studio = await openNearStudio();
   make(studio.laptop.cwd, 'fox.png', '-f', 'lavfi', '-i', 'testsrc=size=768x432', '-frames:v', '1');
   write(studio, [{ ...gamma, 'first-frame': 'fox.png' }, alpha]);
   const worker = studio.worker('anna');
@@ -403,7 +404,7 @@ test.each([
   [{ ...alpha, image: 'https://x.example/a.png?X-Amz-Signature=1234' }, /a signed link/],
   [{ ...alpha, prompt: `a fox ${KEY}` }, /the row holds the API key/],
 ])('%j is not handed over', async (row, message) => {
-  const studio = await openStudio();
+  const studio = await openNearStudio();
   write(studio, [row]);
   const { code, err } = await studio.batch('run', '--detach');
   expect(code, err).toBe(2);
@@ -412,7 +413,7 @@ test.each([
 });
 
 test('a queue that was wiped: nothing is created by itself, and --refill sends what is lost', async () => {
-  const studio = await openStudio();
+  const studio = await openNearStudio();
   write(studio, [alpha, beta]);
   await studio.batch('run', '--detach');
   await studio.redis.client.flushall();
@@ -429,7 +430,7 @@ test('a queue that was wiped: nothing is created by itself, and --refill sends w
 });
 
 test('a row whose job was made on the worker with --no-download is brought home all the same', async () => {
-  const studio = await openStudio();
+  const studio = await openNearStudio();
   write(studio, [alpha]);
   const machine = studio.machine();
   const { command, prompt, ...flags } = alpha;
@@ -446,7 +447,7 @@ test('a row whose job was made on the worker with --no-download is brought home 
 });
 
 test('images that were made on this machine and are not saved are made nowhere else', async () => {
-  const studio = await openStudio({ fault: 'output:404' });
+  const studio = await openNearStudio({ fault: 'output:404' });
   write(studio, [{ ...image, model: 'legacy-image-2', 'response-format': 'url' }]);
   const alone = await studio.laptop.run(['batch', 'run', 'day.jsonl']);
   expect(alone, alone.err).toMatchObject({ code: 12, out: '' });
@@ -459,7 +460,7 @@ test('images that were made on this machine and are not saved are made nowhere e
 });
 
 test('images that a worker has made and not saved are not made once more by --retry-failed', async () => {
-  const studio = await openStudio({ fault: 'output:404' });
+  const studio = await openNearStudio({ fault: 'output:404' });
   write(studio, [{ ...image, model: 'legacy-image-2', 'response-format': 'url' }]);
   const first = studio.worker('anna');
   expect((await studio.batch('run')).code).toBe(12);
@@ -472,7 +473,7 @@ test('images that a worker has made and not saved are not made once more by --re
 });
 
 test('SIGTERM while an image is on its way: it comes home, and is not made once more', async () => {
-  const studio = await openStudio({ fault: 'create:slow', slowGapMs: 50 });
+  const studio = await openNearStudio({ fault: 'create:slow', slowGapMs: 50 });
   write(studio, [image]);
   const first = studio.worker('anna');
   await studio.batch('run', '--detach');
@@ -489,7 +490,7 @@ test('SIGTERM while an image is on its way: it comes home, and is not made once 
 });
 
 test('SIGTERM before images are fetched from their links: they are not made once more', async () => {
-  const studio = await openStudio({ fault: 'output:slow:x1', slowGapMs: 60_000 });
+  const studio = await openNearStudio({ fault: 'output:slow:x1', slowGapMs: 60_000 });
   write(studio, [{ ...image, model: 'legacy-image-2', 'response-format': 'url' }]);
   const first = studio.worker('anna');
   await studio.batch('run', '--detach');
@@ -515,7 +516,7 @@ test('SIGTERM before images are fetched from their links: they are not made once
 });
 
 test('an image that came whole before its stream broke off with an error is saved, and not made once more', async () => {
-  const studio = await openStudio();
+  const studio = await openNearStudio();
   write(studio, [{ ...image, n: 2, stream: true }]);
   const events = [
     { type: 'image_generation.completed', b64_json: pngHead(256, 256).toString('base64') },
@@ -556,7 +557,7 @@ test('a task whose ID the disk does not take is on the queue, and another worker
 });
 
 test('a worker whose key is refused while it waits hands its rows back and ends: they go on elsewhere', async () => {
-  const studio = await openStudio({ fault: 'query:401:x1' });
+  const studio = await openNearStudio({ fault: 'query:401:x1' });
   write(studio, [alpha]);
   const first = studio.worker('anna');
   await studio.batch('run', '--detach');
@@ -571,7 +572,7 @@ test('a worker whose key is refused while it waits hands its rows back and ends:
 });
 
 test('a row that has changed since it was handed over is made as it now stands, or is left as it was made; that of another user is refused', async () => {
-  const studio = await openStudio();
+  const studio = await openNearStudio();
   write(studio, [{ ...alpha, set: { seed: 1 } }]);
   await studio.batch('run', '--detach');
   write(studio, [{ ...alpha, body: { seed: 2 } }]);
@@ -595,7 +596,7 @@ test('a row that has changed since it was handed over is made as it now stands, 
 });
 
 test('a default that yielded to the words of a row makes no other row of it, whoever follows', async () => {
-  const studio = await openStudio();
+  const studio = await openNearStudio();
   const other = studio.machine();
   write(studio, [{ ...alpha, model: '2.5', 'first-frame': 'https://example.com/a.png' }]);
   giveManifest(studio, other);
@@ -610,7 +611,7 @@ test('a default that yielded to the words of a row makes no other row of it, who
 });
 
 test('a run that forgets --redis makes no row that was handed over, unless it was taken out', async () => {
-  const studio = await openStudio();
+  const studio = await openNearStudio();
   const alone = () => studio.laptop.run(['batch', 'run', 'day.jsonl'], { env: { GW_INTERVAL: '100ms' } });
   write(studio, [image]);
   await studio.batch('run', '--detach');
@@ -712,7 +713,7 @@ test('a run without --redis does not begin while rows are handed over, and anoth
 });
 
 test('flags that do not go with each other, a URL that is none, and a Redis that is not there', async () => {
-  const studio = await openStudio();
+  const studio = await openNearStudio();
   write(studio, [alpha]);
   const run = (...words: string[]) => studio.laptop.run(['batch', 'run', 'day.jsonl', ...words]);
   expect((await run('--detach')).err).toContain('error: --detach: goes with --redis');
@@ -770,7 +771,7 @@ exec redis-server "$@"
 test('rows that wait for rows are made by whoever is there, each from the last picture of the one before it', {
   tags: ['ffmpeg'],
 }, async () => {
-  const studio = await openStudio();
+  const studio = await openNearStudio();
   write(studio, story);
   // Who lacks the image hands its row back; a video is fetched by a look at its task.
   for (const name of ['anna', 'bert']) studio.worker(name);
@@ -790,7 +791,7 @@ test('rows that wait for rows are made by whoever is there, each from the last p
 test('what follows a failed row is not sent and says why, on workers too; after the cure one command makes the rest', {
   tags: ['ffmpeg'],
 }, async () => {
-  const studio = await openStudio();
+  const studio = await openNearStudio();
   write(
     studio,
     story.map((row) => (row.id === 's2' ? { ...row, prompt: 'shot s2. sensitive-output' } : row)),
@@ -819,7 +820,7 @@ test('what follows a failed row is not sent and says why, on workers too; after 
 test('a row that one machine has saved alone is there for workers that make what follows it', {
   tags: ['ffmpeg'],
 }, async () => {
-  const studio = await openStudio();
+  const studio = await openNearStudio();
   const [s2, s1] = story.slice(2);
   write(studio, [{ ...s1, 'first-frame': undefined }]);
   const alone = await studio.laptop.run(['batch', 'run', 'day.jsonl'], { env: { GW_INTERVAL: '100ms' } });

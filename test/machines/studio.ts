@@ -4,6 +4,7 @@ import * as path from 'node:path';
 import type { Sandbox } from '../../src/sandbox/server.ts';
 import { KEY, openSandbox, Place, pause, type Running } from '../cli/place.ts';
 import { listening } from '../helpers/listening.ts';
+import { NearPlace } from './near-place.ts';
 import { openRedis, type TestRedis } from './redis.ts';
 
 // gw batch run --redis and gw worker as processes, each machine with a home of its own, a real Redis and one gateway.
@@ -23,10 +24,14 @@ export interface Studio {
   faults(list: string): Promise<unknown>;
 }
 
-export async function openStudio(options: Parameters<typeof openSandbox>[0] = {}): Promise<Studio> {
+/** A studio whose runs of gw are processes of their own. */
+export async function openStudio(
+  options: Parameters<typeof openSandbox>[0] = {},
+  Machine = Place,
+): Promise<Studio> {
   const sandbox = await openSandbox({ control: true, ...options });
   const redis = await openRedis({ appendOnly: true });
-  const machine = () => new Place(sandbox);
+  const machine = () => new Machine(sandbox);
   const laptop = machine();
   const env = { GW_INTERVAL: '100ms', GW_REDIS_URL: redis.url };
   return {
@@ -44,6 +49,10 @@ export async function openStudio(options: Parameters<typeof openSandbox>[0] = {}
       }),
   };
 }
+
+/** A studio whose runs of gw are in the test's process, for what needs neither a kill nor a process ID. */
+export const openNearStudio = (options: Parameters<typeof openSandbox>[0] = {}) =>
+  openStudio(options, NearPlace);
 
 export const alpha = {
   command: 'video alpha',
