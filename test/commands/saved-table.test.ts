@@ -37,7 +37,7 @@ interface Way {
   readonly argv: (family: FamilyRow, id: string) => readonly string[];
   /** What is saved already is passed over without a word. */
   readonly isSilent?: boolean;
-  /** It goes by sizes, as all that look at thousands. */
+  /** It goes by sizes, as all that look at thousands, and what opens one. */
   readonly isBySize?: boolean;
   /** It fetches nothing: the output that it tells of. */
   readonly sees?: (out: string) => string | undefined;
@@ -52,7 +52,7 @@ const ways: Readonly<Record<string, Way>> = {
     argv: (family) => [...typed(family), '--once', 'day/fox', ...(isVideo(family) ? ['--wait'] : [])],
   },
   'batch run again': { argv: () => ['batch', 'run', 'day.jsonl'], isSilent: true, isBySize: true },
-  open: { argv: (_, id) => ['open', id], sees: (out) => out.trim() || undefined },
+  open: { argv: (_, id) => ['open', id], isBySize: true, sees: (out) => out.trim() || undefined },
   'jobs show': {
     argv: (_, id) => ['jobs', 'show', id, '--json'],
     sees(out) {
