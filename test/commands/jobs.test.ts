@@ -461,6 +461,29 @@ describe('jobs wait', () => {
     expect(named, named.err).toMatchObject({ code: 0, out: `${id}\n` });
   });
 
+  test.each([
+    ['jobs sync', 'the jobs go on', 'go on with: gw jobs sync'],
+    ['jobs wait --all', 'the job goes on', 'pick it up with: gw video alpha wait t-1'],
+  ])('%s that is interrupted says what goes on, and how to go on with it', async (words, goesOn, next) => {
+    const world = await World.open();
+    let interrupt: () => void = () => {};
+    const fake = await fakeGateway(() => {
+      interrupt();
+      return { body: { status: 'running' } };
+    });
+    const env = { GW_BASE_URL: fake.url };
+    acceptedJob(world, 't-1', HOUR_MS, { gateway: fake.url });
+    if (words.endsWith('--all')) succeededJob(world, 't-2', HOUR_MS);
+    const run = await world.gw(words.split(' '), {
+      env,
+      interrupts: (send) => {
+        interrupt = () => send('SIGINT');
+      },
+    });
+    expect(run.code).toBe(130);
+    expect(run.err).toContain(`error: interrupted; ${goesOn}\nhint: ${next}\n`);
+  });
+
   test.each([false, true])(
     'an interrupt is told of once, with the way back for all (--json %s)',
     async (json) => {
@@ -652,12 +675,18 @@ describe('what is saved later than its create said', () => {
 
   test.each([
     ['jobs wait', 'jobs wait t-1', 't-1-last-frame.png'],
+    ['jobs download', 'jobs download t-1', 't-1-last-frame.png'],
     ['jobs wait -o', 'jobs wait t-1 -o other.{ext}', 'other-last-frame.png'],
     ['jobs download -o', 'jobs download t-1 -o other.{ext}', 'other-last-frame.png'],
   ])('what ended amid %s is brought by a sync to where it was going', async (_, line, name) => {
     const { world, made, heal, gw } = await halfDead('ends gw');
     made();
-    expect((await gw(...line.split(' '))).code).toBe(130);
+    const run = await gw(...line.split(' '), '--json');
+    expect(run).toMatchObject({
+      code: 130,
+      err: expect.stringContaining('pick it up with: gw video alpha wait t-1'),
+    });
+    expect(JSON.parse(run.out)).toMatchObject({ id, status: 'succeeded', record: { status: 'succeeded' } });
     heal();
     const sync = await gw('jobs', 'sync');
     expect(sync, sync.err).toMatchObject({ code: 0 });

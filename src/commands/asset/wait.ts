@@ -2,7 +2,7 @@ import { type AssetLook, type LookRequest, lookAtAssets } from '../../assets/ask
 import { defineCommand, type Outcome } from '../../command.ts';
 import { DEFAULT_WAIT_TIMEOUT, parseDuration } from '../../config/table.ts';
 import { type Context, commandFor } from '../../context.ts';
-import { type ErrorKind, GwError, Interrupted, shellQuote } from '../../errors.ts';
+import { type ErrorKind, GwError, shellQuote } from '../../errors.ts';
 import { type FlagValues, onOff, parsed } from '../../flags/flag.ts';
 import type { JsonObject } from '../../flags/json-body.ts';
 import { getAsset } from '../../gateway/asset/actions.ts';
@@ -12,6 +12,7 @@ import type { Clock } from '../../host.ts';
 import { MAX_FAILING_MS, MAX_FAILURES, nextDelayMs, waitOver } from '../../jobs/watch/poll.ts';
 import { showInstead } from '../show-instead.ts';
 import { waitDeadlineMs } from '../video/follow-job.ts';
+import { endedBy } from '../video/task-ids.ts';
 import {
   assetExample,
   idBodies,
@@ -111,12 +112,7 @@ export async function* waitOutcomes(
     });
     for await (const end of ends) yield outcomeOf(end, flags, ctx);
   } catch (error) {
-    if (!(error instanceof Interrupted)) throw error;
-    throw new Interrupted(
-      error.signal,
-      `wait on with: ${waitCommand(ids, flags, ctx)}`,
-      'the processing goes on',
-    );
+    throw endedBy(error, `wait on with: ${waitCommand(ids, flags, ctx)}`, 'the processing goes on');
   } finally {
     progress.stop();
   }

@@ -5,7 +5,7 @@ import type { Context } from '../../context.ts';
 import { faultReason } from '../../disk/disk-fault.ts';
 import { replaceFile } from '../../disk/durable-directory.ts';
 import { type OwnFile, refuseForeign } from '../../disk/own-file.ts';
-import { GwError, Interrupted, usage } from '../../errors.ts';
+import { GwError, usage } from '../../errors.ts';
 import { oneLine, safeJson } from '../../io/escape.ts';
 import type { Io, RunProgress } from '../../io/io.ts';
 import { counted } from '../../io/quantity-text.ts';
@@ -92,10 +92,6 @@ export class RowSums {
     ctx.io.note([sum, ...next].filter(Boolean).join('; '));
   }
 }
-
-/** Why a run ends before its rows do: a signal that says what goes on, and how to go on with it. */
-export const endedBy = ({ signal: { reason } }: Context, next: string, goesOn: string): unknown =>
-  reason instanceof Interrupted ? new Interrupted(reason.signal, next, goesOn) : reason;
 
 type Entry = Omit<RowResult, 'files' | 'record'> & { readonly files: readonly { readonly path: string }[] };
 

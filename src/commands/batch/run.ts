@@ -32,6 +32,7 @@ import { resultOf as resultOfJob } from '../jobs/task-job.ts';
 import type { FollowedQueue } from '../machines/follow.ts';
 import { fileLines, type JobResult, resultIn, waitDeadlineMs } from '../video/follow-job.ts';
 import { createFollowers } from '../video/followers.ts';
+import { endedBy } from '../video/task-ids.ts';
 import { type Announced, announce } from './beside.ts';
 import { checkRows, madeBeforeText, Tally, warnOfChanged } from './check.ts';
 import {
@@ -48,7 +49,7 @@ import {
 } from './flags.ts';
 import { type KnownRow, knownRows, lastOfRow, rowsElsewhere } from './known-rows.ts';
 import { familyOf, placeOf } from './places.ts';
-import { endedBy, openReport, type RowResult, RowSums, rowResult } from './report.ts';
+import { openReport, type RowResult, RowSums, rowResult } from './report.ts';
 import { createRow, type RowFiles } from './row-command.ts';
 
 /** Beside those that hold a slot: rows that wait for the next one, and rows whose outputs are being saved. */
@@ -314,7 +315,7 @@ class BatchRun {
     const left = ctx.signal.aborted || this.#isSent ? 'done' : 'sent';
     this.#sums.say(this.batch.input, { left, redone: this.#redone }, ctx);
     if (ctx.signal.aborted)
-      throw endedBy(ctx, 'run the command again to go on', 'what was created is in the ledger');
+      throw endedBy(ctx.signal.reason, 'run the command again to go on', 'what was created is in the ledger');
   }
 
   /** Rows that were made from what was made anew since, in this run or in an earlier one. */

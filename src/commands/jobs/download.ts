@@ -1,13 +1,14 @@
 import { defineCommand, type Outcome } from '../../command.ts';
 import { commandFor } from '../../context.ts';
-import { GwError } from '../../errors.ts';
+import { GwError, Interrupted } from '../../errors.ts';
 import { loadTaskFamily } from '../../gateway/families.ts';
 import { explainOtherKey } from '../../jobs/create/hold-job.ts';
-import { endOf, type Followed } from '../../jobs/watch/follow.ts';
-import { recordLook, type SeenTask, seenInLedger, youngUntilMs } from '../../jobs/watch/look.ts';
+import { printableRecord } from '../../jobs/job-view.ts';
+import { endOf } from '../../jobs/watch/follow.ts';
+import { recordLook, seenInLedger, youngUntilMs } from '../../jobs/watch/look.ts';
 import { lookForOutputs } from '../../jobs/watch/poll.ts';
 import { createTurns, SAVES_AT_ONCE } from '../../jobs/watch/turns.ts';
-import { type JobResult, jobLines, outcomeOf } from '../video/follow-job.ts';
+import { endOfInterrupted, type JobResult, jobLines, outcomeOf } from '../video/follow-job.ts';
 import { createFollowers } from '../video/followers.ts';
 import { eachTask, exampleCreate, refuseSharedName } from '../video/task-ids.ts';
 import { idArgs, type NamedJob, namedJobs } from './find-jobs.ts';
@@ -61,18 +62,23 @@ export function download(familyName?: string) {
             },
           ));
         if (!seen) await recordLook(deps.ledger, key, look, task.job?.status);
+        const { status, state } = look.view;
+        const seenSoFar = { status, record: printableRecord(look), files: [] };
+        const text = `task ${id} is ${status || 'not finished'}; there is nothing to save yet`;
         const hint = `wait for it with: ${commandFor(`${words} wait ${id}`, ctx)}`;
-        const isOver = look.view.state !== 'running';
-        const followed = isOver ? await endOf(look, { ...task, pool }, deps) : notEnded(id, look, hint);
+        const followed =
+          state === 'running'
+            ? { ...seenSoFar, error: new GwError('wait_timeout', text, { hint }) }
+            : await endOf(look, { ...task, pool }, deps).catch((error) => ({ ...seenSoFar, error }));
         deps.progress.stop();
         return outcomeOf(followed, { family: family.name, id }, ctx);
       };
-      yield* eachTask(named, downloadOne);
+      const interrupted: Outcome<JobResult>[] = [];
+      for await (const outcome of eachTask(named, downloadOne)) {
+        if (outcome.error instanceof Interrupted) interrupted.push(outcome);
+        else yield outcome;
+      }
+      yield* endOfInterrupted(interrupted, ctx);
     },
   });
-}
-
-function notEnded(id: string, { view: { status }, record }: SeenTask, hint: string): Followed {
-  const text = `task ${id} is ${status || 'not finished'}; there is nothing to save yet`;
-  return { status, record, files: [], error: new GwError('wait_timeout', text, { hint }) };
 }

@@ -9,6 +9,7 @@ import { isOpen, type Synced, type SyncInput, syncJobs } from '../../jobs/watch/
 import type { Job } from '../../ledger/event.ts';
 import { fileLines, type JobResult, outcomeOf } from '../video/follow-job.ts';
 import { createFollowers, type Followers } from '../video/followers.ts';
+import { endedBy } from '../video/task-ids.ts';
 import { type OwnJob, readOwnJobs, syncInput, withoutForeign } from './find-jobs.ts';
 import { showJobQueries, wholeProgress } from './task-job.ts';
 
@@ -39,12 +40,16 @@ export const sync = defineCommand<typeof flags, JobResult>({
     let elsewhere = 0;
     const whole = wholeProgress(inputs.length, ctx);
     for (const { job } of inputs) ctx.events?.about(job);
-    for await (const { job, synced } of syncJobs(inputs, ctx.signal)) {
-      whole.tell(synced.outcome === 'ended' && synced.followed.error !== undefined);
-      if (synced.outcome === 'running') running.set(synced.id, synced.status);
-      if (synced.outcome === 'elsewhere') elsewhere += 1;
-      // What goes on well counts beside what failed.
-      yield outcomeOfSync(job, synced, ctx) ?? {};
+    try {
+      for await (const { job, synced } of syncJobs(inputs, ctx.signal)) {
+        whole.tell(synced.outcome === 'ended' && synced.followed.error !== undefined);
+        if (synced.outcome === 'running') running.set(synced.id, synced.status);
+        if (synced.outcome === 'elsewhere') elsewhere += 1;
+        // What goes on well counts beside what failed.
+        yield outcomeOfSync(job, synced, ctx) ?? {};
+      }
+    } catch (error) {
+      throw endedBy(error, `go on with: ${commandFor('gw jobs sync', ctx)}`, 'the jobs go on');
     }
     whole.stop();
     if (elsewhere > 0) ctx.io.note(`another gw saves ${elsewhere} of the jobs`);

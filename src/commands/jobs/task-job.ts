@@ -210,17 +210,11 @@ export const showNamed = (
   named: readonly NamedJob[],
   family: TaskFamily | undefined,
   ctx: Context,
-): AsyncGenerator<Outcome<never>> =>
-  family
-    ? showQueries(
-        family,
-        named.map(({ id }) => id),
-        ctx,
-      )
-    : showJobQueries(
-        named.flatMap(({ known }) => known ?? []),
-        ctx,
-      );
+): AsyncGenerator<Outcome<never>> => {
+  const ids = named.map(({ id }) => id);
+  const known = named.flatMap((job) => job.known ?? []);
+  return family ? showQueries(family, ids, ctx) : showJobQueries(known, ctx);
+};
 
 /** With --dry-run or --curl: the requests that would ask for these jobs, each to the gateway of its own. */
 export async function* showJobQueries(

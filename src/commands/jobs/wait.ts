@@ -9,6 +9,7 @@ import { isUnsaved } from '../../jobs/job-view.ts';
 import { isOpen } from '../../jobs/watch/sync.ts';
 import { mayExist } from '../../ledger/event.ts';
 import {
+  endOfInterrupted,
   type FollowRequest,
   followAll,
   type JobResult,
@@ -129,18 +130,6 @@ function* endOfTimedOut(
     const told = error.told({ hint: at === outcomes.length - 1 ? hint : undefined });
     yield { ...(value && { value }), error: told };
   }
-}
-
-/** One message for all jobs that an interrupt left behind; with --json each is printed all the same. */
-function* endOfInterrupted(
-  outcomes: readonly Outcome<JobResult>[],
-  ctx: Context,
-): Generator<Outcome<JobResult>> {
-  const [first] = outcomes;
-  if (!(first?.error instanceof Interrupted)) return;
-  for (const { value } of outcomes) if ((ctx.io.mode.json || ctx.events) && value) yield { value };
-  const next = commandFor('gw jobs wait --all', ctx);
-  throw new Interrupted(first.error.signal, `pick them up with: ${next}`, `${outcomes.length} jobs go on`);
 }
 
 async function jobsToWaitFor(

@@ -27,12 +27,13 @@ import { showingOnly, warnOfChanged } from '../batch/check.ts';
 import { runCommand, soundRows } from '../batch/flags.ts';
 import { digestOfFields, isWanted, type KnownRow, lastOfRow } from '../batch/known-rows.ts';
 import { familyOf, placeOf } from '../batch/places.ts';
-import { endedBy, namedBy, type RowResult, RowSums, rowResult } from '../batch/report.ts';
+import { namedBy, type RowResult, RowSums, rowResult } from '../batch/report.ts';
 import { creates, type RowFiles, rowChecker } from '../batch/row-command.ts';
 import { type Batch, resultOfKnown } from '../batch/run.ts';
 import { withFamilies } from '../jobs/find-jobs.ts';
 import { endedOutcome } from '../jobs/task-job.ts';
 import { resultIn } from '../video/follow-job.ts';
+import { endedBy } from '../video/task-ids.ts';
 import { carriedCheck, forOthers, withoutYielded } from './carried.ts';
 import { toldError } from './hands.ts';
 import { hearOfRows } from './heard.ts';
@@ -494,7 +495,7 @@ class BatchOnQueue {
       if (ctx.signal.aborted) throw ctx.signal.reason;
     } catch (error) {
       if (ctx.signal.aborted)
-        throw endedBy(ctx, `follow them with: ${this.#commandLine()}`, 'the workers go on');
+        throw endedBy(ctx.signal.reason, `follow them with: ${this.#commandLine()}`, 'the workers go on');
       if (error === store.door.trouble()) throw this.#gone();
       throw error;
     } finally {

@@ -6,13 +6,14 @@ import { findFamily } from '../../gateway/families.ts';
 import type { TaskFamily, TaskUsage } from '../../gateway/task.ts';
 import type { Cost } from '../../jobs/cost.ts';
 import { explainOtherKey } from '../../jobs/create/hold-job.ts';
-import { answerOf } from '../../jobs/job-view.ts';
+import { answerOf, printableRecord } from '../../jobs/job-view.ts';
 import type { Followed, FollowInput, JobDeps } from '../../jobs/watch/follow.ts';
 import { seenInLedger, type TaskLook } from '../../jobs/watch/look.ts';
 import { estimateMs } from '../../ledger/estimate.ts';
 import type { Job, SavePlan } from '../../ledger/event.ts';
 import { createFollowers, type Followers } from './followers.ts';
 import type { JobResult } from './job-result.ts';
+import { endedBy } from './task-ids.ts';
 
 export * from './job-result.ts';
 
@@ -160,11 +161,25 @@ export function outcomeOf(
   ctx: Context,
 ): Outcome<JobResult> {
   const files = followed.files.map(({ path, bytes, sha256, type }) => ({ path, bytes, sha256, type }));
-  const record = followed.record ?? accepted?.record ?? (job && answerOf(job)) ?? null;
+  const record =
+    followed.record ?? accepted?.record ?? (job && (printableRecord(job) ?? answerOf(job))) ?? null;
   return {
     value: { family, id, status: followed.status || accepted?.status || '', record, files },
     ...(followed.error !== undefined && { error: withWayBack(followed.error, family, id, ctx) }),
   };
+}
+
+/** One message for all jobs that an interrupt left behind; with --json each is printed all the same. */
+export function* endOfInterrupted(
+  outcomes: readonly Outcome<JobResult>[],
+  ctx: Context,
+  isPrinted = ctx.io.mode.json || ctx.events !== undefined,
+): Generator<Outcome<JobResult>> {
+  const made = outcomes.filter(({ value }) => value !== undefined);
+  if (isPrinted) for (const { value } of made) yield { ...(value && { value }) };
+  const { error } = made[0] ?? outcomes[0] ?? {};
+  const next = `pick them up with: ${commandFor('gw jobs wait --all', ctx)}`;
+  if (error !== undefined) throw made.length > 1 ? endedBy(error, next, `${made.length} jobs go on`) : error;
 }
 
 function withWayBack(error: unknown, family: string, id: string, ctx: Context): unknown {

@@ -86,10 +86,8 @@ async function* getByIds(
     });
     return { value: { look, isOwnReply: family.query.maxIds === 1, many: ids.length > 1 } };
   };
-  yield* eachTask(
-    ids.map((id) => ({ id })),
-    get,
-  );
+  const tasks = ids.map((id) => ({ id }));
+  yield* eachTask(tasks, get);
 }
 
 /** As `getByIds`, by external ID; loaded where it is asked for. */

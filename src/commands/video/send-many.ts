@@ -1,10 +1,10 @@
 import type { Outcome } from '../../command.ts';
-import { type Context, commandFor } from '../../context.ts';
+import type { Context } from '../../context.ts';
 import { type ErrorKind, endsAll, GwError, Interrupted } from '../../errors.ts';
 import type { Made } from '../../jobs/create/make.ts';
 import type { Stands } from '../../jobs/create/once.ts';
 import { asTheyEnd, createTurns, SAVES_AT_ONCE } from '../../jobs/watch/turns.ts';
-import type { JobResult } from './follow-job.ts';
+import { endOfInterrupted, type JobResult } from './follow-job.ts';
 import { createFollowers, type Followers } from './followers.ts';
 
 /** Where a create stands in its run. */
@@ -50,14 +50,7 @@ export async function* sendMany(
     else yield outcome;
   }
   if (unmade > 0) ctx.io.note(`${unmade} of ${count} jobs were not sent after that`);
-  const [first] = interrupted;
-  if (!(first?.error instanceof Interrupted)) return;
-  const made = interrupted.filter(({ value }) => value !== undefined);
-  for (const { value } of made) if (ctx.io.mode.json || !isWaitedFor) yield { ...(value && { value }) };
-  const next = commandFor('gw jobs wait --all', ctx);
-  throw made.length > 0
-    ? new Interrupted(first.error.signal, `pick them up with: ${next}`, `${made.length} jobs go on`)
-    : first.error;
+  yield* endOfInterrupted(interrupted, ctx, ctx.io.mode.json || ctx.events !== undefined || !isWaitedFor);
 }
 
 /** A create of several that was left out, because an earlier one failed in a way that this one would too. */
