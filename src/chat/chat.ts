@@ -101,6 +101,8 @@ export interface ChatRequest {
 export interface ChatUsage {
   /** Of native messages: those that were neither written to the cache nor read from it. */
   readonly inputTokens?: number | undefined;
+  /** Of completions and geo: those of the input that were in the cache, as the public APIs of these names tell it. */
+  readonly cachedTokens?: number | undefined;
   readonly cacheWrittenTokens?: number | undefined;
   readonly cacheReadTokens?: number | undefined;
   readonly outputTokens?: number | undefined;

@@ -84,24 +84,19 @@ const withoutText = (reason: string | undefined): GwError =>
   });
 
 /**
- * `tokens: 12 in, 100 written to the cache, 50 read from the cache, 34 out (20 of them reasoning), 196 in all`; undefined where
- * the reply named none. A cache that was not used is left out.
+ * `tokens: 12 in (8 of them cached), 34 out (20 of them reasoning), 46 in all`; undefined where the reply named none. A cache
+ * that was not used is left out.
  */
-export function usageLine({
-  inputTokens,
-  cacheWrittenTokens,
-  cacheReadTokens,
-  outputTokens,
-  reasoningTokens,
-  totalTokens,
-}: ChatUsage): string | undefined {
-  const reasoning = reasoningTokens === undefined ? '' : ` (${reasoningTokens} of them reasoning)`;
+export function usageLine(usage: ChatUsage): string | undefined {
+  const reasoning =
+    usage.reasoningTokens === undefined ? '' : ` (${usage.reasoningTokens} of them reasoning)`;
+  const cached = usage.cachedTokens ? ` (${usage.cachedTokens} of them cached)` : '';
   const parts = [
-    [inputTokens, 'in'],
-    [cacheWrittenTokens || undefined, 'written to the cache'],
-    [cacheReadTokens || undefined, 'read from the cache'],
-    [outputTokens, `out${reasoning}`],
-    [totalTokens, 'in all'],
+    [usage.inputTokens, `in${cached}`],
+    [usage.cacheWrittenTokens || undefined, 'written to the cache'],
+    [usage.cacheReadTokens || undefined, 'read from the cache'],
+    [usage.outputTokens, `out${reasoning}`],
+    [usage.totalTokens, 'in all'],
   ].flatMap(([tokens, words]) => (tokens === undefined ? [] : [`${tokens} ${words}`]));
   return parts.length === 0 ? undefined : `tokens: ${parts.join(', ')}`;
 }

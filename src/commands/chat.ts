@@ -134,7 +134,7 @@ const isDrawn = ({ raw, responseFormat }: ChatFlags, { io }: Context): boolean =
 /** Figures and warnings on stderr; what makes the answer unusable is returned. */
 function judge(answer: ChatAnswer, flags: ChatFlags, { io }: Context) {
   const { error, warning } = judgeAnswer(answer);
-  if (flags.usage) io.aside(`${usageLine(answer.usage) ?? noFigures(answer)}\n`);
+  if (flags.usage) io.note(usageLine(answer.usage) ?? noFigures(answer), 'urgent');
   if (warning) io.warn(warning);
   return error;
 }

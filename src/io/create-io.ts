@@ -115,8 +115,8 @@ class RunIo implements Io {
     const told = this.#wrap(`warning: ${oneLine(this.withoutSecrets(text))}`);
     this.#side.line((style) => style.caution('warning:') + told.slice(8), true);
   };
-  readonly note = (text: string) => {
-    if (!this.mode.quiet) this.#side.line(() => this.#wrap(oneLine(this.withoutSecrets(text))));
+  readonly note = (text: string, urgent?: 'urgent') => {
+    if (!this.mode.quiet || urgent) this.#side.line(() => this.#wrap(oneLine(this.withoutSecrets(text))));
   };
   readonly aside = (text: string) => this.#side.text(text);
   readonly error = (error: unknown) => {

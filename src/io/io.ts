@@ -40,8 +40,8 @@ export interface Io {
   liveTable(): Promise<LiveTable>;
   /** `warning: …` on stderr; nothing when quiet, unless it is `urgent`: something paid for may be lost. */
   warn(text: string, urgent?: 'urgent'): void;
-  /** One plain line on stderr; nothing when quiet. */
-  note(text: string): void;
+  /** One plain line on stderr; nothing when quiet, unless it is `urgent`: a flag has asked for it. */
+  note(text: string, urgent?: 'urgent'): void;
   /** Text on stderr as it comes (a model's thoughts), treated like `out`; a flag asks for it, under -q too. */
   aside(text: string): void;
   /** The one error line (or JSON object) of a run; takes down bars first. Prints nothing for ClosedPipe. */

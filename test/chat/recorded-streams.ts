@@ -59,6 +59,7 @@ export const recordedStreams: readonly RecordedStream[] = [
           completion_tokens: 9,
           total_tokens: 12,
           completion_tokens_details: { reasoning_tokens: 4 },
+          prompt_tokens_details: { cached_tokens: 2 },
         },
       }),
       'data: [DONE]\n\n',
@@ -67,12 +68,13 @@ export const recordedStreams: readonly RecordedStream[] = [
     thinking: '',
     toolCalls: [],
     finishReason: 'stop',
-    usage: { inputTokens: 3, outputTokens: 9, reasoningTokens: 4, totalTokens: 12 },
+    usage: { inputTokens: 3, cachedTokens: 2, outputTokens: 9, reasoningTokens: 4, totalTokens: 12 },
     reply: completion({ content: emoji }, 'stop', {
       prompt_tokens: 3,
       completion_tokens: 9,
       total_tokens: 12,
       completion_tokens_details: { reasoning_tokens: 4 },
+      prompt_tokens_details: { cached_tokens: 2 },
     }),
   },
   {
@@ -236,6 +238,7 @@ export const recordedStreams: readonly RecordedStream[] = [
         ],
         usageMetadata: {
           promptTokenCount: 5,
+          cachedContentTokenCount: 4,
           candidatesTokenCount: 8,
           thoughtsTokenCount: 3,
           totalTokenCount: 16,
@@ -249,7 +252,7 @@ export const recordedStreams: readonly RecordedStream[] = [
       { id: 'weather-2', name: 'weather', arguments: '{"city":"Bonn"}' },
     ],
     finishReason: 'STOP',
-    usage: { inputTokens: 5, outputTokens: 11, reasoningTokens: 3, totalTokens: 16 },
+    usage: { inputTokens: 5, cachedTokens: 4, outputTokens: 11, reasoningTokens: 3, totalTokens: 16 },
     reply: {
       candidates: [
         {
@@ -270,6 +273,7 @@ export const recordedStreams: readonly RecordedStream[] = [
       responseId: 'r1',
       usageMetadata: {
         promptTokenCount: 5,
+        cachedContentTokenCount: 4,
         candidatesTokenCount: 8,
         thoughtsTokenCount: 3,
         totalTokenCount: 16,

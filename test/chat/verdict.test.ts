@@ -74,6 +74,7 @@ test('figures are told as far as they came', () => {
     'tokens: 3 in, 9 out (4 of them reasoning), 12 in all',
   );
   expect(usageLine({ outputTokens: 9 })).toBe('tokens: 9 out');
+  expect(usageLine({ inputTokens: 9, cachedTokens: 8 })).toBe('tokens: 9 in (8 of them cached)');
   const cached = { cacheWrittenTokens: 100, cacheReadTokens: 50 };
   expect(usageLine({ inputTokens: 10, ...cached, outputTokens: 20, totalTokens: 180 })).toBe(
     'tokens: 10 in, 100 written to the cache, 50 read from the cache, 20 out, 180 in all',

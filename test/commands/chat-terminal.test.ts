@@ -86,6 +86,21 @@ test.each<[string, readonly string[], RunOptions]>([
   expect([code, out]).toEqual([0, RICH]);
 });
 
+test('figures of --usage are wrapped between words', async () => {
+  const [n, part] = [123_456_789, { reasoning_tokens: 123_456_788, cached_tokens: 123_456_788 }];
+  const usage = {
+    ...{ prompt_tokens: n, prompt_tokens_details: part },
+    ...{ completion_tokens: n, completion_tokens_details: part, total_tokens: 2 * n },
+  };
+  const figures = `data: ${JSON.stringify({ choices: [], usage })}\n\n`;
+  const { err } = await ask(['--usage'], (response) => response.end(event('Hi.') + figures + END), {
+    terminal: true,
+  });
+  expect(stripVTControlCharacters(err.slice(err.lastIndexOf('tokens:')))).toBe(
+    'tokens: 123456789 in (123456788 of them cached), 123456789 out (123456788 of them reasoning),\n246913578 in all\n',
+  );
+});
+
 test('--json is the reply, drawn nowhere', async () => {
   const { code, out } = await ask(['--json'], rich, { terminal: true, env: xterm });
   expect(code).toBe(0);

@@ -114,12 +114,13 @@ export class CompletionsReader implements ReplyReader {
   }
 
   #count(usage: unknown): void {
-    const { prompt_tokens, completion_tokens, total_tokens, completion_tokens_details } = fieldsOf(usage);
+    const { prompt_tokens_details: input, completion_tokens_details: output, ...all } = fieldsOf(usage);
     this.usage = {
-      inputTokens: numberOf(prompt_tokens),
-      outputTokens: numberOf(completion_tokens),
-      reasoningTokens: numberOf(fieldsOf(completion_tokens_details).reasoning_tokens),
-      totalTokens: numberOf(total_tokens),
+      inputTokens: numberOf(all.prompt_tokens),
+      cachedTokens: numberOf(fieldsOf(input).cached_tokens),
+      outputTokens: numberOf(all.completion_tokens),
+      reasoningTokens: numberOf(fieldsOf(output).reasoning_tokens),
+      totalTokens: numberOf(all.total_tokens),
     };
   }
 }

@@ -106,23 +106,19 @@ export class GeoReader implements ReplyReader {
     });
   }
 
-  #count({
-    promptTokenCount,
-    candidatesTokenCount,
-    thoughtsTokenCount,
-    totalTokenCount,
-  }: Readonly<Part>): void {
-    const reasoningTokens = numberOf(thoughtsTokenCount);
-    const shown = numberOf(candidatesTokenCount);
+  #count(all: Readonly<Part>): void {
+    const reasoningTokens = numberOf(all.thoughtsTokenCount);
+    const shown = numberOf(all.candidatesTokenCount);
     this.usage = {
-      inputTokens: numberOf(promptTokenCount),
+      inputTokens: numberOf(all.promptTokenCount),
+      cachedTokens: numberOf(all.cachedContentTokenCount),
       // Unlike on the other surfaces, the candidates' count leaves the thoughts out.
       outputTokens:
         shown === undefined && reasoningTokens === undefined
           ? undefined
           : (shown ?? 0) + (reasoningTokens ?? 0),
       reasoningTokens,
-      totalTokens: numberOf(totalTokenCount),
+      totalTokens: numberOf(all.totalTokenCount),
     };
   }
 }
