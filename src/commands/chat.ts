@@ -67,7 +67,10 @@ async function askOnce(
 ): Promise<Outcome<never>> {
   const { io } = ctx;
   const { surface, session, model } = start;
-  if (model === undefined) throw noModel();
+  if (model === undefined) {
+    const cure = 'name one with --model, or store it: gw config set models.chat MODEL';
+    throw usage('native messages have no default model', cure);
+  }
   const before = [...(session?.turns ?? []), ...(start.history.turns ?? [])];
   checkResults(added, before, start);
   const asked = { model, system: start.system, turns: [...before, ...added], signal: ctx.signal };
@@ -144,12 +147,6 @@ const noFigures = ({ replyBytes }: ChatAnswer): string =>
   replyBytes === undefined
     ? 'the gateway sent no token figures in its stream; --no-stream may bring them'
     : 'the gateway sent no token figures';
-
-const noModel = () =>
-  usage(
-    'native messages have no default model',
-    'name one with --model, or store it: gw config set models.chat MODEL',
-  );
 
 async function converseOnTerminal(flags: ChatFlags, start: Start, ctx: Context): Promise<Outcome<never>> {
   const { startConversation } = await import('../chat/repl/start-conversation.ts');

@@ -120,10 +120,9 @@ test('with --json each fault and each sum is an object', async () => {
 });
 
 test('an empty manifest is said to be one', async () => {
-  expect(await check('none.csv', 'prompt\n')).toMatchObject({
-    code: 2,
-    err: expect.stringContaining('none.csv: there is no row in it'),
-  });
+  const none = { code: 2, err: expect.stringContaining('none.csv: there is no row in it') };
+  expect(await check('none.csv', 'prompt\n')).toMatchObject(none);
+  expect(await world.gw(['batch', 'status', 'none.csv'])).toMatchObject(none);
 });
 
 test('what is saved already, and how long the rest takes, is told from the ledger', async () => {

@@ -64,6 +64,17 @@ describe('a report takes the place of an earlier report, and of nothing else', (
   });
 });
 
+test('a report has all rows, also those that --only leaves out and the faults of which nobody asked for', async () => {
+  const { world, at } = await open();
+  const row = { command: 'image create', prompt: 'a boat' };
+  const rows = ['a', 'b', 'c'].map((id) => ({ id, ...row, ...(id === 'c' && { sise: '1x1' }) }));
+  fs.writeFileSync(at('m.jsonl'), rows.map((each) => `${JSON.stringify(each)}\n`).join(''));
+  for (const id of ['a', 'b']) await world.ok(['batch', 'run', 'm.jsonl', '--only', id, '--report', 'r.csv']);
+  const lines = fs.readFileSync(at('r.csv'), 'utf8').trimEnd().split('\n');
+  expect(lines.map((line) => line.split(',')[2])).toEqual(['row_key', 'm/a', 'm/b']);
+  expect(lines.join('\n').match(/succeeded/g)).toHaveLength(2);
+});
+
 test('a report and a check hold nothing that commands a terminal or a CI, and a report holds no key', async () => {
   const nasty = '\u001b]0;x\u0007\n::error::pwned\u009b\u202e';
   const { world, at, run } = await open({ fault: `task:fail=${KEY}` });

@@ -90,6 +90,16 @@ test('a row that changed after it was saved stops no other, is named, and is mad
   expect(await run(world)).toMatchObject({ code: 0, out: '', err: '2 rows: 2 saved\n' });
 });
 
+test('a row that was a video and is an image now is told as the video that it is, and not as saved', async () => {
+  const world = await World.open({ speed: 1 });
+  write(world, [{ id: 'a', ...gamma }]);
+  expect((await run(world, '--wait-timeout', '1s')).code).toBe(10);
+  write(world, [{ id: 'a', ...image }]);
+  const { code, out, err } = await run(world);
+  expect(err).toContain('warning: day.jsonl:1: command changed after day/a was sent');
+  expect([code, out, creates(world)]).toEqual([0, expect.stringMatching(/\.mp4\n$/), 1]);
+});
+
 test('a row that the filter refused is mended by one edit and one command', async () => {
   const world = await World.open({ fault: 'create:400:x1' });
   write(world, [
@@ -127,6 +137,9 @@ test('--only looks at its rows alone, past the faults of others', async ({ world
   const run1 = await run(world, '--only', 'c', '--only', 'day/a');
   expect([run1.code, creates(world)]).toEqual([0, 3]);
   expect(run1.err).toMatch(/3 rows: 3 saved\n$/);
+  expect((await run(world, '--redo', 'a', '--only', 'c')).err).toMatch(
+    /^error: --redo day\/a: .*\nhint: gw batch/,
+  );
   const none = await run(world, '--only', 'd');
   expect(none).toMatchObject({
     code: 2,

@@ -157,12 +157,12 @@ export function rowChecker(files: RowFiles, ctx: Context, warn: Context['io']['w
 }
 
 /** The first field, as people name it, by which a row differs from what its job was made of; undefined where none does. */
-function changedField(row: Row, known: KnownRow, fields: Fields, { flagOf }: JobRequest): string | undefined {
+function changedField(row: Row, known: KnownRow, fields: Fields, request: JobRequest): string | undefined {
   if (known.asked !== undefined) return known.asked === askedDigest(row) ? undefined : 'the row';
   if (known.fields === undefined) return undefined;
-  const before = JSON.parse(known.fields) as Fields;
-  const changed = otherField(fields, before);
-  return changed && (flagOf(pathOf(changed)) ?? changed).replace(/^--/, '');
+  if (known.family !== request.intent.family) return 'command';
+  const changed = otherField(fields, JSON.parse(known.fields) as Fields);
+  return changed && (request.flagOf(pathOf(changed)) ?? changed).replace(/^--/, '');
 }
 
 export interface RowOptions extends BudgetFlags, Pick<OnceFlags, 'again' | 'keepsOther' | 'expects'> {

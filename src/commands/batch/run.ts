@@ -198,11 +198,11 @@ const warningOnce = (io: Io, told = new Set<string>()): Io => ({
   },
 });
 
-/** Adds to the report what it lacks: it has all rows, also those that were not begun. */
+/** Adds to the report what it lacks: it has all rows, also those that were not begun and those that --only leaves out. */
 async function reportLeft({ input, tally, report, flags }: Batch): Promise<void> {
   if (flags.report === undefined) return;
-  for await (const row of soundRows(input)) {
-    if (!report.lacks(row.key)) continue;
+  for await (const row of readRows({ ...input, isWanted: undefined })) {
+    if ('faults' in row || !report.lacks(row.key)) continue;
     const known = tally.known.get(row.key);
     report.add(known ? resultOfKnown(row, known) : rowResult(row));
   }
@@ -454,15 +454,10 @@ async function withJob(
 }
 
 /** Throws `usage` for a key that no row has. */
-function refuseUnmet(
-  flag: string,
-  unmet: ReadonlySet<string> = new Set(),
-  known: Tally['known'],
-  named: string,
-): void {
+function refuseUnmet(flag: string, unmet: Iterable<string> = [], known: Tally['known'], named: string): void {
   const [key] = unmet;
   if (key === undefined) return;
-  const [near] = nearest(key, [...known.keys()], 1);
+  const [near] = known.has(key) ? [] : nearest(key, [...known.keys()], 1);
   const hint = near ? `did you mean ${near}?` : 'gw batch status lists the rows by their keys';
   throw usage(`${flag} ${key}: ${named} has no row of this key, or leaves it out`, hint);
 }

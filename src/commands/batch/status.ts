@@ -86,6 +86,7 @@ export const status = defineCommand<typeof flags, Status>({
         if (state === 'saved' && !flags.all && !only) continue;
         listed.push({ row, line, row_key: key, status: state, id: id ?? null, reason: reason ?? null });
       }
+      if (counts.size === 0 && !only) throw usage(`${input.manifest.named}: there is no row in it`);
       const [unmet] = only?.unmet ?? [];
       if (unmet !== undefined) throw usage(`--row ${unmet}: ${input.manifest.named} has no row of this key`);
       const gateway = gatewayName(await ctx.settings());

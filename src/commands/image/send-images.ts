@@ -98,7 +98,8 @@ export async function sendImages(
   } else {
     const { goOnWith, makeUnderKey } = await import('../once.ts');
     const got = await makeUnderKey({ request, asked: await askedOf(asked) }, access, make, ctx);
-    if (got.kind === 'stands') return goOnWith(got, how, ctx);
+    // It may be a task: a row of a batch that was a video is an image now.
+    if (got.kind === 'stands') return goOnWith(got, { ...how, wait: true }, ctx);
     made = got;
   }
   if (!('came' in made) && made.kind !== 'unknown')
