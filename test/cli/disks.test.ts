@@ -6,12 +6,12 @@ import type { Sandbox } from '../../src/sandbox/server.ts';
 import { mountTmpfs } from '../helpers/tmpfs.ts';
 import { openRedis } from '../machines/redis.ts';
 import { openServer, sendJson, TASK_ID } from './fake-gateway.ts';
+import { openNearPlace } from './near-place.ts';
 import {
   create,
   creates,
   type Ended,
   fetches,
-  openPlace,
   Place,
   sha256AtServer,
   sha256Of,
@@ -74,7 +74,7 @@ describe('an injected failure', { tags: ['strace'] }, () => {
     test.each(calls.flatMap((each) => errnos.map((errno) => ({ ...each, errno }))))(
       '$call number $when says $errno',
       async ({ call, when, errno }) => {
-        const place = await openPlace();
+        const place = await openNearPlace();
         const wrap = strace(`${call}:error=${errno}:when=${when}`, [place.journal]);
         const ended = await place.run([...create, 'a fox'], { wrap });
         const reason = words[errno] ?? /./;
@@ -88,21 +88,21 @@ describe('an injected failure', { tags: ['strace'] }, () => {
     );
 
     test.each(errnos)('making its directory says %s', async (errno) => {
-      const place = await openPlace();
+      const place = await openNearPlace();
       const wrap = strace(`mkdir,mkdirat:error=${errno}:when=1`);
       const ended = await place.run([...create, 'a fox'], { wrap });
       expectNothingPaid(place, ended, words[errno] ?? /./);
     });
 
     test.each(['EIO', 'ENOSPC'])('the sync of its directory says %s', async (errno) => {
-      const place = await openPlace();
+      const place = await openNearPlace();
       const wrap = strace(`fsync:error=${errno}:when=1`);
       expectNothingPaid(place, await place.run([...create, 'a fox'], { wrap }), words[errno] ?? /./);
     });
   });
 
   test('a disk without hard links: the sandbox and the gallery work, and a removal says why it cannot', async () => {
-    const place = await openPlace();
+    const place = await openNearPlace();
     const made = await place.run([...create, 'a fox']);
     const wrap = strace('link,linkat:error=EPERM');
     const models = await place.run(['models', '--sandbox'], { wrap });
@@ -125,7 +125,7 @@ describe('an injected failure', { tags: ['strace'] }, () => {
     test.each(errnos)(
       'the ID cannot be recorded (%s): the reserve makes room, or it is told',
       async (errno) => {
-        const place = await openPlace();
+        const place = await openNearPlace();
         const wrap = strace(`write:error=${errno}:when=3`, [place.journal]);
         const ended = await place.run([...create, 'a fox'], { wrap });
         const [task] = place.sandbox.tasks();
@@ -145,7 +145,7 @@ describe('an injected failure', { tags: ['strace'] }, () => {
     );
 
     test('an ID that the disk takes with the end only is told once', async () => {
-      const place = await openPlace();
+      const place = await openNearPlace();
       const wrap = strace('write:error=EIO:when=3', [place.journal]);
       const { out } = await place.run([...create, '--events', 'a fox'], { wrap });
       const events = out.split('\n').flatMap((line) => (line ? [JSON.parse(line)] : []));
@@ -166,7 +166,7 @@ describe('an injected failure', { tags: ['strace'] }, () => {
       { at: 5, call: 'fdatasync' },
       { at: 7, call: 'fdatasync' },
     ])('$call number $at and all after it fail: sync mends it', async ({ at, call }) => {
-      const place = await openPlace({ minTaskMs: 1 });
+      const place = await openNearPlace({ minTaskMs: 1 });
       const wrap = strace(`${call}:error=ENOSPC:when=${at}+`, [place.journal]);
       const ended = await place.run([...create, 'a fox'], { wrap });
       if (ended.code !== 0) {
@@ -187,7 +187,7 @@ describe('an injected failure', { tags: ['strace'] }, () => {
     test.each(calls.flatMap((each) => ['ENOSPC', 'EIO', 'EDQUOT'].map((errno) => ({ ...each, errno }))))(
       '$call $when says $errno',
       async ({ call, when, errno }) => {
-        const place = await openPlace({ fault: 'output:slow:x1', slowGapMs: 5 });
+        const place = await openNearPlace({ fault: 'output:slow:x1', slowGapMs: 5 });
         const wrap = strace(`${call}:error=${errno}:when=${when}`);
         // Without the queue, whose place in line is made durable too.
         const ended = await place.run([...create, 'a fox', '--no-queue'], { wrap });
@@ -200,7 +200,7 @@ describe('an injected failure', { tags: ['strace'] }, () => {
     );
 
     test.each(errnos)('the rename of --force says %s: the old file stays', async (errno) => {
-      const place = await openPlace();
+      const place = await openNearPlace();
       const target = path.join(place.cwd, 'fox.mp4');
       fs.writeFileSync(target, 'what was there before');
       // The first one is of the trial.
@@ -213,7 +213,7 @@ describe('an injected failure', { tags: ['strace'] }, () => {
     });
 
     test('the probe of the directory fails: nothing is paid', async () => {
-      const place = await openPlace();
+      const place = await openNearPlace();
       const dir = path.join(place.dir, 'clips');
       const wrap = strace('mkdir,mkdirat:error=EROFS:when=1');
       const ended = await place.run([...create, 'a fox', '-o', `${dir}/`], { wrap });
@@ -224,7 +224,7 @@ describe('an injected failure', { tags: ['strace'] }, () => {
     test('the part cannot be removed: the file is saved all the same, with a warning', {
       tags: ['node'],
     }, async () => {
-      const place = await openPlace();
+      const place = await openNearPlace();
       // The first unlinks are the trial's, the next ones are the lock's and the part's.
       const wrap = strace('unlink,unlinkat:error=EIO:when=4+');
       // What shifts the clock (libfaketime) removes a file too.
@@ -260,7 +260,7 @@ describe('a small disk', { tags: ['mount'] }, () => {
   }
 
   test('full in mid-life: the output waits until there is room', async () => {
-    const place = await openPlace();
+    const place = await openNearPlace();
     const dir = path.join(place.dir, 'disk');
     mountAt(dir);
     const ballast = fill(dir, 12_288);
@@ -273,7 +273,7 @@ describe('a small disk', { tags: ['mount'] }, () => {
   });
 
   test('full from the start: nothing is paid', async () => {
-    const place = await openPlace();
+    const place = await openNearPlace();
     const dir = path.join(place.dir, 'disk');
     mountAt(dir);
     fill(dir, 0);
@@ -282,7 +282,7 @@ describe('a small disk', { tags: ['mount'] }, () => {
   });
 
   test('as the state directory, full: nothing is paid; with room again it works', async () => {
-    const place = await openPlace();
+    const place = await openNearPlace();
     const state = path.join(place.dir, 'disk');
     mountAt(state);
     const ballast = fill(state, 0);
@@ -297,7 +297,7 @@ describe('a small disk', { tags: ['mount'] }, () => {
   test.each(['full', 'read-only'])(
     'as the state directory, %s after the create: the output is saved, and sync writes it down',
     async (how) => {
-      const place = await openPlace({ speed: 60 });
+      const place = await openNearPlace({ speed: 60 });
       const state = path.join(place.dir, 'disk');
       mountAt(state);
       const env = { GW_STATE_DIR: state };
@@ -330,7 +330,7 @@ describe('a small disk', { tags: ['mount'] }, () => {
     'as the state directory of %s, read-only in mid-run: what runs is saved, and the next run sends the rest',
     { tags: ['redis-server'] },
     async (whose) => {
-      const place = await openPlace({ speed: 30 });
+      const place = await openNearPlace({ speed: 30 });
       const state = path.join(place.dir, 'disk');
       mountAt(state);
       const row = { command: 'video alpha', model: '2.0-fast', resolution: '480p', duration: 4 };
@@ -368,7 +368,7 @@ describe('a small disk', { tags: ['mount'] }, () => {
   );
 
   test('as the state directory, full when the ID comes: the reserve makes room for it', async () => {
-    const place = await openPlace();
+    const place = await openNearPlace();
     const state = path.join(place.dir, 'disk');
     mountAt(state);
     const reserve = path.join(state, 'ledger', 'reserve');
@@ -389,7 +389,7 @@ describe('a small disk', { tags: ['mount'] }, () => {
   });
 
   test('read-only from the start: nothing is paid', async () => {
-    const place = await openPlace();
+    const place = await openNearPlace();
     const dir = path.join(place.dir, 'disk');
     const remount = mountAt(dir);
     remount('ro');
@@ -399,7 +399,7 @@ describe('a small disk', { tags: ['mount'] }, () => {
   });
 
   test('read-only in mid-life: sync mends it', async () => {
-    const place = await openPlace({ speed: 60 });
+    const place = await openNearPlace({ speed: 60 });
     const dir = path.join(place.dir, 'disk');
     const remount = mountAt(dir);
     const running = place.start([...create, 'a fox', '-o', `${dir}/`]);
@@ -415,7 +415,7 @@ describe('a small disk', { tags: ['mount'] }, () => {
 
 describe('a limit on the size of files', () => {
   test('ulimit -f: the output is not saved, and sync saves it without the limit', async () => {
-    const place = await openPlace();
+    const place = await openNearPlace();
     const ended = await place.shell(
       'ulimit -f 16; exec $GW video alpha create a fox --wait --interval 100ms',
     );
@@ -426,7 +426,7 @@ describe('a limit on the size of files', () => {
   });
 
   test('ulimit -f 0: nothing is paid', async () => {
-    const place = await openPlace();
+    const place = await openNearPlace();
     const ended = await place.shell(
       'ulimit -f 0; exec $GW video alpha create a fox --wait --interval 100ms',
       {
@@ -442,7 +442,7 @@ describe('a limit on the size of files', () => {
 test('a working directory that was removed: said so, and nothing is paid; what needs none goes on', {
   tags: ['node'],
 }, async () => {
-  const place = await openPlace();
+  const place = await openNearPlace();
   const gone = path.join(place.dir, 'gone');
   const inGone = (line: string) =>
     place.shell(`mkdir '${gone}' && cd '${gone}' && rmdir '${gone}' && ${line}`);
@@ -459,7 +459,7 @@ test('a working directory that was removed: said so, and nothing is paid; what n
 
 describe('a state directory that cannot be', () => {
   test('a file in its place is named, and nothing is paid', async () => {
-    const place = await openPlace();
+    const place = await openNearPlace();
     const file = path.join(place.dir, 'state');
     fs.writeFileSync(file, '');
     for (const state of [file, path.join(file, 'below')]) {
@@ -471,7 +471,7 @@ describe('a state directory that cannot be', () => {
   });
 
   test('no HOME: said so, and nothing is paid; with GW_STATE_DIR it works', async () => {
-    const place = await openPlace();
+    const place = await openNearPlace();
     const env = { HOME: undefined };
     expectNothingPaid(place, await place.run([...create, 'a fox'], { env }), /HOME is not set/);
     const list = await place.run(['jobs', 'list'], { env });

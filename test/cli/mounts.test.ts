@@ -2,7 +2,8 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { disks, mountAt } from './mounts.ts';
-import { create, creates, openPlace, sha256AtServer, sha256Of } from './place.ts';
+import { openNearPlace } from './near-place.ts';
+import { create, creates, sha256AtServer, sha256Of } from './place.ts';
 
 // On real disks that people save to: what they cannot do is done another way, and nothing is lost.
 
@@ -10,7 +11,7 @@ describe.each(disks)('%s', (_, tags, mount) => {
   test('takes videos, images, their sidecars and a batch, whole and without replacing anything', {
     tags,
   }, async () => {
-    const place = await openPlace({ speed: 3_000, minTaskMs: 1 });
+    const place = await openNearPlace({ speed: 3_000, minTaskMs: 1 });
     const dir = await mountAt(place, mount);
     const [fox, picture] = [path.join(dir, 'fox.mp4'), path.join(dir, 'fox.png')];
     fs.writeFileSync(fox, 'mine');
@@ -76,7 +77,7 @@ describe.each(disks)('%s', (_, tags, mount) => {
   });
 
   test('keeps the ledger and the settings, or is refused with a hint that fits', { tags }, async () => {
-    const place = await openPlace({ speed: 3_000, minTaskMs: 1 });
+    const place = await openNearPlace({ speed: 3_000, minTaskMs: 1 });
     const dir = await mountAt(place, mount);
     const env = { GW_STATE_DIR: path.join(dir, 'state'), GW_CONFIG_DIR: path.join(dir, 'config') };
     const keepsNoModes = tags.includes('ntfs-3g');

@@ -2,7 +2,8 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { openGateway, openServer, sendJson } from './fake-gateway.ts';
-import { create, type Ended, fetches, KEY, openPlace, Place } from './place.ts';
+import { NearPlace, openNearPlace } from './near-place.ts';
+import { create, type Ended, fetches, KEY, openPlace, type Place } from './place.ts';
 
 // Promises 15 and 16: the key goes to its gateway and nowhere else, and stands in no byte that a run leaves.
 
@@ -36,7 +37,7 @@ function expectNoKey(place: Place, runs: readonly Ended[], allowed: readonly str
 }
 
 test('the search finds a key where there is one', () => {
-  const place = new Place();
+  const place = new NearPlace();
   fs.writeFileSync(path.join(place.home, 'leak'), `x${KEY}x`);
   expect(() => expectNoKey(place, [])).toThrow(/holds the key/);
   fs.writeFileSync(path.join(place.home, 'leak'), '');
@@ -51,7 +52,7 @@ test.each([
   ['--curl', ['--curl']],
   ['--dry-run --json --verbose', ['--dry-run', '--json', '--verbose']],
 ])('a create, %s', async (_, flags) => {
-  const place = await openPlace();
+  const place = flags.length === 0 ? await openPlace() : await openNearPlace();
   const env = { XDG_CACHE_HOME: path.join(place.home, 'cache') };
   const runs = [
     await place.run([...create, 'a fox', ...flags], { env }),
@@ -66,7 +67,7 @@ test.each([
 });
 
 test('the store of the outputs never sees the key, nor does where it redirects to', async () => {
-  const place = await openPlace({ fault: 'output:redirect:x1' });
+  const place = await openNearPlace({ fault: 'output:redirect:x1' });
   const run = await place.run([...create, 'a fox', '--verbose']);
   expect(run.code, run.err).toBe(0);
   const asked = fetches(place.sandbox);
@@ -88,7 +89,7 @@ test.each(['create', 'query'])('a gateway that redirects a %s takes the key nowh
       return sendJson(response, 200, { id: 'vt-1', task_id: 'vt-1', status: 'queued' });
     sendJson(response, 307, {}, { location: `${elsewhere.url}${request.url}` });
   });
-  const place = new Place(gateway);
+  const place = new NearPlace(gateway);
   const argv = where === 'create' ? [...create, 'a fox'] : ['video', 'alpha', 'get', 'vt-1'];
   const run = await place.run([...argv, '--retries', '0', '--verbose']);
   expect(run.code, run.err).not.toBe(0);
@@ -102,7 +103,7 @@ test('a store that redirects to a third server tells it nothing', async () => {
   const store = await openServer((_, response) =>
     response.writeHead(302, { location: `${third.url}/v.mp4` }).end(),
   );
-  const place = new Place(await openGateway(`${store.url}/v.mp4?signature=s`));
+  const place = new NearPlace(await openGateway(`${store.url}/v.mp4?signature=s`));
   const run = await place.run([...create, 'a fox', '--verbose']);
   expect(run.code).toBe(12);
   expect(third.seen.length).toBeGreaterThan(0);
@@ -121,7 +122,7 @@ test.each([400, 401, 402, 403, 404, 422, 429, 500, 503])(
       const error = { message: `key ${KEY} (${key}) is bad`, type: KEY, code: `c-${KEY}` };
       sendJson(response, status, { error }, { 'x-request-id': KEY, 'x-echo': KEY });
     });
-    const place = new Place(echo);
+    const place = new NearPlace(echo);
     const argvs = [
       [...create, 'a fox', '--no-queue'],
       ['video', 'alpha', 'get', 'vt-1'],
@@ -147,7 +148,7 @@ test('a gateway that echoes the key in a good reply brings it neither to the scr
     const error = { code: KEY, message: `your key ${KEY}` };
     sendJson(response, 200, { id, status: 'failed', error, [KEY]: KEY, long: `${'x'.repeat(490)}${KEY}` });
   });
-  const place = new Place(echo);
+  const place = new NearPlace(echo);
   const runs = [
     await place.run([...create, 'a fox', '--verbose']),
     await place.run([...create, 'a fox', '--json']),
@@ -160,7 +161,7 @@ test('a gateway that echoes the key in a good reply brings it neither to the scr
 });
 
 test('a stored key stands in its own file alone, which nobody else can read', async () => {
-  const place = await openPlace();
+  const place = await openNearPlace();
   const env = { GW_API_KEY: undefined };
   const login = await place.run(['login', '--with-key'], { env, stdin: `${KEY}\n` });
   expect(login.code, login.err).toBe(0);

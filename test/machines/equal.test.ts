@@ -2,9 +2,9 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { expect, test, vi } from 'vitest';
 import type { Job } from '../../src/ledger/event.ts';
+import { NearPlace } from '../cli/near-place.ts';
 import { creates, openSandbox, pause, type Running } from '../cli/place.ts';
 import { make } from '../media/fixtures.ts';
-import { NearPlace } from './near-place.ts';
 import { openRedis } from './redis.ts';
 
 // @module-tag redis-server

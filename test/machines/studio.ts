@@ -2,9 +2,9 @@ import * as fs from 'node:fs';
 import * as net from 'node:net';
 import * as path from 'node:path';
 import type { Sandbox } from '../../src/sandbox/server.ts';
+import { NearPlace } from '../cli/near-place.ts';
 import { KEY, openSandbox, Place, pause, type Running } from '../cli/place.ts';
 import { listening } from '../helpers/listening.ts';
-import { NearPlace } from './near-place.ts';
 import { openRedis, type TestRedis } from './redis.ts';
 
 // gw batch run --redis and gw worker as processes, each machine with a home of its own, a real Redis and one gateway.

@@ -2,17 +2,21 @@ import { PassThrough, Readable } from 'node:stream';
 import type { EndingSignal } from '../../src/errors.ts';
 import { machineClock } from '../../src/host.ts';
 import { main } from '../../src/main.ts';
-import { Place, type Running, type StartOptions } from '../cli/place.ts';
+import type { Sandbox } from '../../src/sandbox/server.ts';
 import { assetsDir } from '../helpers/assets-dir.ts';
+import { openSandbox, Place, type Running, type StartOptions } from './place.ts';
 
 /**
- * A machine whose runs of gw are in the test's process, with the clock of the machine: what a process of its own adds is a
- * second of work a run, and nothing that the test is about. Such a run hears signals, and cannot be killed.
+ * A place whose runs of gw are in the test's process, with the real clock: for tests that are about what such a process does
+ * and not about the process, which is most of the work of a short run. A run that another command starts (`wrap`), and every
+ * run of gw as one file, is a process all the same. What is not one hears signals, and cannot be killed.
  */
 export class NearPlace extends Place {
   readonly #near = new Set<Running>();
 
-  override start(argv: readonly string[], { env }: StartOptions = {}): Running {
+  override start(argv: readonly string[], options: StartOptions = {}): Running {
+    if (options.wrap || process.env.GW_TEST_BINARY !== undefined) return super.start(argv, options);
+    const env = this.env(options.env);
     const hearers = new Set<(signal: EndingSignal) => void>();
     const written = { out: '', err: '' };
     const stream = (name: 'out' | 'err') =>
@@ -21,9 +25,9 @@ export class NearPlace extends Place {
       });
     const [stdout, stderr] = [stream('out'), stream('err')];
     const ended = main(argv, {
-      ...{ env: this.env(env), cwd: this.cwd, homeDir: this.home, platform: process.platform },
+      ...{ env, cwd: options.cwd ?? this.cwd, homeDir: env.HOME, platform: process.platform },
       ...{ version: '0.0.0-test', assetsDir, clock: machineClock, random: Math.random },
-      ...{ stdin: Readable.from([]), stdout, stderr },
+      ...{ stdin: Readable.from([options.stdin ?? ''].map(Buffer.from)), stdout, stderr },
       mayTouchFlags: () => false,
       guardTerminal: async () => () => {},
       endNow: () => {
@@ -60,4 +64,12 @@ export class NearPlace extends Place {
     }
     super.close();
   }
+}
+
+/** As `openPlace`. */
+export async function openNearPlace(
+  options: Parameters<typeof openSandbox>[0] = {},
+): Promise<NearPlace & { readonly sandbox: Sandbox }> {
+  const sandbox = await openSandbox(options);
+  return Object.assign(new NearPlace(sandbox), { sandbox });
 }
