@@ -1,10 +1,18 @@
-import { type CallToolResult, Client, type ClientOptions } from '@modelcontextprotocol/client';
+import type { ChildProcessWithoutNullStreams } from 'node:child_process';
+import {
+  type CallToolResult,
+  Client,
+  type ClientOptions,
+  type Transport,
+} from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 import { builtGw } from '../cli/built.ts';
+import { NearPlace } from '../cli/near-place.ts';
 import type { Place } from '../cli/place.ts';
 import { closing } from '../helpers/closing.ts';
 
-// An agent: the SDK's own client, and the built `gw mcp` as its child.
+// An agent: the SDK's own client, and `gw mcp`: built, as its child, or in the test's process where its place is near.
 
 /** What a tool said. */
 export interface Said {
@@ -40,11 +48,14 @@ interface AgentOptions {
   readonly confirms?: (question: string) => 'accept' | 'decline' | 'cancel';
 }
 
-export async function openAgent(
+type Server = (
   place: Place,
-  args: readonly string[] = [],
-  { env, client: more, confirms }: AgentOptions = {},
-): Promise<Agent> {
+  args: readonly string[],
+  env: AgentOptions['env'],
+) => { transport: Transport; log: () => string; ended: () => unknown };
+
+/** As an agent starts it. */
+const child: Server = (place, args, env) => {
   const [command, ...first] = builtGw().command;
   const transport = new StdioClientTransport({
     command,
@@ -57,6 +68,27 @@ export async function openAgent(
   transport.stderr?.on('data', (text: Buffer) => {
     log += text.toString();
   });
+  return { transport, log: () => log, ended: () => {} };
+};
+
+/** In the test's process, over the same two streams. */
+const near: Server = (place, args, env) => {
+  const { child, err, ended } = place.start(['mcp', ...args], { ...(env && { env }), stdin: 'open' });
+  const { stdin, stdout } = child as ChildProcessWithoutNullStreams;
+  const end = () => {
+    stdin.end();
+    return ended;
+  };
+  return { transport: new StdioServerTransport(stdout, stdin), log: err, ended: end };
+};
+
+export async function openAgent(
+  place: Place,
+  args: readonly string[] = [],
+  { env, client: more, confirms }: AgentOptions = {},
+): Promise<Agent> {
+  const { transport, log, ended } =
+    place instanceof NearPlace ? near(place, args, env) : child(place, args, env);
   const capabilities = confirms ? { elicitation: { form: {} } } : {};
   const client = new Client({ name: 'test', version: '1' }, { capabilities, ...more });
   if (confirms) {
@@ -68,10 +100,13 @@ export async function openAgent(
   await client.connect(transport);
   return closing({
     client,
-    pid: transport.pid ?? 0,
-    log: () => log,
+    pid: (transport instanceof StdioClientTransport && transport.pid) || 0,
+    log,
     call: async (name, given = {}, options) =>
       saidIn((await client.callTool({ name, arguments: { ...given } }, options)) as CallToolResult),
-    close: () => client.close(),
+    async close() {
+      await client.close();
+      await ended();
+    },
   });
 }

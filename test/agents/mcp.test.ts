@@ -2,17 +2,19 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { creates, KEY, openPlace, Place } from '../cli/place.ts';
+import { NearPlace, openNearPlace } from '../cli/near-place.ts';
+import { creates, KEY, openPlace } from '../cli/place.ts';
 import { type Agent, openAgent } from './agent.ts';
 
-// `gw mcp`, driven by the SDK's own client over stdio against a sandbox that counts.
+// `gw mcp`, driven by the SDK's own client over stdio against a sandbox that counts: as a child with every tool, and with two
+// servers at once, else in the test's process.
 
 async function opened(
   args: readonly string[] = [],
   options: Parameters<typeof openAgent>[2] = {},
   fault?: string,
 ) {
-  const place = await openPlace(fault === undefined ? {} : { fault });
+  const place = await openNearPlace(fault === undefined ? {} : { fault });
   const agent = await openAgent(place, args, options);
   return { place, agent, sent: () => creates(place.sandbox).length };
 }
@@ -64,7 +66,8 @@ describe('what a client is told', () => {
 });
 
 test('every tool does what it says', async () => {
-  const { agent, place, sent } = await opened();
+  const place = await openPlace();
+  const agent = await openAgent(place);
   const steps: unknown[] = [];
   // As they come in: a step that comes in one piece with the answer is not handed on by the SDK.
   const { transport } = agent.client;
@@ -106,7 +109,7 @@ test('every tool does what it says', async () => {
   expect((await agent.call('list_jobs', { family: 'beta' })).value.jobs).toHaveLength(2);
   expect((await agent.call('list_models')).value).toHaveProperty('data');
   expect((await agent.call('get_balance')).value).toHaveProperty('hard_limit_usd');
-  expect(sent()).toBe(4);
+  expect(creates(place.sandbox)).toHaveLength(4);
   expect((await place.jobs()).every(({ via }) => via === 'mcp')).toBe(true);
   expect(agent.log()).not.toContain(KEY);
 });
@@ -131,7 +134,7 @@ test('the same key, and without one the same request, never pays again, also for
 });
 
 test('a key whose job is being waited for does not stand for another request', async () => {
-  const place = await openPlace({ speed: 10 });
+  const place = await openNearPlace({ speed: 10 });
   const { out } = await place.run(['video', 'alpha', 'create', 'a fox', '--once', 'fox']);
   const agent = await openAgent(place);
   const waited = agent.call('wait_for_job', { id: 'fox' });
@@ -148,10 +151,10 @@ test('a key whose job is being waited for does not stand for another request', a
 });
 
 describe('a call that breaks a rule sends nothing and names what is wrong', () => {
-  let place: Awaited<ReturnType<typeof openPlace>>;
+  let place: Awaited<ReturnType<typeof openNearPlace>>;
   let agent: Agent;
   beforeAll(async () => {
-    place = await openPlace({}, afterAll);
+    place = await openNearPlace({}, afterAll);
     const outside = path.join(place.dir, 'outside.png');
     fs.writeFileSync(outside, 'x');
     fs.symlinkSync(outside, path.join(place.cwd, 'link.png'));
@@ -234,7 +237,7 @@ describe('a call that breaks a rule sends nothing and names what is wrong', () =
 
 test('a job of another gateway, and of the user elsewhere, is not for an agent', async () => {
   const { agent, place, sent } = await opened();
-  const other = await openPlace();
+  const other = await openNearPlace();
   const elsewhere = path.join(place.dir, 'elsewhere/');
   fs.mkdirSync(elsewhere);
   const env = { HOME: place.home };
@@ -294,7 +297,7 @@ test('the limits hold over two servers at once and one that is started after the
 });
 
 test('--max-cost counts by the price file, and refuses what has no price', async () => {
-  const place = await openPlace();
+  const place = await openNearPlace();
   const prices = path.join(place.dir, 'prices.json');
   fs.writeFileSync(prices, JSON.stringify({ 'img-2': { per_image: 2, currency: 'CNY' } }));
   await place.run(['config', 'set', 'prices', prices]);
@@ -375,7 +378,7 @@ test('a gateway that answers 429 is asked again, and one job is made', async () 
 });
 
 test('a gateway that is away is unavailable, and the server goes on', async () => {
-  const place = new Place({ baseUrl: 'http://127.0.0.1:9' });
+  const place = new NearPlace({ baseUrl: 'http://127.0.0.1:9' });
   const agent = await openAgent(place, ['--retries', '0']);
   expect((await agent.call('get_balance')).value.error?.kind).toBe('unavailable');
   expect((await agent.call('list_jobs')).value.jobs).toEqual([]);

@@ -1,9 +1,10 @@
+import * as path from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import type { EndingSignal } from '../../src/errors.ts';
 import { machineClock } from '../../src/host.ts';
 import { main } from '../../src/main.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
-import { assetsDir } from '../helpers/assets-dir.ts';
+import { builtGw } from './built.ts';
 import { openSandbox, Place, type Running, type StartOptions } from './place.ts';
 
 /**
@@ -17,17 +18,20 @@ export class NearPlace extends Place {
   override start(argv: readonly string[], options: StartOptions = {}): Running {
     if (options.wrap || process.env.GW_TEST_BINARY !== undefined) return super.start(argv, options);
     const env = this.env(options.env);
+    const distDir = path.join(path.dirname(builtGw().script), '../dist');
     const hearers = new Set<(signal: EndingSignal) => void>();
     const written = { out: '', err: '' };
     const stream = (name: 'out' | 'err') =>
-      new PassThrough({ encoding: 'utf8' }).on('data', (text: string) => {
-        written[name] += text;
+      new PassThrough().on('data', (bytes: Buffer) => {
+        written[name] += bytes.toString();
       });
     const [stdout, stderr] = [stream('out'), stream('err')];
+    const isOpen = options.stdin === 'open';
+    const stdin = isOpen ? new PassThrough() : Readable.from([Buffer.from(options.stdin ?? '')]);
     const ended = main(argv, {
       ...{ env, cwd: options.cwd ?? this.cwd, homeDir: env.HOME, platform: process.platform },
-      ...{ version: '0.0.0-test', assetsDir, clock: machineClock, random: Math.random },
-      ...{ stdin: Readable.from([options.stdin ?? ''].map(Buffer.from)), stdout, stderr },
+      ...{ version: '0.0.0-test', assetsDir: distDir, clock: machineClock, random: Math.random },
+      ...{ stdin, stdout, stderr },
       mayTouchFlags: () => false,
       guardTerminal: async () => () => {},
       endNow: () => {
@@ -47,7 +51,7 @@ export class NearPlace extends Place {
       return true;
     };
     const running: Running = {
-      child: { kill } as unknown as Running['child'],
+      child: { kill, stdin, stdout, stderr } as unknown as Running['child'],
       pid: process.pid,
       out: () => written.out,
       err: () => written.err,
@@ -68,8 +72,8 @@ export class NearPlace extends Place {
 
 /** As `openPlace`. */
 export async function openNearPlace(
-  options: Parameters<typeof openSandbox>[0] = {},
+  ...options: Parameters<typeof openSandbox>
 ): Promise<NearPlace & { readonly sandbox: Sandbox }> {
-  const sandbox = await openSandbox(options);
+  const sandbox = await openSandbox(...options);
   return Object.assign(new NearPlace(sandbox), { sandbox });
 }
