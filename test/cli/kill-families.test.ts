@@ -6,6 +6,7 @@ import { isOpen } from '../../src/jobs/watch/sync.ts';
 import type { Job } from '../../src/ledger/event.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
 import { builtGw } from './built.ts';
+import { openNearPlace } from './near-place.ts';
 import {
   creates,
   type Ended,
@@ -75,16 +76,16 @@ describe.each(['beta', 'gamma'] as const)('family %s', (name) => {
   test('a kill -9 at twenty moments of its life', async () => {
     const family = await loadTaskFamily(name);
     builtGw();
-    const calibrated = await openPlace();
+    const calibrated = await openNearPlace();
     const startMs = performance.now();
-    const whole = await calibrated.run(create);
+    const whole = await calibrated.start(create, { isKilled: true }).ended;
     expect(whole.code, whole.err).toBe(0);
     const lifeMs = performance.now() - startMs;
     const states: (string | undefined)[] = [];
     const moments = Array.from({ length: 20 }, (_, at) => (lifeMs * 1.2 * (at + 0.5)) / 20);
     await inThrees(moments, async (afterMs) => {
-      const place = await openPlace();
-      const running = place.start(create);
+      const place = await openNearPlace();
+      const running = place.start(create, { isKilled: true });
       await pause(afterMs);
       running.child.kill('SIGKILL');
       const when = `after ${Math.round(afterMs)} ms`;
@@ -96,8 +97,8 @@ describe.each(['beta', 'gamma'] as const)('family %s', (name) => {
 
   test('a kill while the answer to the create is under way', async () => {
     const family = await loadTaskFamily(name);
-    const place = await openPlace({ fault: 'create:slow:x1', slowGapMs: 60 });
-    const running = place.start(create);
+    const place = await openNearPlace({ fault: 'create:slow:x1', slowGapMs: 60 });
+    const running = place.start(create, { isKilled: true });
     await until('the task is there', () => place.sandbox.tasks().length === 1);
     running.child.kill('SIGKILL');
     const state = await expectMended(place, family, await running.ended, 'in the answer');

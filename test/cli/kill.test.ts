@@ -6,13 +6,13 @@ import { isOpen } from '../../src/jobs/watch/sync.ts';
 import type { Job } from '../../src/ledger/event.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
 import { builtGw } from './built.ts';
+import { openNearPlace } from './near-place.ts';
 import {
   create,
   creates,
   type Ended,
   fetches,
   inThrees,
-  openPlace,
   type Place,
   pause,
   sha256AtServer,
@@ -64,16 +64,16 @@ describe('a kill -9', () => {
   test('at twenty moments of its life', async () => {
     // A build is no part of that life, which the moments are measured by.
     builtGw();
-    const calibrated = await openPlace();
+    const calibrated = await openNearPlace();
     const startMs = performance.now();
-    expect((await calibrated.run([...create, 'a fox'])).code).toBe(0);
+    expect((await calibrated.start([...create, 'a fox'], { isKilled: true }).ended).code).toBe(0);
     const lifeMs = performance.now() - startMs;
     const states: (string | undefined)[] = [];
     await inThrees(
       Array.from({ length: 20 }, (_, at) => (lifeMs * 1.2 * (at + 0.5)) / 20),
       async (afterMs) => {
-        const place = await openPlace();
-        const running = place.start([...create, 'a fox']);
+        const place = await openNearPlace();
+        const running = place.start([...create, 'a fox'], { isKilled: true });
         await pause(afterMs);
         running.child.kill('SIGKILL');
         states.push(await expectMended(place, await running.ended, `after ${Math.round(afterMs)} ms`));
@@ -136,19 +136,19 @@ describe('a kill -9', () => {
     },
   ];
   test.each(phases)('$when', async ({ when, fault, state, reached }) => {
-    const place = await openPlace({ ...(fault !== undefined && { fault }), slowGapMs: 60 });
-    const running = place.start([...create, 'a fox']);
+    const place = await openNearPlace({ ...(fault !== undefined && { fault }), slowGapMs: 60 });
+    const running = place.start([...create, 'a fox'], { isKilled: true });
     await until(when, () => reached(place, running.err, running.out));
     running.child.kill('SIGKILL');
     expect(state).toContain(await expectMended(place, await running.ended, when));
   });
 
   test('in the middle of the output, five times: it goes on from where it was', async () => {
-    const place = await openPlace({ fault: 'output:slow:x5', slowGapMs: 60 });
+    const place = await openNearPlace({ fault: 'output:slow:x5', slowGapMs: 60 });
     const grown: number[] = [];
     let argv: readonly string[] = [...create, 'a fox'];
     for (let kill = 0; kill < 5; kill++) {
-      const running = place.start(argv);
+      const running = place.start(argv, { isKilled: true });
       // More than the byte that is written there before the job is paid for.
       const least = grown.at(-1) ?? 1;
       await until('the part grows', () => place.partBytes() > least);
@@ -165,10 +165,10 @@ describe('a kill -9', () => {
   });
 
   test('of a sync that is saving is mended by the next one', async () => {
-    const place = await openPlace({ fault: 'output:slow:x1', slowGapMs: 60 });
+    const place = await openNearPlace({ fault: 'output:slow:x1', slowGapMs: 60 });
     const made = await place.run(['video', 'alpha', 'create', 'a fox']);
     await until('the task ends', () => place.sandbox.tasks()[0]?.status === 'succeeded');
-    const running = place.start(['jobs', 'sync']);
+    const running = place.start(['jobs', 'sync'], { isKilled: true });
     await until('a part', () => place.partBytes() > 0);
     running.child.kill('SIGKILL');
     await running.ended;
@@ -190,7 +190,7 @@ describe('a kill at the Nth call of', { tags: ['strace'] }, () => {
     const numbers = Array.from({ length: most }, (_, at) => at + 1);
     let kills = 0;
     await inThrees(numbers, async (number) => {
-      const place = await openPlace();
+      const place = await openNearPlace();
       const wrap = strace(`${call}:signal=KILL:when=${number}`, paths(place));
       const ended = await place.run([...create, 'a fox'], { wrap });
       if (ended.code !== 0) {
@@ -210,7 +210,7 @@ describe('a kill at the Nth call of', { tags: ['strace'] }, () => {
     { call: 'fdatasync', numbers: [7, 8, 9], flags: ['--force'] },
   ])('$call where there are no hard links, $flags', async ({ call, numbers, flags }) => {
     await inThrees(numbers, async (number) => {
-      const place = await openPlace();
+      const place = await openNearPlace();
       const wrap = strace(['link,linkat:error=EPERM', `${call}:signal=KILL:when=${number}`]);
       const ended = await place.run([...create, 'a fox', '-o', 'fox.mp4', ...flags], { wrap });
       expect(ended.signal, `${call} ${number}`).toBe('SIGKILL');
@@ -221,7 +221,7 @@ describe('a kill at the Nth call of', { tags: ['strace'] }, () => {
   });
 
   test('rename, where --force replaces a file: the old one or the new one, whole', async () => {
-    const place = await openPlace();
+    const place = await openNearPlace();
     const target = path.join(place.cwd, 'fox.mp4');
     fs.writeFileSync(target, 'what was there before');
     const wrap = strace('rename,renameat,renameat2:signal=KILL:when=2');

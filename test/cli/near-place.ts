@@ -9,14 +9,15 @@ import { openSandbox, Place, type Running, type StartOptions } from './place.ts'
 
 /**
  * A place whose runs of gw are in the test's process, with the real clock: for tests that are about what such a process does
- * and not about the process, which is most of the work of a short run. A run that another command starts (`wrap`), and every
- * run of gw as one file, is a process all the same. What is not one hears signals, and cannot be killed.
+ * and not about the process, which is most of the work of a short run. A run that another command starts (`wrap`) or that
+ * is killed (`isKilled`), and every run of gw as one file, is a process all the same. What is not one hears signals, and cannot be killed.
  */
 export class NearPlace extends Place {
   readonly #near = new Set<Running>();
 
   override start(argv: readonly string[], options: StartOptions = {}): Running {
-    if (options.wrap || process.env.GW_TEST_BINARY !== undefined) return super.start(argv, options);
+    const { wrap, isKilled } = options;
+    if (wrap || isKilled || process.env.GW_TEST_BINARY !== undefined) return super.start(argv, options);
     const env = this.env(options.env);
     const distDir = path.join(path.dirname(builtGw().script), '../dist');
     const hearers = new Set<(signal: EndingSignal) => void>();

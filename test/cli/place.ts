@@ -40,6 +40,8 @@ export interface StartOptions {
   readonly cwd?: string;
   /** Another version's `bin/gw.js`. */
   readonly script?: string;
+  /** It is killed, so it is a process in every place. */
+  readonly isKilled?: boolean;
 }
 
 export interface Running {
