@@ -73,20 +73,20 @@ test('one task downloaded by two processes to one name is one file, or two whole
   expect(place.files().every((name) => /^same(-1)?\.mp4$/.test(name))).toBe(true);
 });
 
-test('two writers of thirty settings each keep all', async () => {
+test('two writers of fifteen settings each keep all', async () => {
   const place = new Place();
   const gateway = ['--base-url', 'https://gateway.example.com'];
   const writer = async (name: string) => {
-    for (let at = 0; at < 6; at++) await place.run(['profile', 'add', `${name}${at}`, ...gateway]);
-    for (let at = 0; at < 30; at++) {
-      const profile = ['--profile', `${name}${at % 6}`];
+    for (let at = 0; at < 3; at++) await place.run(['profile', 'add', `${name}${at}`, ...gateway]);
+    for (let at = 0; at < 15; at++) {
+      const profile = ['--profile', `${name}${at % 3}`];
       const setting = [
         ['timeout', `${at + 1}s`],
         ['retries', `${at}`],
         ['models.alpha', `model-${at}`],
         ['out', `dir-${at}/`],
         ['models.chat', `chat-${at}`],
-      ][Math.floor(at / 6)];
+      ][Math.floor(at / 3)];
       const { code, err } = await place.run(['config', 'set', ...(setting ?? []), ...profile]);
       expect(code, err).toBe(0);
     }
@@ -95,16 +95,16 @@ test('two writers of thirty settings each keep all', async () => {
   const file = path.join(place.home, '.config/gw/config.json');
   const { profiles } = JSON.parse(fs.readFileSync(file, 'utf8'));
   expect(Object.keys(profiles).sort()).toEqual(
-    ['a', 'b'].flatMap((name) => times(6, (at) => `${name}${at}`)),
+    ['a', 'b'].flatMap((name) => times(3, (at) => `${name}${at}`)),
   );
   for (const name of ['a', 'b']) {
-    for (let at = 0; at < 6; at++) {
+    for (let at = 0; at < 3; at++) {
       expect(profiles[`${name}${at}`]).toEqual({
         base_url: 'https://gateway.example.com',
         timeout: `${at + 1}s`,
-        retries: at + 6,
-        models: { alpha: `model-${at + 12}`, chat: `chat-${at + 24}` },
-        out: `dir-${at + 18}/`,
+        retries: at + 3,
+        models: { alpha: `model-${at + 6}`, chat: `chat-${at + 12}` },
+        out: `dir-${at + 9}/`,
       });
     }
   }

@@ -1,45 +1,43 @@
-// A run in a process of its own, for tests that kill it, deny it system calls or measure its memory:
-// node fetch-one.cjs '{"url","target","ledger","force"?}'. Facts go to a file of JSON lines as the ledger's do.
+// A run that a process of its own may make, too (fetch-one-script.ts). Facts go to a file of JSON lines as the ledger's do.
 import * as fs from 'node:fs';
 import { HttpTransport } from '../../../src/http/transport.ts';
 import type { DownloadJournal, RecordedPart } from '../../../src/jobs/save/part-file.ts';
 import { saveOutputs } from '../../../src/jobs/save/save-outputs.ts';
 import type { SavedFile } from '../../../src/ledger/event.ts';
 
-interface Order {
+export interface Order {
   readonly url: string;
   readonly target: string;
   readonly ledger: string;
   readonly force?: boolean;
 }
 
-const order: Order = JSON.parse(process.argv[2] ?? '{}');
-const parts: Record<string, RecordedPart> = {};
-const files: SavedFile[] = [];
-let downloads = 0;
-const fd = fs.openSync(order.ledger, 'a+');
-for (const line of fs.readFileSync(order.ledger, 'utf8').split('\n').filter(Boolean)) {
-  const { get, role, part, gone, saved } = JSON.parse(line);
-  if (get) downloads++;
-  if (part) parts[role] = part;
-  if (gone) delete parts[role];
-  if (saved) files.push(saved);
-}
-const append = (fact: object) => {
-  fs.writeSync(fd, `${JSON.stringify(fact)}\n`);
-  fs.fdatasyncSync(fd);
-};
-const journal: DownloadJournal = {
-  downloadsSoFar: downloads,
-  parts,
-  files,
-  aboutToGet: (role) => append({ get: role }),
-  part: (role, part) =>
-    append(part ? { role, part: { ...part, startedAtMs: Date.now() } } : { role, gone: true }),
-  saved: (file) => append({ saved: file }),
-};
+export async function fetchOne(order: Order) {
+  const parts: Record<string, RecordedPart> = {};
+  const files: SavedFile[] = [];
+  let downloads = 0;
+  const fd = fs.openSync(order.ledger, 'a+');
+  for (const line of fs.readFileSync(order.ledger, 'utf8').split('\n').filter(Boolean)) {
+    const { get, role, part, gone, saved } = JSON.parse(line);
+    if (get) downloads++;
+    if (part) parts[role] = part;
+    if (gone) delete parts[role];
+    if (saved) files.push(saved);
+  }
+  const append = (fact: object) => {
+    fs.writeSync(fd, `${JSON.stringify(fact)}\n`);
+    fs.fdatasyncSync(fd);
+  };
+  const journal: DownloadJournal = {
+    downloadsSoFar: downloads,
+    parts,
+    files,
+    aboutToGet: (role) => append({ get: role }),
+    part: (role, part) =>
+      append(part ? { role, part: { ...part, startedAtMs: Date.now() } } : { role, gone: true }),
+    saved: (file) => append({ saved: file }),
+  };
 
-async function main(): Promise<void> {
   const transport = new HttpTransport({ proxies: undefined });
   const result = await saveOutputs({
     outputs: [{ role: 'video', type: 'video', url: order.url }],
@@ -59,17 +57,11 @@ async function main(): Promise<void> {
     signal: new AbortController().signal,
   });
   await transport.close();
+  fs.closeSync(fd);
   const failures = result.failures.map(({ error }) => ({
     kind: error.kind,
     message: error.message,
     ...error.facts,
   }));
-  const status = fs.existsSync('/proc/self/status') ? fs.readFileSync('/proc/self/status', 'utf8') : '';
-  const peakKb = Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0);
-  process.stdout.write(JSON.stringify({ files: result.files, failures, peakKb }));
+  return { files: result.files, failures };
 }
-
-main().catch((error: unknown) => {
-  process.stderr.write(String(error));
-  process.exitCode = 1;
-});

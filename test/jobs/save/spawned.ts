@@ -12,11 +12,11 @@ export interface Ended {
   readonly peakKb: number;
 }
 
-/** Bundles fetch-one.ts into the directory; returns the script's path. */
+/** Bundles fetch-one-script.ts into the directory; returns the script's path. */
 export async function bundleFetchOne(dir: string): Promise<string> {
   const outfile = path.join(dir, 'fetch-one.cjs');
   await build({
-    entryPoints: [path.join(import.meta.dirname, 'fetch-one.ts')],
+    entryPoints: [path.join(import.meta.dirname, 'fetch-one-script.ts')],
     outfile,
     bundle: true,
     platform: 'node',
