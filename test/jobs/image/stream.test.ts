@@ -166,7 +166,7 @@ test('where the chunks of a stream end does not matter', async () => {
 });
 
 test('one event of many megabytes is read in time that grows with its length', async () => {
-  const large = fakePng(24 * 1024 * 1024, 4);
+  const large = fakePng(12 * 1024 * 1024, 4);
   const server = await serve([send(sse(events(completed(large))))]);
   const here = world(server.url);
   const { files, error } = await here.create(streamed);
