@@ -2,6 +2,7 @@ import type { Followers } from './commands/video/followers.ts';
 import { readSwitch } from './config/environment.ts';
 import type { Settings, SettingsFlags } from './config/settings.ts';
 import type { Amount } from './config/table.ts';
+import { Ended } from './errors.ts';
 import type { GlobalFlags } from './flags/flag.ts';
 import { type Clock, type Host, once } from './host.ts';
 import type { Client, Gateway } from './http/client.ts';
@@ -88,11 +89,8 @@ export function afterSaveWith(command: string | undefined): AfterSave {
 export function commandFor(words: string, { globals }: Pick<Context, 'globals'>): string {
   if (globals.sandbox) return `${words} --sandbox`;
   const { profile, baseUrl } = globals;
-  return [
-    words,
-    ...(profile ? ['--profile', profile] : []),
-    ...(baseUrl ? ['--base-url', baseUrl] : []),
-  ].join(' ');
+  const named = profile ? ` --profile ${profile}` : '';
+  return `${words}${named}${baseUrl ? ` --base-url ${baseUrl}` : ''}`;
 }
 
 /**
@@ -102,7 +100,8 @@ export function commandFor(words: string, { globals }: Pick<Context, 'globals'>)
 export function tellIfInterrupted({ io, signal }: Pick<Context, 'io' | 'signal'>) {
   let isUnderWay = false;
   const tell = () => {
-    if (isUnderWay) io.note('waiting for the answer to a paid request; interrupt again to end at once');
+    if (!isUnderWay || signal.reason instanceof Ended) return;
+    io.note('waiting for the answer to a paid request; interrupt again to end at once');
   };
   signal.addEventListener('abort', tell);
   return {

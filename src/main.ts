@@ -100,7 +100,7 @@ async function runCommand(
     return await finish(io, combine(codes));
   } catch (error) {
     // What runs beside it has nobody to work for any more: it begins nothing, and no wait goes on without an end.
-    abort.abort(new Interrupted('SIGTERM'));
+    abort.abort(new Ended('SIGTERM'));
     return await finish(io, exitCodeOf(error), async () => {
       report(error, io);
       await endAfterSave();

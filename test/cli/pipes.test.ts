@@ -122,7 +122,8 @@ test.each([
     });
     const place = new Place({ baseUrl: (await listening(server)).url });
     const line = '$GW video alpha create --json --wait --interval 300ms --count 6 fox';
-    const { out } = await place.shell(`${line} ${to}; echo "\${PIPESTATUS[0]}"`);
+    const { out, err } = await place.shell(`${line} ${to}; echo "\${PIPESTATUS[0]}"`);
+    expect(err).not.toContain('interrupt');
     expect(out).toMatch(new RegExp(`\n?${code}\n$`));
     expect(out.replace(/\d+\n$/, '')).toMatch(printed);
     const jobs = await place.jobs();
