@@ -74,7 +74,8 @@ async function pickUp(
   ctx: Context,
 ): Promise<Outcome<JobResult>> {
   const id = job.id ?? job.key;
-  if (error) return { value: resultOf(job, []), error };
+  // One that was refused is no job, and its create printed nothing.
+  if (error) return { ...(job.state !== 'refused' && { value: resultOf(job, []) }), error };
   const [known] = await (await import('./jobs/find-jobs.ts')).withFamilies([job]);
   if (!known) throw new Error('a job has an entry');
   if (job.family !== 'image' && !flags.wait) return { value: resultOf(job, []) };

@@ -1,5 +1,7 @@
 // What the ledger writes: one JSON line an event, folded into jobs when read. Times are Unix milliseconds.
 
+import type { ErrorFacts } from '../errors.ts';
+
 /** How and where a job's outputs are to be saved; kept so that `gw jobs sync` finishes what the create began. */
 export interface SavePlan {
   /** Absolute file, directory (ends in the separator) or pattern. */
@@ -9,6 +11,9 @@ export interface SavePlan {
   /** Write FILE.json beside each output, in the name of this version of gw. */
   readonly sidecar?: string | undefined;
 }
+
+/** What the gateway said of a refusal, beside its message. */
+type SaidOfRefusal = Readonly<Pick<ErrorFacts, 'status' | 'type' | 'code' | 'requestId'>>;
 
 /** A medium that a request refers to. */
 export interface KeptReference {
@@ -97,12 +102,7 @@ export type LedgerEvent =
    * A complete refusal, or certainty that nothing was created: the job is over and cost nothing. Of kind `interrupted` where
    * its process ended before it sent anything, `not_sent` where no byte of any sending left.
    */
-  | {
-      readonly event: 'refused';
-      readonly kind: string;
-      readonly message: string;
-      readonly status?: number | undefined;
-    }
+  | ({ readonly event: 'refused'; readonly kind: string; readonly message: string } & SaidOfRefusal)
   /**
    * No complete reply came: it may exist. The task that a cut reply named is still to be confirmed by the gateway; `record` is
    * what came of a reply with links to images, as in `final`.
@@ -190,8 +190,8 @@ export interface Job extends Omit<IntentEvent, 'event'> {
   /** The gateway's last word. */
   readonly status: string | undefined;
   readonly message: string | undefined;
-  /** Of what kind the refusal was, and its HTTP status; absent where there was none. */
-  readonly refusal?: { readonly kind: string; readonly status?: number | undefined } | undefined;
+  /** Of what kind the refusal was, and what the gateway said of it; absent where there was none. */
+  readonly refusal?: (SaidOfRefusal & { readonly kind: string }) | undefined;
   readonly createdAtMs: number;
   readonly sentAtMs: number | undefined;
   /** The first look-up that found nothing: when it was here, and at the gateway where that showed it; and the last one here. */

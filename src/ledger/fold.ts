@@ -197,7 +197,7 @@ export function addLine(draft: Draft, line: LedgerLine): void {
     draft.rank = standing.rank;
     job.state = standing.state;
     job.message = 'message' in line ? line.message : undefined;
-    job.refusal = line.event === 'refused' ? { kind: line.kind, status: line.status } : undefined;
+    job.refusal = line.event === 'refused' ? line : undefined;
   }
   if (draft.intent === undefined && job.createdAtMs === 0) job.createdAtMs = line.t;
   switch (line.event) {

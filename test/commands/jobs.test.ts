@@ -439,7 +439,11 @@ describe('jobs wait', () => {
     ledger.append(lost, { event: 'lost', message: 'forgotten' });
     const codes: Record<string, number> = { 't-1': 9, [refused]: 9, [unknown]: 14, 't-2': 4 };
     for (const [id, code] of Object.entries(codes)) {
-      expect(await world.gw(['jobs', 'wait', id]), id).toMatchObject({ code });
+      for (const verb of ['wait', 'download']) {
+        const run = await world.gw(['jobs', verb, id, '--json']);
+        expect(run, id).toMatchObject({ code });
+        expect(JSON.parse(run.out), id).toMatchObject({ id, files: [] });
+      }
     }
     expect((await world.gw(['jobs', 'wait', 't-1'])).err).toContain('X1: not this');
     // No look finds it: it has no external ID.

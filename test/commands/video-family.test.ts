@@ -181,6 +181,8 @@ describe('looking at tasks of family B', () => {
       expect(sync.err).toContain(`${id}: its answer is not known yet`);
       expect(jobsOf(world)).toMatchObject([{ state: 'unknown' }]);
     }
+    const told = await world.gw(['jobs', 'sync', '--json'], { env });
+    expect(JSON.parse(told.out)).toMatchObject({ id, status: 'unknown', files: [] });
     world.clock.ms += 3_600_000;
     const last = await world.gw(['jobs', 'sync'], { env });
     expect(last).toMatchObject({ code: 8, out: '' });

@@ -10,10 +10,10 @@ import { lookForOutputs } from '../../jobs/watch/poll.ts';
 import { createTurns, SAVES_AT_ONCE } from '../../jobs/watch/turns.ts';
 import { endOfInterrupted, type JobResult, jobLines, outcomeOf } from '../video/follow-job.ts';
 import { createFollowers } from '../video/followers.ts';
-import { eachTask, exampleCreate, refuseSharedName } from '../video/task-ids.ts';
+import { eachTask, exampleCreate, ofTask, refuseSharedName } from '../video/task-ids.ts';
 import { idArgs, type NamedJob, namedJobs } from './find-jobs.ts';
 import { withoutTask } from './image-jobs.ts';
-import { fromOtherHands, laterSaveFlags, showNamed, tasksOf } from './task-job.ts';
+import { fromOtherHands, laterSaveFlags, resultOf, showNamed, tasksOf } from './task-job.ts';
 
 const flags = (({ out, force, events, exec }) => ({ out, force, events, exec }))(laterSaveFlags);
 
@@ -50,17 +50,13 @@ export function download(familyName?: string) {
         ctx.events?.about({ key, id, family: family.name, status: task.job?.status });
         const deps = await followers.followDeps(family, access);
         const pool = task.job && (await followers.poolOf(task.job));
-        const asked = { signal: ctx.signal, pool };
         const retryNotFoundUntilMs = task.job && youngUntilMs(task.job, ctx.clock.now());
+        const ask = () => deps.looker.look(id, { signal: ctx.signal, pool, retryNotFoundUntilMs });
+        const explain = (error: unknown) => {
+          throw task.job ? explainOtherKey(error, task.job, access.keyId) : error;
+        };
         const seen = task.job && seenInLedger(task.job, family, ctx.clock.now());
-        const look =
-          seen ??
-          task.look ??
-          (await lookForOutputs(() => deps.looker.look(id, { ...asked, retryNotFoundUntilMs }), deps).catch(
-            (error: unknown) => {
-              throw task.job ? explainOtherKey(error, task.job, access.keyId) : error;
-            },
-          ));
+        const look = seen ?? task.look ?? (await lookForOutputs(ask, deps).catch(explain));
         if (!seen) await recordLook(deps.ledger, key, look, task.job?.status);
         const { status, state } = look.view;
         const seenSoFar = { status, record: printableRecord(look), files: [] };
@@ -74,7 +70,12 @@ export function download(familyName?: string) {
         return outcomeOf(followed, { family: family.name, id }, ctx);
       };
       const interrupted: Outcome<JobResult>[] = [];
-      for await (const outcome of eachTask(named, downloadOne)) {
+      const tellOne = (job: NamedJob) =>
+        downloadOne(job).catch((error: unknown) => ({
+          ...(job.known && { value: resultOf(job.known.job, []) }),
+          error: ofTask(error, job.id),
+        }));
+      for await (const outcome of eachTask(named, tellOne)) {
         if (outcome.error instanceof Interrupted) interrupted.push(outcome);
         else yield outcome;
       }

@@ -11,7 +11,7 @@ import { fileLines, type JobResult, outcomeOf } from '../video/follow-job.ts';
 import { createFollowers, type Followers } from '../video/followers.ts';
 import { endedBy } from '../video/task-ids.ts';
 import { type OwnJob, readOwnJobs, syncInput, withoutForeign } from './find-jobs.ts';
-import { showJobQueries, wholeProgress } from './task-job.ts';
+import { resultOf, showJobQueries, wholeProgress } from './task-job.ts';
 
 const flags = { events: saveFlags.events } as const;
 
@@ -119,6 +119,7 @@ export function outcomeOfSync(job: Job, synced: Synced, ctx: Context): Outcome<J
   const next = isLookedForAgain ? 'gw jobs sync looks for it again' : 'it was not sent again';
   const again = isLookedForAgain ? sentAgainBy(job) : undefined;
   return {
+    value: resultOf(job, []),
     error: new UnknownOutcome(`${job.key}: its answer is not known yet: ${message}`, {
       hint: `the job may exist; ${next}: ${commandFor(`gw jobs ${isLookedForAgain ? 'sync' : `show ${job.key}`}`, ctx)}${again ? `; ${again}` : ''}`,
       taskId: job.key,

@@ -171,10 +171,10 @@ function badEnd(job: Job, family: Family | undefined, id: string): GwError | und
 }
 
 /** The printed result of a job as the ledger has it, with those of its files that are there. */
-export const resultOf = (job: Job, files: readonly SavedFile[]): JobResult => ({
+export const resultOf = (job: Job, files: readonly SavedFile[], status = job.status): JobResult => ({
   family: job.family,
   id: job.id ?? job.key,
-  status: job.status ?? job.state,
+  status: status ?? job.state,
   record: printableRecord(job) ?? answerOf(job) ?? null,
   files: files.map(({ path, bytes, sha256, type }) => ({ path, bytes, sha256, type })),
 });

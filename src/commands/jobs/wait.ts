@@ -94,8 +94,8 @@ export const wait = (familyName?: string) =>
             else requests.push({ ...(await taskOf(job)), flags, deadlineMs, atOnce: true });
           } catch (error) {
             ctx.signal.throwIfAborted();
-            const held = isTimeout(error) ? named.find((each) => each.id === id)?.known : undefined;
-            const value = held && { ...resultOf(held.job, []), status: 'running' };
+            const known = named.find((each) => each.id === id)?.known;
+            const value = known && resultOf(known.job, [], isTimeout(error) ? 'running' : undefined);
             yield tell({ ...(value && { value }), error: ofTask(error, id) });
           }
         }
@@ -119,10 +119,7 @@ function* endOfTimedOut(
   outcomes: readonly Outcome<JobResult>[],
   ctx: Context,
 ): Generator<Outcome<JobResult>> {
-  if (outcomes.length < 2 || ctx.io.mode.json) {
-    yield* outcomes;
-    return;
-  }
+  if (outcomes.length < 2 || ctx.io.mode.json) return yield* outcomes;
   const next = commandFor('gw jobs wait --all', ctx);
   const hint = `${outcomes.length} jobs go on; pick them up with: ${next}`;
   for (const [at, { value, error }] of outcomes.entries()) {

@@ -557,15 +557,14 @@ type RefusedEvent = Extract<LedgerEvent, { event: 'refused' }>;
  */
 export function refusedEvent({ kind, message, facts }: GwError, wasSent: boolean): RefusedEvent {
   const wasAnswered = wasSent && (facts.status !== undefined || kind === 'rejected');
-  return { event: 'refused', kind: wasAnswered ? kind : 'not_sent', message, status: facts.status };
+  const { status, type, code, requestId } = facts;
+  return { event: 'refused', kind: wasAnswered ? kind : 'not_sent', message, status, type, code, requestId };
 }
 
 /** Interrupted between attempts: the last one was refused, or none was made. */
-export const interruptedEvent = (message: string, wasSent: boolean): RefusedEvent => ({
-  event: 'refused',
-  kind: wasSent ? 'rate_limited' : 'not_sent',
-  message,
-});
+export function interruptedEvent(message: string, wasSent: boolean): RefusedEvent {
+  return { event: 'refused', kind: wasSent ? 'rate_limited' : 'not_sent', message };
+}
 
 /** What sends a lost create again where the gateway has no task of it: only who asks for the very same has its body. */
 export function sentAgainBy({

@@ -242,12 +242,12 @@ function badEnd(job: Job, { family, how }: OnceRequest['request']): GwError | un
   const id = job.id ?? key;
   // The answer to its create may have said that the task failed; without --wait nobody looks.
   switch (state === 'running' && !how.wait ? taskState(job.status).state : state) {
-    case 'refused':
-      return new GwError(refusal?.kind === 'not_found' ? 'not_found' : 'rejected', message, {
-        status: refusal?.status,
-        taskId: key,
-        hint: 'it was refused before under this key, and nothing was sent now; --again sends it again',
-      });
+    case 'refused': {
+      const { kind, status, type, code, requestId } = refusal ?? {};
+      const hint = 'it was refused before under this key, and nothing was sent now; --again sends it again';
+      const facts = { status, type, code, requestId, taskId: key, hint };
+      return new GwError(kind === 'not_found' ? 'not_found' : 'rejected', message, facts);
+    }
     case 'lost':
       return new GwError('not_found', `task ${id} is lost: ${message}`, { taskId: id, hint: againHint });
     case 'failed': {
