@@ -15,6 +15,8 @@ const ESC = '\x1b[';
 export class LiveRegion {
   /** What stands on the screen now; empty while lifted. */
   #drawn: readonly string[] = [];
+  /** How wide the terminal was then. */
+  #columns = 0;
   #wanted: readonly string[] = [];
   #cursorIsHidden = false;
   /** Gives back what pressed keys show. */
@@ -42,9 +44,8 @@ export class LiveRegion {
   /** Takes the lines off the screen, so that something else may write; they come back with the next frame. */
   lift(): void {
     if (this.#drawn.length === 0) return;
-    const home = this.#home();
+    this.write(`${this.#home()}${ESC}J`);
     this.#drawn = [];
-    this.write(`${home}${ESC}J`);
   }
 
   /** Takes the lines off for good and gives the cursor back. */
@@ -66,6 +67,7 @@ export class LiveRegion {
     // Lines under an unfinished line would be drawn into it.
     const lines = this.cursor.atLineStart ? this.#wanted.slice(0, Math.max(1, this.size().rows - 1)) : [];
     this.#drawn = lines;
+    this.#columns = this.size().columns;
     const erase = hadLines && (text !== '' || lines.length === 0) ? `${ESC}J` : '';
     const hide = lines.length > 0 && !this.#cursorIsHidden ? `${ESC}?25l` : '';
     if (hide !== '') {
@@ -85,7 +87,9 @@ export class LiveRegion {
     for (const line of this.#drawn) {
       rows += Math.max(1, Math.ceil(displayWidth(stripVTControlCharacters(line)) / columns));
     }
-    return rows > 1 ? `${ESC}${rows - 1}A\r` : '\r';
+    // A row that the terminal wrapped itself stays joined to the next one where it is only written over.
+    const erase = columns === this.#columns ? '' : `${ESC}J`;
+    return `${rows > 1 ? `${ESC}${rows - 1}A` : ''}\r${erase}`;
   }
 }
 

@@ -70,11 +70,7 @@ export function wrapMessage(text: string, columns: number): string {
   if (displayWidth(text) <= columns) return text;
   const [, before = text, command = ''] = /^(.*: )(gw [a-z][^;]*)$/s.exec(text) ?? [];
   const lines = wrapLine(before.trimEnd(), columns);
-  const last = `${lines.at(-1)} ${command}`;
-  if (command === '') return lines.join('\n');
-  return (
-    displayWidth(last) <= columns
-      ? [...lines.slice(0, -1), last]
-      : [...lines, ...drawExample(command, columns)]
-  ).join('\n');
+  const last = `${lines.at(-1)} ${command}`.trimEnd();
+  const fits = command === '' || displayWidth(last) <= columns;
+  return (fits ? [...lines.slice(0, -1), last] : [...lines, ...drawExample(command, columns)]).join('\n');
 }

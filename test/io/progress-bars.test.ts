@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { RunProgress } from '../../src/io/io.ts';
+import { LiveRegion } from '../../src/io/live-region.ts';
 import { type TestIo, testIo } from './memory-host.ts';
 import { Screen } from './screen.ts';
 
@@ -233,6 +234,21 @@ describe('bars on a terminal', () => {
     expect(screenOf(world).shown()).toHaveLength(9);
     progress.stop();
     expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('rows that the terminal wrapped itself are erased, and not only written over', () => {
+    const frames: string[] = [];
+    let columns = 60;
+    const size = () => ({ columns, rows: 20 });
+    const region = new LiveRegion((frame) => frames.push(frame), size, { atLineStart: true });
+    region.draw(['word '.repeat(11)]);
+    region.draw(['word '.repeat(10)]);
+    columns = 20;
+    region.draw(['word word word', 'word']);
+    expect(frames.slice(1)).toEqual([
+      expect.stringMatching(/^\rword/),
+      expect.stringMatching(/^\x1b\[2A\r\x1b\[Jword/),
+    ]);
   });
 
   test('a narrower terminal is redrawn clean, also where lines were wrapped', async () => {
