@@ -324,12 +324,8 @@ const canBeNegated = (flag: Flag | undefined): boolean =>
 function commandOf(said: unknown, { creates, command: fallback }: RowsInput): string {
   const known = Object.keys(creates);
   const command = said ?? fallback;
-  if (command === undefined) {
-    throw usage(
-      `command: the row names none`,
-      `write one of ${known.join(', ')}, or add --command to the run`,
-    );
-  }
+  const cure = `write one of ${known.join(', ')}, or add --command to the run`;
+  if (command === undefined) throw usage('command: the row names none', cure);
   // People write it as they would type it.
   const words = String(command)
     .trim()
@@ -424,9 +420,12 @@ function unknownField(name: string, command: string, flags: FlagSet): GwError {
   );
 }
 
-/** Tells whether two rows ask for the same, wherever that is to be saved. */
+/** Flags that say how a job is waited for and saved, and not what it is. */
+const besideAsked = /^(out|force|sidecar|stored|waitTimeout|interval)$/;
+
+/** Tells whether two rows ask for the same, however it is waited for and wherever it is to be saved. */
 export function askedDigest({ command, flags, set, body }: Row): string {
-  const { out: _out, force: _force, sidecar: _sidecar, stored: _stored, ...asked } = flags;
+  const asked = Object.fromEntries(Object.entries(flags).filter(([key]) => !besideAsked.test(key)));
   return digestOf([command, asked, set, body]);
 }
 

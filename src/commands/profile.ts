@@ -63,14 +63,10 @@ export const list = defineCommand<Record<string, never>, ProfileRow[]>({
         has_key: storedSetting(profile, 'key_command') !== undefined || hasKey(),
       };
     });
-    const builtIn = {
-      name: sandboxProfile,
-      current: current === sandboxProfile,
-      base_url: null,
-      account: null,
-      has_key: true,
+    const isBuiltIn = { base_url: null, account: null, has_key: true };
+    return {
+      value: [...stored, { name: sandboxProfile, current: current === sandboxProfile, ...isBuiltIn }],
     };
-    return { value: [...stored, builtIn] };
   },
   human: (rows) => ({
     columns: columnsOf(['name'], ['current', 'gateway', 'account', 'key']),
@@ -93,6 +89,7 @@ export const remove = defineCommand<Record<string, never>, { profile: string }>(
   examples: ['gw profile add old --base-url https://gateway.example.com && gw profile remove old'],
   async run({ args: [name = ''] }, ctx) {
     await updateConfig(ctx.host, ({ current, ...config }) => {
+      if (name === sandboxProfile) parseStoredProfileName(name, 'profile');
       if (!profileOf(config, name)) throw usage(`there is no profile ${name}`, 'gw profile list shows them');
       const { [name]: _, ...profiles } = config.profiles;
       return { ...config, ...(current !== undefined && current !== name && { current }), profiles };

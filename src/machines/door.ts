@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis, type RedisOptions } from 'ioredis';
 import { type ErrorKind, errorCode, GwError, usage } from '../errors.ts';
@@ -98,6 +99,8 @@ export class Door {
     this.#answerMs = Math.min(answerMs, ANSWER_MS);
     const over = this.#over.signal;
     this.#signal = signal ? AbortSignal.any([signal, over]) : over;
+    // As many questions wait at once as there are rows and figures.
+    setMaxListeners(0, this.#signal);
     const common = {
       lazyConnect: true,
       connectTimeout: this.#answerMs,
@@ -178,17 +181,13 @@ export class Door {
   }
 
   /** As `tell`, of a question that changes nothing: its answer says nothing of whether Redis takes changes. */
-  ask<T>(question: () => Promise<T>): Promise<T> {
-    return this.#ask(question, false);
-  }
+  readonly ask = <T>(question: () => Promise<T>): Promise<T> => this.#ask(question, false);
 
   /**
    * Asks until there is an answer, for as long as the door has patience. What may be asked again must do no more the second
    * time. Throws GwError `unavailable` or `auth`, the signal's reason, and what else the question throws.
    */
-  tell<T>(question: () => Promise<T>): Promise<T> {
-    return this.#ask(question, true);
-  }
+  readonly tell = <T>(question: () => Promise<T>): Promise<T> => this.#ask(question, true);
 
   async #ask<T>(question: () => Promise<T>, isChange: boolean): Promise<T> {
     const begunMs = steadyMs();
@@ -244,7 +243,8 @@ export class Door {
   }
 
   #unreached(error: unknown): GwError {
-    const reason = error instanceof Error && !isClosedByUs(error) ? error.message : 'no answer';
+    const message = error instanceof Error && !isClosedByUs(error) ? error.message : 'no answer';
+    const reason = /Please report this\.$/.test(message) ? 'what answers there is no Redis' : message;
     return new GwError('unavailable', `Redis at ${this.where} cannot be reached: ${reason}`, {
       hint: 'is it running? gw queue serve starts one for a first try',
     });

@@ -102,6 +102,10 @@ describe('profiles and settings', () => {
     expect(await run('config', 'unset', 'timeout')).toMatchObject({ code: 0 });
     expect((await run('config', 'list')).out).toMatch(/^timeout\t60s\tdefault$/m);
     expect(await run('profile', 'remove', 'studio')).toMatchObject({ code: 0 });
+    for (const verb of ['add', 'remove'])
+      expect((await run('profile', verb, 'sandbox')).err).toContain(
+        'is the built-in profile and cannot be changed',
+      );
     expect((await run('profile', 'list', '-q')).out).toBe('sandbox\n');
   });
 

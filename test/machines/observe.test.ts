@@ -46,6 +46,7 @@ test('a worker shows whether it works, and figures that agree with the gateway',
   await vi.waitFor(async () => expect((await fetch(`${url}/healthz`)).status).toBe(503), { timeout: 20_000 });
   worker.child.kill('SIGTERM');
   expect((await worker.ended).code).toBe(143);
+  expect(worker.err()).not.toContain('Warning');
 });
 
 describe('a row that anybody may have changed', () => {

@@ -322,12 +322,8 @@ export const check = defineCommand({
       const [, command = '', model] = /^(\S+ \S+)(?: (.*))?$/.exec(kind) ?? [];
       yield { value: { text: `${counted(rows, 'row')} of ${kind}`, json: { command, model, rows } } };
     }
-    const { savedBefore, rows } = tally;
-    if (savedBefore > 0) {
-      yield {
-        value: { text: `${savedBefore} of ${rows} saved already`, json: { saved: savedBefore, rows } },
-      };
-    }
+    const { savedBefore: saved, rows } = tally;
+    if (saved > 0) yield { value: { text: `${saved} of ${rows} saved already`, json: { saved, rows } } };
     const { costs, unpriced, whyUnpriced } = tally;
     if ((costs.size > 0 || unpriced > 0) && (await tellsCosts({}, ctx))) {
       const spend = [...costs].map(([unit, amount]) => ({ unit, amount }));
@@ -340,7 +336,7 @@ export const check = defineCommand({
     await warnOfBudget(tally.toMake, costs, ctx);
     const longest = await tally.longestChain(ctx);
     if (longest) yield { value: longest };
-    if (savedBefore === rows) return;
+    if (saved === rows) return;
     const leftMs = await likelyMs(tally, ctx);
     if (leftMs === undefined) {
       yield { value: { text: 'how long it takes is not known yet', json: { likely_s: null } } };

@@ -5,6 +5,7 @@ import { usage } from '../../errors.ts';
 import { on, text } from '../../flags/flag.ts';
 import { redisFlags } from '../../flags/job-flags.ts';
 import { columnsOf } from '../../io/layout.ts';
+import { counted } from '../../io/quantity-text.ts';
 import type { Job } from '../../ledger/event.ts';
 import type { LogEntry } from '../../machines/row.ts';
 import { Chains } from '../../shots/chains.ts';
@@ -123,7 +124,8 @@ const machinesText = ({ counts, workers, slots, toSave, stands }: MachinesStatus
     ...states.map(([state, count]) => `${count} ${state.replaceAll('_', ' ')}`),
     ...(workers ? [`workers: ${workers.length === 0 ? 'none' : workers.join(', ')}`] : []),
     ...used.map(
-      ({ pool, taken, of, waiting }) => `slots of ${pool}: ${taken} of ${of}, ${waiting} rows wait`,
+      ({ pool, taken, of, waiting }) =>
+        `slots of ${pool}: ${taken} of ${of}, ${counted(waiting, 'row waits', 'rows wait')}`,
     ),
     ...(toSave > 0 ? [`${toSave} outputs to save`] : []),
     ...stands.map(({ host, what }) => `${host}: ${what}`),

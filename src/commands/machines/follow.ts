@@ -346,6 +346,9 @@ class BatchOnQueue {
         this.#remember([row]);
         this.memory.handed([row], 'keys');
       }
+      // The ticket of the round before would wait there for good.
+      if (record.state === 'waiting')
+        await this.queue.engine.remove([{ key: row.key, round: record.round, queue: record.pool }]);
       // Where another run was faster, the row is wherever that one has put it.
       await store.step(row.key, step, { host }, { declined: [], ...changes, round: record.round + 1 });
       const [now] = await store.read([row.key]);
@@ -510,10 +513,8 @@ class BatchOnQueue {
   async #putBack(): Promise<void> {
     const { engine, pools } = this.queue;
     const counts = await engine.counts(pools);
-    const there = [...counts.pools, counts.save].reduce(
-      (sum, { taken, waiting }) => sum + taken + waiting,
-      0,
-    );
+    let there = 0;
+    for (const { taken, waiting } of [...counts.pools, counts.save]) there += taken + waiting;
     if (there >= this.#open.size) return;
     await giveOut([...this.#open.keys()], this.queue);
   }
