@@ -136,6 +136,7 @@ function copyOfProject() {
   for (const name of fs.readdirSync(root).filter((each) => !left.includes(each)))
     fs.cpSync(path.join(root, name), path.join(copy, name), { recursive: true, verbatimSymlinks: true });
   fs.symlinkSync(path.join(root, 'node_modules'), path.join(copy, 'node_modules'));
+  fs.mkdirSync(path.join(copy, 'tmp'));
   return copy;
 }
 
@@ -148,6 +149,8 @@ function run(copy, files) {
   const ends = ['--testTimeout', String(LONGEST_TEST_MS), '--outputFile', report];
   const child = spawn(process.execPath, [...vitest, ...ends, ...files], {
     cwd: copy,
+    // What tests lay down for one another belongs to this copy.
+    env: { ...process.env, TMPDIR: path.join(copy, 'tmp') },
     stdio: 'ignore',
     detached: true,
   });
