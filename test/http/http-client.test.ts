@@ -2,6 +2,8 @@ import { describe, expect, test } from 'vitest';
 import * as z from 'zod/mini';
 import type { GwError } from '../../src/errors.ts';
 import type { Endpoint } from '../../src/gateway/endpoint.ts';
+import { ExchangeError } from '../../src/http/exchange.ts';
+import { failedExchange } from '../../src/http/failures.ts';
 import { json, reply, startFaultServer } from '../helpers/fault-server.ts';
 import { create, errorOf, KEY, paidEndpoint, read, readEndpoint, testClient } from './test-client.ts';
 
@@ -149,6 +151,22 @@ test.each(['sk-canary\n', 'sk canary', '', 'sk-canäry', 'sk-\u0000canary', '\ts
     expect(`${error.message}${error.facts.hint}`).not.toContain('canary');
   },
 );
+
+test.each([
+  ['PROXY_REFUSED', /^check HTTPS_PROXY and HTTP_PROXY, or exempt the gateway with NO_PROXY$/],
+  ['CERT_HAS_EXPIRED', /--cacert FILE$/],
+  ['SILENCE', /--timeout$/],
+  ['ENOTFOUND', /^check the base URL/],
+  ['ECONNRESET', /^check the network and the base URL/],
+])('what to do about %s is said', (code, hint) => {
+  const request = { method: 'GET', url: new URL('https://gw.example/v1/models') } as const;
+  const failed = failedExchange(new ExchangeError('failed', 'no', code), {
+    request,
+    resend: 'read',
+    nowMs: 0,
+  });
+  expect(failed.stopped.facts.hint).toMatch(hint);
+});
 
 test('a body beyond the endpoint’s limit is a usage error with both sizes; one on it is not', async () => {
   const server = await gateway(json(200, { id: 'x' }));

@@ -32,6 +32,17 @@ const options = (dir: string, changes = {}) => ({
   ...changes,
 });
 
+/** Puts other calls in the place of Node's until the test is over. */
+function withCalls(others: Readonly<Record<string, (...args: never[]) => unknown>>): void {
+  const own = Object.fromEntries(Object.keys(others).map((name) => [name, nodeFs[name as 'lstatSync']]));
+  const put = (calls: object) => {
+    Object.assign(nodeFs, calls);
+    syncBuiltinESMExports();
+  };
+  put(others);
+  onTestFinished(() => put(own));
+}
+
 describe('a finished part', () => {
   it('takes the next free name, the permissions, and keeps its own name until it is recorded', async () => {
     const dir = tempDir();
@@ -117,6 +128,19 @@ describe('a finished part', () => {
     expect(forced.names).toEqual([['fox.mp4', forced.there]]);
   });
 
+  it('is copied where a rename fails, and the part stays', async () => {
+    const dir = tempDir();
+    const part = partOf(dir, noise(100, 1));
+    withCalls({
+      renameSync: () => {
+        throw new Error('EIO');
+      },
+    });
+    const final = await publish(part, options(dir, { ways: linkless }));
+    expect(fs.readFileSync(final).equals(noise(100, 1))).toBe(true);
+    expect(listing(dir)).toEqual([path.basename(part.path), 'fox.mp4']);
+  });
+
   it.each([undefined, '{"gw":"1","sha256":""}'])(
     'takes no other file for itself where a disk gives both one number (sidecar %s)',
     async (sidecar) => {
@@ -127,12 +151,7 @@ describe('a finished part', () => {
         const stats = lstatSync(...args);
         return stats && Object.assign(stats, { ino: typeof stats.ino === 'bigint' ? 1n : 1 });
       };
-      onTestFinished(() => {
-        Object.assign(nodeFs, { lstatSync });
-        syncBuiltinESMExports();
-      });
-      Object.assign(nodeFs, { lstatSync: numbered });
-      syncBuiltinESMExports();
+      withCalls({ lstatSync: numbered });
       const final = await publish(partOf(dir, noise(100, 1)), options(dir, { ways: linkless, sidecar }));
       expect(final).toBe(path.join(dir, 'fox-1.mp4'));
       expect(fs.readFileSync(path.join(dir, 'fox.mp4'), 'utf8')).toBe('mine');
