@@ -17,6 +17,7 @@ test('the manual has every command, and no text is taken for a request of man', 
   const requests = text.split('\n').flatMap((line) => /^[.'](\S*)/.exec(line)?.[1] ?? []);
   expect([...new Set(requests)].sort()).toEqual(['B', 'PP', 'SH', 'SS', 'TH', 'TP', 'fi', 'nf']);
   expect(text).toContain('.TH GW 1 "" "gw 1.2.3" ""');
+  expect(text).toContain('\n.SH EXIT STATUS\n.TP\n.B 0\ndone\n');
   // A line of an example goes on after its backslash.
   expect(text).toMatch(/ \\e\n {5}/);
 });

@@ -90,6 +90,7 @@ test.each<[string, string | Uint8Array, number, RegExp]>([
   ['f.json', '[1]', 1, /^a row is an object of fields/],
   ['g.json', '[]\n[]', 2, /^more text after the end of the list/],
   ['h.json', '[{"id": "a"},\n{"id": 01}]', 2, /^not JSON: column/],
+  ['l.json', '[{"id": "a"},\n{"id":\n01}]', 2, /^not JSON: line 3, column 1: /],
   ['k.json', '[{"id": "a"}, nope, {"id": "b"}]', 1, /^not JSON: column 15: a value is expected, not "nope"/],
   ['i.json', `[{"prompt":"${long}"}]`, 1, /^the row has 10\.0 MiB/],
   [

@@ -635,8 +635,13 @@ describe('refused before anything is sent', () => {
       ['hi', '--top-k', '40'],
       /--top-k: not documented for --api completions\nhint: --set top_k=VALUE sends it all the same/,
     ],
-    ['--top-p on completions', ['hi', '--top-p', '0.4'], /--top-p: not documented/],
-    ['--stop on completions', ['hi', '--stop', 'x'], /--stop: not documented/],
+    [
+      '--top-p on completions',
+      ['hi', '--top-p', '0.4'],
+      /--top-p: not documented.*\nhint: --set top_p=VALUE/,
+    ],
+    ['--stop on completions', ['hi', '--stop', 'x'], /--stop: not documented.*\nhint: --set stop=VALUE/],
+    ['--candidates on completions', ['hi', '--candidates', '2'], /: not documented.*\nhint: --set n=VALUE/],
     [
       'a thinking budget on completions',
       ['hi', '--thinking', '5000'],
