@@ -10,10 +10,10 @@ import { lookForOutputs } from '../../jobs/watch/poll.ts';
 import { createTurns, SAVES_AT_ONCE } from '../../jobs/watch/turns.ts';
 import { endOfInterrupted, type JobResult, jobLines, outcomeOf } from '../video/follow-job.ts';
 import { createFollowers } from '../video/followers.ts';
-import { eachTask, exampleCreate, ofTask, refuseSharedName } from '../video/task-ids.ts';
+import { eachTask, exampleCreate, refuseSharedName } from '../video/task-ids.ts';
 import { idArgs, type NamedJob, namedJobs } from './find-jobs.ts';
 import { withoutTask } from './image-jobs.ts';
-import { fromOtherHands, laterSaveFlags, resultOf, showNamed, tasksOf } from './task-job.ts';
+import { failedOutcome, fromOtherHands, laterSaveFlags, showNamed, tasksOf } from './task-job.ts';
 
 const flags = (({ out, force, events, exec }) => ({ out, force, events, exec }))(laterSaveFlags);
 
@@ -70,11 +70,7 @@ export function download(familyName?: string) {
         return outcomeOf(followed, { family: family.name, id }, ctx);
       };
       const interrupted: Outcome<JobResult>[] = [];
-      const tellOne = (job: NamedJob) =>
-        downloadOne(job).catch((error: unknown) => ({
-          ...(job.known && { value: resultOf(job.known.job, []) }),
-          error: ofTask(error, job.id),
-        }));
+      const tellOne = (job: NamedJob) => downloadOne(job).catch((error) => failedOutcome(job, error));
       for await (const outcome of eachTask(named, tellOne)) {
         if (outcome.error instanceof Interrupted) interrupted.push(outcome);
         else yield outcome;

@@ -15,7 +15,7 @@ import type { Hold, Ledger } from '../../ledger/ledger.ts';
 import { lacksOutputs, taskOf } from '../../ledger/settled.ts';
 import type { Followers } from '../video/followers.ts';
 import { type JobResult, newSavePlan } from '../video/job-result.ts';
-import { showQueries } from '../video/task-ids.ts';
+import { ofTask, showQueries } from '../video/task-ids.ts';
 import { type KnownJob, type NamedJob, notInLedger } from './find-jobs.ts';
 
 interface TaskJob {
@@ -177,6 +177,15 @@ export const resultOf = (job: Job, files: readonly SavedFile[], status = job.sta
   status: status ?? job.state,
   record: printableRecord(job) ?? answerOf(job) ?? null,
   files: files.map(({ path, bytes, sha256, type }) => ({ path, bytes, sha256, type })),
+});
+
+export const isTimeout = (error: unknown): error is GwError =>
+  error instanceof GwError && error.kind === 'wait_timeout';
+
+/** What is said of a named job that could not be looked at; one that another gw holds is running. */
+export const failedOutcome = ({ id, known }: NamedJob, error: unknown): Outcome<JobResult> => ({
+  ...(known && { value: resultOf(known.job, [], isTimeout(error) ? 'running' : undefined) }),
+  error: ofTask(error, id),
 });
 
 /**

@@ -1,6 +1,6 @@
 import { defineCommand, type Outcome } from '../../command.ts';
 import { type Context, commandFor } from '../../context.ts';
-import { GwError, Interrupted, usage } from '../../errors.ts';
+import { Interrupted, usage } from '../../errors.ts';
 import { on } from '../../flags/flag.ts';
 import { pollFlags } from '../../flags/job-flags.ts';
 import { loadTaskFamily } from '../../gateway/families.ts';
@@ -17,15 +17,16 @@ import {
   waitDeadlineMs,
 } from '../video/follow-job.ts';
 import { createFollowers } from '../video/followers.ts';
-import { exampleCreate, ofTask, refuseSharedName } from '../video/task-ids.ts';
+import { exampleCreate, refuseSharedName } from '../video/task-ids.ts';
 import { idArgs, type NamedJob, namedJobs, readJobs, readOwnJobs, withoutForeign } from './find-jobs.ts';
 import { withoutTask } from './image-jobs.ts';
 import { diesWithin } from './list.ts';
 import {
+  failedOutcome,
   fromOtherHands,
   isInOtherHands,
+  isTimeout,
   laterSaveFlags,
-  resultOf,
   showNamed,
   tasksOf,
   wholeProgress,
@@ -95,8 +96,7 @@ export const wait = (familyName?: string) =>
           } catch (error) {
             ctx.signal.throwIfAborted();
             const known = named.find((each) => each.id === id)?.known;
-            const value = known && resultOf(known.job, [], isTimeout(error) ? 'running' : undefined);
-            yield tell({ ...(value && { value }), error: ofTask(error, id) });
+            yield tell(failedOutcome({ id, known }, error));
           }
         }
         for await (const outcome of followAll(requests, followers, ctx)) {
@@ -110,9 +110,6 @@ export const wait = (familyName?: string) =>
       yield* endOfInterrupted(interrupted, ctx);
     },
   });
-
-const isTimeout = (error: unknown): error is GwError =>
-  error instanceof GwError && error.kind === 'wait_timeout';
 
 /** The jobs that the end of the wait left behind: each is named, and one hint at the end goes on with all of them. */
 function* endOfTimedOut(
