@@ -3,7 +3,7 @@ import { originOf, parseBaseUrl } from '../config/base-url.ts';
 import { updateConfig, withProfile, withSetting } from '../config/change-config.ts';
 import { profileOf, readConfig, storedSetting } from '../config/config-file.ts';
 import { keyOrigin, removeKey } from '../config/keys.ts';
-import { parseStoredProfileName, sandboxProfile } from '../config/profile-name.ts';
+import { defaultProfile, parseStoredProfileName, sandboxProfile } from '../config/profile-name.ts';
 import { profileInForce } from '../config/settings.ts';
 import { usage } from '../errors.ts';
 import { text } from '../flags/flag.ts';
@@ -63,10 +63,9 @@ export const list = defineCommand<Record<string, never>, ProfileRow[]>({
         has_key: storedSetting(profile, 'key_command') !== undefined || hasKey(),
       };
     });
-    const isBuiltIn = { base_url: null, account: null, has_key: true };
-    return {
-      value: [...stored, { name: sandboxProfile, current: current === sandboxProfile, ...isBuiltIn }],
-    };
+    const isUsed = current === sandboxProfile;
+    const builtIn = { name: sandboxProfile, current: isUsed, base_url: null, account: null, has_key: true };
+    return { value: [...stored, builtIn] };
   },
   human: (rows) => ({
     columns: columnsOf(['name'], ['current', 'gateway', 'account', 'key']),
@@ -106,9 +105,8 @@ export const use = defineCommand<Record<string, never>, { profile: string }>({
   examples: ['gw profile use sandbox'],
   async run({ args: [name = ''] }, ctx) {
     await updateConfig(ctx.host, (config) => {
-      if (name !== sandboxProfile && !profileOf(config, name)) {
+      if (name !== sandboxProfile && name !== defaultProfile && !profileOf(config, name))
         throw usage(`there is no profile ${name}`, 'gw profile list shows them; gw profile add makes one');
-      }
       return { ...config, current: name };
     });
     return { value: { profile: name } };

@@ -90,7 +90,9 @@ describe('profiles and settings', () => {
       code: 2,
       err: expect.stringContaining('there already'),
     });
-    expect(await run('profile', 'use', 'studio')).toMatchObject({ code: 0 });
+    // The default one needs no entry to go back to.
+    for (const name of ['sandbox', 'default', 'studio'])
+      expect(await run('profile', 'use', name), name).toMatchObject({ code: 0 });
     expect((await run('profile', 'list', '--json')).out).toContain(
       '"name":"studio","current":true,"base_url":"https://gateway.example.com/v","account":"enterprise"',
     );
