@@ -15,7 +15,9 @@ if (have[0] < required[0] || (have[0] === required[0] && have[1] < required[1]))
   process.exitCode = 1;
 } else if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V')) {
   process.stdout.on('error', (error) => {
-    if (error.code !== 'EPIPE') process.exitCode = 1;
+    if (error.code === 'EPIPE') return;
+    process.exitCode = 1;
+    process.stderr.write(`error: could not write to stdout: ${error.message}\n`);
   });
   process.stdout.write(`${require('../package.json').version}\n`);
 } else if (!require('node:fs').existsSync(`${__dirname}/../dist/parts.json`)) {
