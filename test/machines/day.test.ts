@@ -48,6 +48,12 @@ test('a row that was skipped or deleted since is not made, and --limit counts wh
   write(['a', 'd', 'e'].map(image));
   for (let run = 0; run < 2; run += 1) expect((await batch('run', '--detach', '--limit', '2')).code).toBe(0);
   expect((await batch('status')).out).toMatch(/2 waiting\n[\s\S]*1 not handed over/);
+  // What was taken out is put back within the limit alone.
+  expect((await batch('cancel')).out).toMatch(/^2 taken out/);
+  const again = await batch('run', '--detach', '--limit', '1');
+  expect([again.code, again.err]).toEqual([0, expect.stringMatching(/^1 row handed over, 1 not done yet/m)]);
+  expect((await batch('status')).out).toMatch(/^1 waiting\n/);
+  await batch('run', '--detach', '--limit', '2');
   // A row that a worker has saved before this run looks counts no more.
   const following = laptop.start(['batch', 'run', 'day.jsonl', '--limit', '2', '--redis'], { env });
   await until('it follows', () => following.err().includes('no worker is connected'));

@@ -138,10 +138,8 @@ class BatchOnQueue {
     yield* this.#settled.splice(0);
     if (flags.detach) {
       this.#reportOpen();
-      const open = this.#open.size;
-      ctx.io.note(
-        `${this.#handedOver} rows handed over, ${open} not done yet; follow them with: ${this.#commandLine()}`,
-      );
+      const [handed, open] = [counted(this.#handedOver, 'row'), this.#open.size];
+      ctx.io.note(`${handed} handed over, ${open} not done yet; follow them with: ${this.#commandLine()}`);
       yield {};
       return;
     }
@@ -169,6 +167,7 @@ class BatchOnQueue {
     const tickets: QueuedRow[] = [];
     const there: [row: Row, record: RowRecord][] = [];
     const arrived: Row[] = [];
+    const isFull = () => this.#standing + this.#handedOver >= (flags.limit ?? Number.POSITIVE_INFINITY);
     for (const [at, row] of rows.entries()) {
       let record = records[at];
       // What cannot be read, and was never sent, is handed over anew where that is asked for.
@@ -182,6 +181,9 @@ class BatchOnQueue {
       const isHere = local !== undefined && local.state !== 'not_sent' && local.state !== 'failed';
       // What was taken out may have been made here since.
       if (record && !(record.state === 'cancelled' && isHere)) {
+        const { isOut, anew } = this.#toMake(record);
+        if ((isOut || anew) && isFull()) continue;
+        if (isOut || anew) this.#handedOver += 1;
         there.push([row, record]);
         if (!isOver(record.state)) this.#standing += 1;
         if (told?.isOnItsWay) arrived.push(row);
@@ -194,18 +196,13 @@ class BatchOnQueue {
       // Nobody else could go on with it: it would be made and paid for once more.
       else if (isHere && (record !== undefined || familyOf(row.command) === 'image'))
         this.#settle(row, undefined, unsavedHere);
-      else if (
-        told &&
-        !told.isOnItsWay &&
-        !isRenewed &&
-        !flags.refill &&
-        local?.state !== 'running' &&
-        local?.state !== 'unsaved'
-      ) {
+      else if (told && !told.isOnItsWay && !isRenewed && !flags.refill && !isOpen(local))
         this.#settle(row, undefined, forgotten);
-      } else if (local?.state === 'failed' && !flags.retryFailed) this.#settle(row, undefined, failedHere);
-      else if (this.#standing + this.#handedOver + fresh.length < (flags.limit ?? Number.POSITIVE_INFINITY))
+      else if (local?.state === 'failed' && !flags.retryFailed) this.#settle(row, undefined, failedHere);
+      else if (!isFull()) {
+        this.#handedOver += 1;
         fresh.push(row);
+      }
     }
     // Refused before anything is put back.
     this.#remember(fresh);
@@ -229,7 +226,16 @@ class BatchOnQueue {
       // What stands on the queue is given out, whatever hindered the rest.
       await engine.add(tickets);
     }
-    this.#handedOver += fresh.length;
+  }
+
+  /** Whether a row that the queue has is put back: taken out or never sent, or anew after it failed. */
+  #toMake(record: RowRecord) {
+    const { flags } = this.batch;
+    if (record.fault) return { isOut: false, anew: false };
+    const isCancelled = record.state === 'cancelled' && (!isDoubtful(record) || flags.refill === true);
+    const isOut = isCancelled || isUnsent(record);
+    const isRetried = record.state === 'failed' && flags.retryFailed === true && !lacksImages(record);
+    return { isOut, anew: isRetried && !isOut && !goesOn(record) };
   }
 
   /** Whether a row may have to wait for another one: it is given out once that is known to be saved. */
@@ -338,7 +344,6 @@ class BatchOnQueue {
 
   /** A row that the queue has: what is over and wanted again is put back; undefined where nothing is left to do. */
   async #takeUp(row: Row, record: RowRecord): Promise<RowRecord | undefined> {
-    const { flags } = this.batch;
     const { store, host } = this.queue;
     if (record.fault) return this.#found(row, record);
     const put = async (step: Step, changes: Changes) => {
@@ -354,14 +359,11 @@ class BatchOnQueue {
       const [now] = await store.read([row.key]);
       return this.#found(row, now);
     };
-    const isOut = record.state === 'cancelled' && (!isDoubtful(record) || flags.refill === true);
-    const isRetried = record.state === 'failed' && flags.retryFailed === true && !lacksImages(record);
-    const isUnmade = record.state === 'waiting' || isOut || isUnsent(record);
-    const anew = isRetried && !goesOn(record) && !isUnmade;
+    const { isOut, anew } = this.#toMake(record);
     const another = anew ? { again: true, wanted: nextAttempt(record), id: '' } : {};
-    const changed = await this.#changedTo(row, record, isUnmade || anew);
+    const changed = await this.#changedTo(row, record, record.state === 'waiting' || isOut || anew);
     if (changed) return put('changed', { ...changed, ...another });
-    if (isOut || isUnsent(record)) return put('again', {});
+    if (isOut) return put('again', {});
     if (anew) return put('again', another);
     const known = await this.#inReach(record);
     if (known) return put(...known);
@@ -443,7 +445,7 @@ class BatchOnQueue {
     const job = await carriedCheck(row, checked, files, ctx);
     // By the body that is sent: 4k may stand in `set`, in `body`, or be what a model makes by itself.
     const { name: pool } = placeOf({ family, settings: job?.settings ?? {} }, this.queue.account);
-    const isMade = (local?.state === 'running' || local?.state === 'unsaved') && family !== 'image';
+    const isMade = isOpen(local) && family !== 'image';
     return {
       state: isMade ? 'running' : 'waiting',
       ...(isMade && { id: local.id, status: local.status }),
@@ -631,6 +633,9 @@ const keyOf = (record: RowRecord | undefined): string | undefined =>
 /** Whether a row failed on its way home, and what was paid for did not: it is never made anew. */
 const goesOn = (record: RowRecord): boolean =>
   lacksImages(record) || (record.state === 'failed' && record.family !== 'image' && mayRun(record));
+
+const isOpen = (local: KnownRow | undefined): local is KnownRow =>
+  local?.state === 'running' || local?.state === 'unsaved';
 
 /** Whether a row ended for want of something on its worker, before anything was sent. */
 const isUnsent = ({ state, id, sender, error }: RowRecord): boolean =>
