@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { GwError, usage } from '../errors.ts';
 import { type Flag, type FlagSet, flagName, mayStandIn } from '../flags/flag.ts';
 import { MAX_COUNT } from '../flags/job-flags.ts';
-import { applySets, assertSafeJson, type JsonObject } from '../flags/json-body.ts';
+import { applySets, assertSafeJson, type JsonObject, parseSet } from '../flags/json-body.ts';
 import { nearest } from '../flags/nearest.ts';
 import { valueAt } from '../gateway/body.ts';
 import { isObject } from '../host.ts';
@@ -257,7 +257,9 @@ const typedOnly = (name: string): GwError =>
 function refuseTypedFields(flags: FlagSet, body: JsonObject | undefined, set: readonly string[]): void {
   if (body === undefined && set.length === 0) return;
   const fields = Object.entries<Flag>(flags).filter(([, flag]) => flag.field && !mayStandIn(flag, 'row'));
-  const asked = applySets(body ?? {}, set);
+  // What flags say of the body is not laid yet: only these fields can be looked at, and no item of a list.
+  const mayBe = (raw: string) => fields.some(([, { field }]) => field?.[0] === parseSet(raw).path[0]);
+  const asked = applySets(body ?? {}, set.filter(mayBe));
   const [found] = fields.find(([, { field = [] }]) => valueAt(asked, field) !== undefined) ?? [];
   if (found !== undefined) throw typedOnly(flagName(found).slice(2));
 }
@@ -270,7 +272,8 @@ function flagsByName(flags: FlagSet) {
   };
   return (name: string) => {
     const negated = name.startsWith('no-') ? named(name.slice(3)) : undefined;
-    const meant = named(name) ?? (canBeNegated(negated?.flag) ? negated : undefined);
+    const { negatable, negativeOnly } = negated?.flag ?? {};
+    const meant = named(name) ?? (negatable || negativeOnly ? negated : undefined);
     return meant && { ...meant, isNegated: meant === negated };
   };
 }
@@ -317,9 +320,6 @@ interface Meant {
 const limitKeys = ['maxCost', 'unpriced'] as const;
 
 const promptKeys: readonly string[] = ['prompt', 'promptFile'];
-
-const canBeNegated = (flag: Flag | undefined): boolean =>
-  flag?.negatable === true || flag?.negativeOnly === true;
 
 function commandOf(said: unknown, { creates, command: fallback }: RowsInput): string {
   const known = Object.keys(creates);

@@ -201,7 +201,8 @@ function readyRequest(
     surface.api === 'completions' && settings.maxTokens !== undefined ? withoutLimits(base) : base;
   const own = history.own ? { ...under, ...history.ownSystem, [surface.historyField]: history.own } : under;
   const sets = globals.set ?? [];
-  const said = applySets({ ...base }, sets).stream;
+  const ofStream = sets.filter((raw) => raw.startsWith('stream='));
+  const said = applySets(base, ofStream).stream;
   const typedStream = flags.stream ?? (typeof said === 'boolean' ? said : undefined);
   const body = applySets(surface.body({ ...asked, settings, base: own, stream: typedStream ?? true }), sets);
   const model = typeof body.model === 'string' ? body.model : asked.model;
@@ -233,13 +234,7 @@ function readyRequest(
 }
 
 /** The limit has two spellings of which one may be sent: a typed one takes the place of whichever the body holds. */
-function withoutLimits({
-  max_tokens: _,
-  max_completion_tokens: __,
-  ...rest
-}: Readonly<JsonObject>): JsonObject {
-  return rest;
-}
+const withoutLimits = ({ max_tokens: _, max_completion_tokens: __, ...rest }: JsonObject): JsonObject => rest;
 
 /** The results of all calls of a message come right after it ("Function calling"). */
 function unansweredCalls(uses: readonly ToolUse[]): string[] {

@@ -153,6 +153,19 @@ test.each<[argv: readonly string[], err: string]>([
   expect(world.requests()).toEqual([]);
 });
 
+test('--set and the set of a row reach the items that flags have made', async ({ world }) => {
+  const more = '{"type":"text","text":"more"}';
+  const shown = async (...argv: string[]) =>
+    JSON.parse((await world.ok([...argv, '--dry-run', '--json'])).out).body;
+  const chat = await shown('chat', 'hi', '--set', 'messages.1={"role":"assistant","content":"more"}');
+  expect(chat.messages).toHaveLength(2);
+  const geo = await shown('chat', 'hi', '--api', 'geo', '--set', 'contents.0.parts.1.text=more');
+  expect(geo.contents[0].parts).toEqual([{ text: 'hi' }, { text: 'more' }]);
+  expect((await shown(...alpha, 'fox', '--set', `content.1=${more}`)).content).toHaveLength(2);
+  writeFileSync(path.join(world.cwd, 'm.jsonl'), `{"prompt":"fox","set":{"content.1":${more}}}\n`);
+  await world.ok(['batch', 'check', 'm.jsonl', '--command', 'video alpha']);
+});
+
 test('a second rule that the same value of a row breaks is not told', async ({ world }) => {
   writeFileSync(path.join(world.cwd, 'm.jsonl'), '{"prompt": "fox", "n": 11}\n');
   const run = await world.gw(['batch', 'check', 'm.jsonl', '--command', 'image create']);
