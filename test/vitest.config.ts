@@ -37,6 +37,8 @@ export default defineConfig({
   test: {
     root: `${import.meta.dirname}/..`,
     pool: 'forks',
+    // One process for many files takes a third less time; a test puts back what it changes of the process.
+    isolate: false,
     tags: tags(),
     setupFiles: recording ? ['test/helpers/record-calls.ts'] : [],
     reporters: [
@@ -55,12 +57,11 @@ export default defineConfig({
     hookTimeout: 120_000,
     projects: [
       { extends: true, test: { name: 'heavy', include: heavy, globalSetup: 'test/cli/build-first.ts' } },
-      { extends: true, test: { name: 'long', include: long, globalSetup: 'test/cli/build-first.ts' } },
-      // One process for many files takes a third less time; a test puts back what it changes of the process.
       {
         extends: true,
-        test: { name: 'unit', include: ['test/**/*.test.ts'], exclude: [...heavy, ...long], isolate: false },
+        test: { name: 'long', include: long, isolate: true, globalSetup: 'test/cli/build-first.ts' },
       },
+      { extends: true, test: { name: 'unit', include: ['test/**/*.test.ts'], exclude: [...heavy, ...long] } },
     ],
   },
 });
