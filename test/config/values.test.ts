@@ -76,6 +76,7 @@ describe('base URLs', () => {
     ['ftp://h.example', 'ftp://'],
     ['file:///etc/passwd', 'file://'],
     ['https://user:geheim@h.example', 'user name or password'],
+    ['https:///user@h.example', 'user name or password'],
     ['https://@h.example', 'user name or password'],
     ['https://h.example?key=geheim', 'query'],
     ['https://h.example/#geheim', 'query'],
