@@ -15,7 +15,6 @@ import {
 } from '../gateway/body.ts';
 import { isObject } from '../host.ts';
 import { parseReference } from '../media/reference.ts';
-import type { FlagOfPath } from './breaches.ts';
 import { everywhere, type Flag, type FlagSet, flagName, withValue } from './flag.ts';
 
 // The flags of a body's fields, every way: field -> flag, typed values -> body, place in the body -> flag.
@@ -181,37 +180,6 @@ export const referencesOf = (items: BodyFlags['items'], typed: TypedValues): Typ
       return { ...item, flag: flagName(key), id, raw: rest ?? raw };
     }),
   );
-
-/**
- * The flag of a place in a body, for messages: named only where it was typed, or where it would set what is missing. A body or
- * a profile may have set the field. `words` after the command are the prompt.
- */
-export const typedFlagAt =
-  (
-    { flagAt }: Pick<BodyFlags, 'flagAt'>,
-    body: Readonly<Record<string, unknown>>,
-    typed: TypedValues,
-    words: readonly string[],
-  ): FlagOfPath =>
-  (path) => {
-    const name = flagAt(path, body);
-    const others = name === '--prompt' ? ['promptFile', 'shot'] : name === '--system' ? ['systemFile'] : [];
-    const made = others.find((key) => typed[key] !== undefined);
-    if (made) return flagName(made);
-    const isTyped = Object.keys(typed).some((key) => flagName(key) === name);
-    return isTyped || isAbsent(body, path) || (name === '--prompt' && words.length > 0) ? name : undefined;
-  };
-
-/** Whether nothing stands at a path of fields; what lies in a list is not asked for. */
-function isAbsent(body: unknown, path: readonly PropertyKey[]): boolean {
-  let here = body;
-  for (const key of path) {
-    if (here === undefined) return true;
-    if (typeof here !== 'object' || here === null || Array.isArray(here)) return false;
-    here = Object.hasOwn(here, key) ? (here as Record<PropertyKey, unknown>)[key] : undefined;
-  }
-  return here === undefined;
-}
 
 /** The values with each file that they name placed: of references, and of flags that read a FILE. */
 export function placeFiles(

@@ -2,13 +2,14 @@ import { type AnyCommand, defineCommand, type Outcome, ShownRequest } from '../.
 import type { Settings } from '../../config/settings.ts';
 import { type Access, type Context, commandFor, gatewayName, tellIfInterrupted } from '../../context.ts';
 import { GwError, usage } from '../../errors.ts';
-import { type BodyFlags, referencesOf, typedFlagAt } from '../../flags/body-flags.ts';
+import { type BodyFlags, referencesOf } from '../../flags/body-flags.ts';
 import {
   type FieldVerdict,
   type FlagOfPath,
   lookAtBody,
   refuseLook,
   refuseOrWarn,
+  typedFlagAt,
   warnOfUnlisted,
 } from '../../flags/breaches.ts';
 import { type FlagSet, type FlagValues, on } from '../../flags/flag.ts';
