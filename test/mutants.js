@@ -56,7 +56,10 @@ const operators = {
     node.type === 'ConditionalExpression' ? `(${text(node.alternate.start, node.alternate.end)})` : undefined,
   'left out': (node) => (node.type === 'ExpressionStatement' && !node.directive ? ';' : undefined),
   'not thrown': (node) => (node.type === 'ThrowStatement' ? ';' : undefined),
-  'nothing returned': (node) => (node.type === 'ReturnStatement' && node.argument ? 'return;' : undefined),
+  'nothing returned': (node) =>
+    node.type === 'ReturnStatement' && node.argument && node.argument.name !== 'undefined'
+      ? 'return;'
+      : undefined,
   'not waited for': (node, text) =>
     node.type === 'AwaitExpression' ? `(${text(node.argument.start, node.end)})` : undefined,
   'another method': (node) =>
