@@ -244,10 +244,10 @@ export class Door {
 
   #unreached(error: unknown): GwError {
     const message = error instanceof Error && !isClosedByUs(error) ? error.message : 'no answer';
-    const reason = /Please report this\.$/.test(message) ? 'what answers there is no Redis' : message;
-    return new GwError('unavailable', `Redis at ${this.where} cannot be reached: ${reason}`, {
-      hint: 'is it running? gw queue serve starts one for a first try',
-    });
+    const [reason, hint] = /Please report this\.$/.test(message)
+      ? ['what answers there is no Redis', 'check the address and port in --redis or GW_REDIS_URL']
+      : [message, 'is it running? gw queue serve starts one for a first try'];
+    return new GwError('unavailable', `Redis at ${this.where} cannot be reached: ${reason}`, { hint });
   }
 
   #refused(error: unknown): GwError | undefined {

@@ -726,6 +726,9 @@ test('flags that do not go with each other, a URL that is none, and a Redis that
   expect(none).toMatchObject({ code: 8 });
   expect(none.err).toContain('Redis at redis://127.0.0.1:1 cannot be reached');
   expect(none.err).not.toContain('secret-of-redis');
+  const gateway = await run('--redis', studio.sandbox.baseUrl.replace('http', 'redis'));
+  expect(gateway, gateway.err).toMatchObject({ code: 8 });
+  expect(gateway.err).toMatch(/what answers there is no Redis\nhint: check the address and port/);
   for (const place of [
     ['--root', '/nope'],
     ['-o', '{nope}.mp4'],
