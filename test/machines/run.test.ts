@@ -459,6 +459,42 @@ test('images that were made on this machine and are not saved are made nowhere e
   await stop(worker);
 });
 
+test.each([
+  ['an image', image],
+  ['of another family', beta],
+])(
+  'a row that is %s now, and whose job of this machine runs, is left on it, with the way on',
+  async (_, row) => {
+    const studio = await openNearStudio({ speed: 20 });
+    write(studio, [row]);
+    const made = await studio.laptop.run(['video', 'alpha', 'create', 'a fox', '--once', 'day/r0']);
+    expect(made.code, made.err).toBe(0);
+    const { code, out, err } = await studio.batch('run', '--detach', '--json');
+    expect(code, err).toBe(13);
+    const told = { family: 'alpha', id: made.out.trim(), status: expect.not.stringMatching('not_sent') };
+    expect(rowsIn(out)).toMatchObject([{ ...told, error: { kind: 'download' } }]);
+    expect(err).toContain('gw batch run without --redis waits for it');
+    expect(await studio.redis.client.keys('*:row:*')).toEqual([]);
+    const alone = await studio.laptop.run(['batch', 'run', 'day.jsonl'], { env: { GW_INTERVAL: '100ms' } });
+    expect([alone.code, alone.out], alone.err).toEqual([0, expect.stringMatching(/\.mp4\n$/)]);
+    expect(paid(studio)).toHaveLength(1);
+  },
+);
+
+test('a row that failed unsent on a worker, and whose job of this machine runs, is not put back', async () => {
+  const studio = await openNearStudio({ speed: 20 });
+  fs.writeFileSync(path.join(studio.laptop.cwd, 'fox.png'), pngHead(768, 432));
+  write(studio, [{ ...alpha, image: 'fox.png' }]);
+  const worker = studio.worker('anna');
+  expect((await studio.batch('run')).err).toMatch(/fox\.png: no such file/);
+  const create = ['video', 'alpha', 'create', 'a fox', '--once', 'day/r0'];
+  expect((await studio.laptop.run(create)).code).toBe(0);
+  const { code, err } = await studio.batch('run');
+  expect(code, err).toBe(12);
+  expect(paid(studio)).toHaveLength(1);
+  await stop(worker);
+});
+
 test('images that a worker has made and not saved are not made once more by --retry-failed', async () => {
   const studio = await openNearStudio({ fault: 'output:404' });
   write(studio, [{ ...image, model: 'legacy-image-2', 'response-format': 'url' }]);
@@ -573,8 +609,10 @@ test('a worker whose key is refused while it waits hands its rows back and ends:
 
 test('a row that has changed since it was handed over is made as it now stands, or is left as it was made; that of another user is refused', async () => {
   const studio = await openNearStudio();
-  write(studio, [{ ...alpha, set: { seed: 1 } }]);
-  await studio.batch('run', '--detach');
+  for (const row of [beta, { ...alpha, set: { seed: 1 } }]) {
+    write(studio, [row]);
+    await studio.batch('run', '--detach');
+  }
   write(studio, [{ ...alpha, body: { seed: 2 } }]);
   const other = studio.machine();
   giveManifest(studio, other);

@@ -179,8 +179,9 @@ class BatchOnQueue {
       const local = tally.known.get(row.key);
       const told = this.memory.of(row.key);
       const isHere = local !== undefined && local.state !== 'not_sent' && local.state !== 'failed';
-      // What was taken out may have been made here since.
-      if (record && !(record.state === 'cancelled' && isHere)) {
+      const isOff = record?.state === 'cancelled' || (record && !record.fault && isUnsent(record));
+      // What was taken out, or never sent, may have been made here since.
+      if (record && !(isOff && isHere)) {
         const { isOut, anew } = this.#toMake(record);
         if ((isOut || anew) && isFull()) continue;
         if (isOut || anew) this.#handedOver += 1;
@@ -192,13 +193,14 @@ class BatchOnQueue {
           this.#tellChanged(row, 'saved', 'the row');
         this.#countBefore(local?.state === 'saved' ? resultOfKnown(row, local) : rowResult(row, told?.saved));
         if (tally.chains.followers(row.key).length > 0) await this.#tellSavedHere(row, local);
-      } else if (local?.state === 'unknown') this.#settle(row, undefined, unknownHere);
-      // Nobody else could go on with it: it would be made and paid for once more.
-      else if (isHere && (record !== undefined || familyOf(row.command) === 'image'))
-        this.#settle(row, undefined, unsavedHere);
+      } else if (local?.state === 'unknown') this.#settle(row, undefined, unknownHere, local);
+      // Nobody else could go on with it: it would be made and paid for once more, or be looked for in another family.
+      else if (isHere && (record || local.family === 'image' || local.family !== familyOf(row.command)))
+        this.#settle(row, undefined, unsavedHere, local);
       else if (told && !told.isOnItsWay && !isRenewed && !flags.refill && !isOpen(local))
         this.#settle(row, undefined, forgotten);
-      else if (local?.state === 'failed' && !flags.retryFailed) this.#settle(row, undefined, failedHere);
+      else if (local?.state === 'failed' && !flags.retryFailed)
+        this.#settle(row, undefined, failedHere, local);
       else if (!isFull()) {
         this.#handedOver += 1;
         fresh.push(row);
@@ -384,8 +386,8 @@ class BatchOnQueue {
     // Two users may have given their batches one name.
     if (isOther && this.memory.of(row.key) === undefined) throw changedSince(row, input.manifest.named);
     if (isToBeMade) {
-      const { row: own, job, pool } = await this.#recordOf(row, undefined);
-      return { row: own, job, pool };
+      const { row: own, family, job, pool } = await this.#recordOf(row, undefined);
+      return { row: own, family, job, pool };
     }
     const what = isOther ? 'the row' : 'a file or a setting';
     this.#tellChanged(row, knownStates[record.state] ?? 'running', what);
@@ -416,9 +418,9 @@ class BatchOnQueue {
   async #inReach(record: RowRecord): Promise<[step: Step, changes: Changes] | undefined> {
     if (record.state !== 'unknown' && !lacksImages(record)) return undefined;
     const { current } = await lastOfRow(record.row.key, this.batch.ctx);
-    if (!isWanted(current, record)) return undefined;
-    const { id, family } = current;
-    if (family !== 'image') return id === undefined ? undefined : ['cleared', { id }];
+    if (!isWanted(current, record) || current.family !== record.family) return undefined;
+    const { id } = current;
+    if (record.family !== 'image') return id === undefined ? undefined : ['cleared', { id }];
     const home = await this.#homeHere(current);
     return home && ['brought', home];
   }
@@ -445,10 +447,9 @@ class BatchOnQueue {
     const job = await carriedCheck(row, checked, files, ctx);
     // By the body that is sent: 4k may stand in `set`, in `body`, or be what a model makes by itself.
     const { name: pool } = placeOf({ family, settings: job?.settings ?? {} }, this.queue.account);
-    const isMade = isOpen(local) && family !== 'image';
     return {
-      state: isMade ? 'running' : 'waiting',
-      ...(isMade && { id: local.id, status: local.status }),
+      state: isOpen(local) ? 'running' : 'waiting',
+      ...(isOpen(local) && { id: local.id, status: local.status }),
       round: 0,
       row: withoutYielded(row, checked),
       rows: tally.rows,
@@ -572,14 +573,16 @@ class BatchOnQueue {
     for (const file of files) this.#say('saved', row, record, { id, ...file });
   }
 
-  /** What came of a row is printed and counted; `error` where the queue does not know it. */
-  #settle(row: Row, record: RowRecord | undefined, error?: ToldError): void {
+  /** Prints and counts a row's result; `error` where the queue does not know it, `local` where this machine does. */
+  #settle(row: Row, record: RowRecord | undefined, error?: ToldError, local?: KnownRow): void {
     const { input, report } = this.batch;
     const isTakenOut = record?.state === 'cancelled';
     // That of an earlier round stays on the row.
     const last = record?.state === 'saved' ? undefined : record?.error;
     const told = error ?? (!isTakenOut ? last : record && isDoubtful(record) ? doubtful(record) : takenOut);
-    const result = this.#resultOf(row, record, told);
+    const result = local
+      ? { ...resultOfKnown(row, local), error: told ?? null }
+      : this.#resultOf(row, record, told);
     this.#open.delete(row.key);
     report.add(result);
     const failure = errorOf(told, `${input.manifest.named}:${row.line}`);
@@ -683,14 +686,10 @@ const changedSince = (row: Row, named: string): GwError =>
   );
 const unsavedHere = toldAs(
   'download',
-  'its job was made by this machine, and what came of it is not saved yet',
-  'gw jobs sync brings it home here, as far as that can be done',
+  'its job was made on this machine, and its output is not saved yet',
+  'gw batch run without --redis waits for it and saves it here; gw jobs sync saves it once it has ended',
 );
-const failedHere = toldAs(
-  'task_failed',
-  'its job on this machine ended badly',
-  '--retry-failed makes a new one',
-);
+const failedHere = toldAs('task_failed', 'its job on this machine failed', '--retry-failed makes a new one');
 
 function errorOf(told: ToldError | undefined, where: string): GwError {
   const text = (name: string) => (typeof told?.[name] === 'string' ? String(told[name]) : undefined);
