@@ -225,7 +225,7 @@ class ToldTasks {
 
   async #sync(inputs: readonly SyncInput[]): Promise<void> {
     const ctx = this.ctx;
-    for (const { job } of inputs) ctx.events?.about(job);
+    for (const { job } of inputs) ctx.events?.about(job, false);
     try {
       for await (const { job, synced } of syncJobs(inputs, ctx.signal, this.#turns)) {
         const outcome = outcomeOfSync(job, synced, ctx);

@@ -109,9 +109,10 @@ export class JobEvents {
     return Object.assign(Object.create(ledger), told);
   }
 
-  /** A job that this run is about: it gets a result, whatever happens. */
-  about(job: Subject & { readonly key: string }): void {
-    this.#due.add(Object.assign(this.#remember(job), { isOwn: true }));
+  /** A job that this run is about: it gets a result, whatever happens, unless the run goes on without it. */
+  about(job: Subject & { readonly key: string }, isDue = true): void {
+    const subject = Object.assign(this.#remember(job), { isOwn: true });
+    if (isDue) this.#due.add(subject);
   }
 
   /** A row of a batch that is begun: what happens to its job is told with it. */
@@ -164,12 +165,12 @@ export class JobEvents {
     await this.#write('result', subject, result);
   }
 
-  #remember(job: Subject & { readonly key: string }): Subject {
-    const { key, family, id, status, once, isAdopted = false } = job;
+  #remember(job: Subject & { readonly key: string; readonly state?: string }): Subject {
+    const { key, family, id, status, state, once, isAdopted = false } = job;
     const subject = this.#byKey.get(key) ?? { key, family, isAdopted };
     subject.of ??= this.#rows.get(once?.key ?? '');
     subject.id ??= id;
-    subject.status ??= status;
+    subject.status ??= status ?? (state === 'refused' ? state : undefined);
     this.#byKey.set(key, subject);
     if (subject.id !== undefined) this.#byId.set(subject.id, subject);
     return subject;
@@ -180,8 +181,7 @@ export class JobEvents {
     if (!subject) return;
     switch (event.event) {
       case 'intent':
-        this.#due.add(subject);
-        subject.isOwn = true;
+        this.#due.add(Object.assign(subject, { isOwn: true }));
         if (!subject.isAdopted) this.#tell('intent', subject, { model: event.model });
         break;
       case 'accepted':

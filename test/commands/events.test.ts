@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import { JobEvents } from '../../src/jobs/job-events.ts';
 import { test, World } from '../helpers/gw.ts';
 import { acceptedJob, HOUR_MS } from './jobs-seed.ts';
 
@@ -147,6 +148,24 @@ test('sync: a result for each job, the running ones too', async () => {
   expect(results).toHaveLength(2);
   expect(results.find((each) => each.id === id)).toMatchObject({ family: 'alpha', status: 'queued' });
   expect(results.find((each) => each.key === gone)?.key).toBe(gone);
+});
+
+test('a create that was refused has the same result when its key is given again', async () => {
+  const world = await World.open({ fault: 'create:400' });
+  const run = () => world.gw([...alpha, '--once', 'r-1']);
+  const results = [await run(), await run()].map(({ out }) => toldIn(out).at(-1));
+  for (const result of results)
+    expect(result).toMatchObject({ event: 'result', status: 'refused', record: null });
+});
+
+test('a job that is only followed has no result without its end, and no error of others', async () => {
+  const lines: unknown[] = [];
+  const write = async (line: unknown) => void lines.push(line);
+  const events = new JobEvents({ clock: { now: () => 0, steady: () => 0 }, write } as never);
+  events.about({ key: 'gw-1', family: 'beta' }, false);
+  await events.ended(undefined, { kind: 'usage', message: 'the ledger cannot be read' } as never);
+  await events.close();
+  expect(lines).toEqual([]);
 });
 
 test('a dry run prints the request, and an ID that nobody knows is told as failed', async ({ world }) => {

@@ -368,6 +368,16 @@ describe('jobs wait', () => {
     expect(one).toMatchObject({ code: 0, out: '' });
   });
 
+  test.each(['sync', 'wait', 'download'])('%s calls a create unknown that nobody waits for', async (verb) => {
+    const world = await World.open();
+    const ledger = ledgerOf(world);
+    const key = ledger.begin(intentIn(world, {}));
+    ledger.append(key, { event: 'sent' });
+    const run = await world.gw(['jobs', verb, ...(verb === 'sync' ? [] : [key]), '--json']);
+    expect(run.code, run.err).toBe(14);
+    expect(JSON.parse(run.out)).toMatchObject({ id: key, status: 'unknown' });
+  });
+
   test('--all tells of what was sent and never answered, and waits for what somebody is sending', async () => {
     const world = await World.open();
     const ledger = ledgerOf(world);
@@ -468,6 +478,8 @@ describe('jobs wait', () => {
   test.each([
     ['jobs sync', 'the jobs go on', 'go on with: gw jobs sync'],
     ['jobs wait --all', 'the job goes on', 'pick it up with: gw video alpha wait t-1'],
+    ['jobs download t-1', 'the job goes on', 'pick it up with: gw jobs wait t-1'],
+    ['video alpha download t-1', 'the job goes on', 'pick it up with: gw video alpha wait t-1'],
   ])('%s that is interrupted says what goes on, and how to go on with it', async (words, goesOn, next) => {
     const world = await World.open();
     let interrupt: () => void = () => {};

@@ -10,7 +10,7 @@ import { lookForOutputs } from '../../jobs/watch/poll.ts';
 import { createTurns, SAVES_AT_ONCE } from '../../jobs/watch/turns.ts';
 import { endOfInterrupted, type JobResult, jobLines, outcomeOf } from '../video/follow-job.ts';
 import { createFollowers } from '../video/followers.ts';
-import { eachTask, exampleCreate, refuseSharedName } from '../video/task-ids.ts';
+import { eachTask, endedBy, exampleCreate, refuseSharedName } from '../video/task-ids.ts';
 import { idArgs, type NamedJob, namedJobs } from './find-jobs.ts';
 import { withoutTask } from './image-jobs.ts';
 import { failedOutcome, fromOtherHands, laterSaveFlags, showNamed, tasksOf } from './task-job.ts';
@@ -52,8 +52,10 @@ export function download(familyName?: string) {
         const pool = task.job && (await followers.poolOf(task.job));
         const retryNotFoundUntilMs = task.job && youngUntilMs(task.job, ctx.clock.now());
         const ask = () => deps.looker.look(id, { signal: ctx.signal, pool, retryNotFoundUntilMs });
+        const way = commandFor(`${words} wait ${id}`, ctx);
         const explain = (error: unknown) => {
-          throw task.job ? explainOtherKey(error, task.job, access.keyId) : error;
+          const why = task.job ? explainOtherKey(error, task.job, access.keyId) : error;
+          throw endedBy(why, `pick it up with: ${way}`, 'the job goes on');
         };
         const seen = task.job && seenInLedger(task.job, family, ctx.clock.now());
         const look = seen ?? task.look ?? (await lookForOutputs(ask, deps).catch(explain));
@@ -61,10 +63,9 @@ export function download(familyName?: string) {
         const { status, state } = look.view;
         const seenSoFar = { status, record: printableRecord(look), files: [] };
         const text = `task ${id} is ${status || 'not finished'}; there is nothing to save yet`;
-        const hint = `wait for it with: ${commandFor(`${words} wait ${id}`, ctx)}`;
         const followed =
           state === 'running'
-            ? { ...seenSoFar, error: new GwError('wait_timeout', text, { hint }) }
+            ? { ...seenSoFar, error: new GwError('wait_timeout', text, { hint: `wait for it with: ${way}` }) }
             : await endOf(look, { ...task, pool }, deps).catch((error) => ({ ...seenSoFar, error }));
         deps.progress.stop();
         return outcomeOf(followed, { family: family.name, id }, ctx);

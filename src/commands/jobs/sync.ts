@@ -112,7 +112,7 @@ async function inputsOf(open: readonly OwnJob[], followers: Followers, ctx: Cont
 /** What is printed of a job that was brought further; undefined where there is nothing to say. */
 export function outcomeOfSync(job: Job, synced: Synced, ctx: Context): Outcome<JobResult> | undefined {
   if (synced.outcome === 'ended') {
-    return outcomeOf(synced.followed, { family: job.family, id: synced.id }, ctx);
+    return outcomeOf(synced.followed, { family: job.family, id: synced.id, job }, ctx);
   }
   if (synced.outcome !== 'unknown') return undefined;
   const { message, isLookedForAgain } = synced;

@@ -174,7 +174,7 @@ function badEnd(job: Job, family: Family | undefined, id: string): GwError | und
 export const resultOf = (job: Job, files: readonly SavedFile[], status = job.status): JobResult => ({
   family: job.family,
   id: job.id ?? job.key,
-  status: status ?? job.state,
+  status: status ?? (job.state === 'sent' ? 'unknown' : job.state),
   record: printableRecord(job) ?? answerOf(job) ?? null,
   files: files.map(({ path, bytes, sha256, type }) => ({ path, bytes, sha256, type })),
 });
@@ -188,10 +188,7 @@ export const failedOutcome = ({ id, known }: NamedJob, error: unknown): Outcome<
   error: ofTask(error, id),
 });
 
-/**
- * Where the outputs of a job go this time. Whoever wants them on disk wants them there also if this run fails or is
- * killed: where the ledger says otherwise it is told, so that a sync goes on. A copy of what is home changes no plan.
- */
+/** Where the outputs go this time. A new plan is told to the ledger, so that a sync goes on after a kill; a copy is none. */
 export async function planToSave(
   { job, family }: KnownJob,
   flags: SaveFlags,
