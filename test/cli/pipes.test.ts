@@ -89,7 +89,7 @@ test.skipIf(!fs.existsSync('/dev/full')).each([list, '$GW --help', '$GW jobs lis
 
 test.skipIf(!fs.existsSync('/dev/full'))('so does the version, which no part of gw prints', async () => {
   const { code, err } = await placeWithJobs().shell('$GW --version > /dev/full');
-  expect([code, err]).toEqual([1, expect.stringMatching(/^error: could not write to stdout: ENOSPC.*\n$/)]);
+  expect([code, err]).toEqual([1, expect.stringMatching(/^error: could not write to stdout: .*ENOSPC/)]);
 });
 
 test('a full stdout costs no job: the file is saved and in the ledger', async () => {
