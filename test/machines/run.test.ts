@@ -446,6 +446,20 @@ test('a row whose job was made on the worker with --no-download is brought home 
   await stop(worker);
 });
 
+test('a row under whose key its worker has a task of another family does not go on with that', async () => {
+  const studio = await openNearStudio({ speed: 20 });
+  write(studio, [beta]);
+  const machine = studio.machine();
+  const made = await machine.run(['video', 'alpha', 'create', 'a fox', '--once', 'day/r0']);
+  expect(made.code, made.err).toBe(0);
+  const worker = studio.worker('anna', [], machine);
+  const { code, err } = await studio.batch('run');
+  expect(code, err).toBe(2);
+  expect(err).toContain('was made under this key by alpha.create, and this is beta.create');
+  expect(paid(studio)).toHaveLength(1);
+  await stop(worker);
+});
+
 test('images that were made on this machine and are not saved are made nowhere else', async () => {
   const studio = await openNearStudio({ fault: 'output:404' });
   write(studio, [{ ...image, model: 'legacy-image-2', 'response-format': 'url' }]);

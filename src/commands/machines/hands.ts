@@ -77,8 +77,8 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
   };
   readonly create = async (record: RowRecord, beforeSend: BeforeSend): Promise<Made> => {
     const { current: before } = await this.#known(record);
-    const isTask = isWanted(before, record) && record.family !== 'image' && before.id !== undefined;
-    if (isTask && /^(running|succeeded)$/.test(before.state)) return accepted(before, record);
+    const isTask = isWanted(before, record) && before.family === record.family && before.family !== 'image';
+    if (isTask && before.id && /^(running|succeeded)$/.test(before.state)) return accepted(before, record);
     const guarded = guardedGateway(this.#ctx, async () => {
       await this.turn();
       const { last } = await this.#known(record);
