@@ -368,6 +368,17 @@ describe('jobs wait', () => {
     expect(one).toMatchObject({ code: 0, out: '' });
   });
 
+  test.each(['sync', 'wait', 'download'])(
+    '%s has the answer to the create where the look fails',
+    async (verb) => {
+      const world = await World.open({ fault: 'query:403' });
+      const made = JSON.parse((await world.ok(['video', 'alpha', 'create', 'a fox', '--json'])).out);
+      const run = await world.gw(['jobs', verb, ...(verb === 'sync' ? [] : [made.id]), '--json']);
+      expect(run.code, run.err).not.toBe(0);
+      expect(JSON.parse(run.out)).toMatchObject({ id: made.id, record: made.record });
+    },
+  );
+
   test.each(['sync', 'wait', 'download'])('%s calls a create unknown that nobody waits for', async (verb) => {
     const world = await World.open();
     const ledger = ledgerOf(world);

@@ -11,8 +11,7 @@ import { YOUNG_MS } from '../../gateway/task.ts';
 import type { Clock } from '../../host.ts';
 import { MAX_FAILING_MS, MAX_FAILURES, nextDelayMs, waitOver } from '../../jobs/watch/poll.ts';
 import { showInstead } from '../show-instead.ts';
-import { waitDeadlineMs } from '../video/follow-job.ts';
-import { endedBy } from '../video/task-ids.ts';
+import { endedBy, waitDeadlineMs } from '../video/follow-job.ts';
 import {
   assetExample,
   idBodies,

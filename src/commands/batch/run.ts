@@ -30,9 +30,8 @@ import { askFirst, canAsk } from '../ask-first.ts';
 import { refuseUnpriced } from '../estimate-cost.ts';
 import { resultOf as resultOfJob } from '../jobs/task-job.ts';
 import type { FollowedQueue } from '../machines/follow.ts';
-import { fileLines, type JobResult, resultIn, waitDeadlineMs } from '../video/follow-job.ts';
+import { endedBy, fileLines, type JobResult, resultIn, waitDeadlineMs } from '../video/follow-job.ts';
 import { createFollowers } from '../video/followers.ts';
-import { endedBy } from '../video/task-ids.ts';
 import { type Announced, announce } from './beside.ts';
 import { checkRows, madeBeforeText, Tally, warnOfChanged } from './check.ts';
 import {

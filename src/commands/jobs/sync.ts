@@ -7,9 +7,8 @@ import { sentAgainBy } from '../../jobs/create/lost.ts';
 import { isUnsaved } from '../../jobs/job-view.ts';
 import { isOpen, type Synced, type SyncInput, syncJobs } from '../../jobs/watch/sync.ts';
 import type { Job } from '../../ledger/event.ts';
-import { fileLines, type JobResult, outcomeOf } from '../video/follow-job.ts';
+import { endedBy, fileLines, type JobResult, outcomeOf } from '../video/follow-job.ts';
 import { createFollowers, type Followers } from '../video/followers.ts';
-import { endedBy } from '../video/task-ids.ts';
 import { type OwnJob, readOwnJobs, syncInput, withoutForeign } from './find-jobs.ts';
 import { resultOf, showJobQueries, wholeProgress } from './task-job.ts';
 

@@ -13,7 +13,6 @@ import { estimateMs } from '../../ledger/estimate.ts';
 import type { Job, SavePlan } from '../../ledger/event.ts';
 import { createFollowers, type Followers } from './followers.ts';
 import type { JobResult } from './job-result.ts';
-import { endedBy } from './task-ids.ts';
 
 export * from './job-result.ts';
 
@@ -169,6 +168,10 @@ export function outcomeOf(
   };
 }
 
+/** Why a run ends before its jobs do: an interrupt says what goes on, and how to go on with it. */
+export const endedBy = (reason: unknown, next: string, goesOn: string): unknown =>
+  reason instanceof Interrupted ? new Interrupted(reason.signal, next, goesOn) : reason;
+
 /** One message for all jobs that an interrupt left behind; with --json each is printed all the same. */
 export function* endOfInterrupted(
   outcomes: readonly Outcome<JobResult>[],
@@ -185,8 +188,8 @@ export function* endOfInterrupted(
 function withWayBack(error: unknown, family: string, id: string, ctx: Context): unknown {
   const words = family === 'image' ? `gw jobs wait ${id}` : `gw video ${family} wait ${id}`;
   const pickUp = `pick it up with: ${commandFor(words, ctx)}`;
-  if (error instanceof Interrupted) return new Interrupted(error.signal, pickUp, 'the job goes on');
-  if (!(error instanceof GwError) || error.kind === 'task_failed') return error;
+  if (!(error instanceof GwError)) return endedBy(error, pickUp, 'the job goes on');
+  if (error.kind === 'task_failed') return error;
   const next = error.kind === 'download' ? 'gw jobs sync tries again' : `the job goes on; ${pickUp}`;
   return error.told({ taskId: id, hint: error.facts.hint ?? next });
 }

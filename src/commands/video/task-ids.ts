@@ -81,10 +81,6 @@ export async function* showQueries(
   }
 }
 
-/** Why a run ends before its jobs do: an interrupt says what goes on, and how to go on with it. */
-export const endedBy = (reason: unknown, next: string, goesOn: string): unknown =>
-  reason instanceof Interrupted ? new Interrupted(reason.signal, next, goesOn) : reason;
-
 export function ofTask(error: unknown, taskId: string): unknown {
   if (!(error instanceof GwError) || error.facts.taskId !== undefined) return error;
   return error.told({ taskId });
