@@ -261,6 +261,7 @@ export function isOfThisMachine(found: ProcessIdentity, own: ProcessIdentity = o
 
 /** The machine's own space of process IDs (PROC_PID_INIT_INO of Linux). */
 const MACHINES_OWN = 'pid:[4026531836]';
+const bootId = once(() => fs.readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim());
 
 /** What a process ID names a process of: two containers may share the name of their machine, and this directory. */
 export function hostOf(readSpace = () => fs.readlinkSync('/proc/self/ns/pid')): string {
@@ -293,8 +294,7 @@ function processStart(pid: number): string | undefined {
     // The name stands in parentheses and may itself hold spaces and parentheses.
     const [state, ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     if (state === 'Z' || state === 'X') return 'ended';
-    const boot = fs.readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
-    return `${boot}:${fields[18]}`;
+    return `${bootId()}:${fields[18]}`;
   } catch {
     return undefined;
   }
