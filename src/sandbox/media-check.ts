@@ -87,17 +87,12 @@ export async function makePng(
   paintRow: (row: Uint8Array, y: number) => void,
   channels: 3 | 4 = 3,
 ): Promise<Uint8Array> {
-  const rowBytes = channels * widthPx;
-  const raw = Buffer.alloc((1 + rowBytes) * heightPx);
-  let above = new Uint8Array(rowBytes);
-  let row = new Uint8Array(rowBytes);
-  for (let y = 0; y < heightPx; y++) {
-    paintRow(row, y);
-    const at = y * (1 + rowBytes);
-    raw[at] = 2; // filter "up": a picture that changes slowly becomes mostly zeros
-    for (let x = 0; x < rowBytes; x++) raw[at + 1 + x] = (row[x] ?? 0) - (above[x] ?? 0);
-    [above, row] = [row, above];
-  }
+  const lineBytes = 1 + channels * widthPx;
+  const raw = new Uint8Array(lineBytes * heightPx);
+  for (let y = 0; y < heightPx; y++) paintRow(raw.subarray(y * lineBytes + 1, (y + 1) * lineBytes), y);
+  // Each line becomes its difference to the one above: a picture that changes slowly is mostly zeros then.
+  for (let at = raw.length - 1; at >= lineBytes; at--) raw[at] = (raw[at] ?? 0) - (raw[at - lineBytes] ?? 0);
+  for (let y = 0; y < heightPx; y++) raw[y * lineBytes] = 2; // the filter "up"
   const head = Buffer.alloc(13);
   head.writeUInt32BE(widthPx);
   head.writeUInt32BE(heightPx, 4);
