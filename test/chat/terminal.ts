@@ -71,7 +71,7 @@ export class Terminal {
       const screen = this.screen();
       if (typeof wanted === 'string' ? screen.includes(wanted) : wanted.test(screen)) return screen;
       if (performance.now() > endMs) throw new Error(`never shown: ${wanted}\n${screen}`);
-      await pause(20);
+      await pause(60);
     }
   }
 
