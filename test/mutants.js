@@ -147,7 +147,8 @@ function copyOfProject() {
 function run(copy, files) {
   const report = path.join(copy, 'report.json');
   fs.rmSync(report, { force: true });
-  const args = 'run --config test/vitest.config.ts --project unit --bail 1 --maxWorkers 1 --reporter json';
+  const args =
+    'run --config test/vitest.config.ts --mode unit --project short --bail 1 --maxWorkers 1 --reporter json';
   const vitest = [path.join(root, 'node_modules/vitest/vitest.mjs'), ...args.split(' ')];
   const ends = ['--testTimeout', String(LONGEST_TEST_MS), '--outputFile', report];
   const child = spawn(process.execPath, [...vitest, ...ends, ...files], {

@@ -62,7 +62,7 @@ function cover(candidates) {
 
 function record() {
   const dir = fs.mkdtempSync(path.join(tmpdir(), 'gw-near-'));
-  const status = vitest(['--project', 'unit'], { GW_TEST_CALLS: dir });
+  const status = vitest(['--mode', 'unit', '--project', 'short'], { GW_TEST_CALLS: dir });
   const byFile = new Map();
   for (const name of fs.readdirSync(dir)) {
     const { test, ms, calls } = JSON.parse(fs.readFileSync(path.join(dir, name), 'utf8'));
