@@ -709,7 +709,12 @@ describe('refused before anything is sent', () => {
     [
       'a session and messages',
       ['hi', '--session', 's', '--messages', 'm.json'],
-      /both give the conversation/,
+      /^error: --session and --messages both give the conversation\n/,
+    ],
+    [
+      'a session and messages that --set gives',
+      ['hi', '--session', 's', '--set', 'messages.0.content=ho'],
+      /^error: --session and --set both give the conversation\n/,
     ],
     [
       'a tool result without its conversation',
@@ -733,7 +738,11 @@ describe('refused before anything is sent', () => {
     expect(world.requests()).toHaveLength(1);
   });
 
-  test('files that hold no tool or no messages', async () => {
+  test('files that hold no tool, no messages, or those beside a session', async () => {
+    const filed = file('i.json', { messages: [{ role: 'user', content: 'hi' }] });
+    expect(await refusal(['ho', '--session', 's', '--body', filed])).toMatch(
+      /^error: --session and --body both give the conversation\n/,
+    );
     expect(await refusal(['hi', '--tool', file('a.json', { title: 'x' })])).toMatch(
       /not the description of a function/,
     );

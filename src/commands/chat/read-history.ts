@@ -7,7 +7,13 @@ import type { Settings } from '../../config/settings.ts';
 import { SLOW_ANSWER_SILENCE_MS } from '../../config/table.ts';
 import type { Context } from '../../context.ts';
 import { GwError, usage } from '../../errors.ts';
-import { baseBody, type JsonBodyDeps, type JsonObject, readJsonFile } from '../../flags/json-body.ts';
+import {
+  baseBody,
+  type JsonBodyDeps,
+  type JsonObject,
+  parseSet,
+  readJsonFile,
+} from '../../flags/json-body.ts';
 import { fieldsOf, itemsOf, textOf } from '../../gateway/json-value.ts';
 import { counted } from '../../io/quantity-text.ts';
 import { readTypedText } from '../../media/text-input.ts';
@@ -183,9 +189,9 @@ export async function readStart(flags: ChatFlags, ctx: Context): Promise<Start> 
   const { host, signal } = ctx;
   const deps = { cwd: host.cwd, stdin: host.stdin, signal };
   const inForce = await ctx.settings();
-  const session = await sessionOf(flags, ctx);
-  const surface = await loadSurface(flags.api ?? session?.settings.api ?? 'completions');
   const base = await baseBody(ctx);
+  const session = await sessionOf(flags, givesTurns(flags, base, ctx), ctx);
+  const surface = await loadSurface(flags.api ?? session?.settings.api ?? 'completions');
   const history = flags.messages === undefined ? {} : await readHistory(flags.messages, surface, deps);
   const system = await readTypedText(
     { flag: '--system', text: flags.system, file: flags.systemFile },
@@ -205,39 +211,38 @@ export async function readStart(flags: ChatFlags, ctx: Context): Promise<Start> 
   };
 }
 
-/** The talk that is gone on with, else one that is kept where a person sees it and nobody said otherwise. */
-async function sessionOf(flags: ChatFlags, ctx: Context): Promise<Session | undefined> {
-  const named = await openNamedSession(flags, ctx);
-  const { globals, io, host } = ctx;
-  // The conversation of a file is kept there.
-  const isShown = globals.dryRun || globals.curl;
-  if (named || isShown || !io.stderrIsTerminal || flags.messages !== undefined || globals.body !== undefined)
-    return named;
-  if (readSwitch(host.env, 'GW_LEDGER_PROMPTS') === false || !(await ctx.settings()).keepTalks.value)
-    return undefined;
-  return (await import('../../chat/session/session.ts')).keptTalk(ctx);
+/** The flag that gives turns, in place of a session. */
+function givesTurns({ messages }: ChatFlags, base: JsonObject, { globals }: Context): string | undefined {
+  const isTurns = (field = '') => ['messages', 'contents'].includes(field);
+  if (messages !== undefined) return '--messages';
+  if (Object.keys(base).some(isTurns)) return '--body';
+  return globals.set?.some((raw) => isTurns(parseSet(raw).path[0])) ? '--set' : undefined;
 }
 
-async function openNamedSession(
-  { session: named, continue: goesOn, new: fresh, messages }: ChatFlags,
+/** The talk that is gone on with, else one that is kept where a person sees it and nobody said otherwise. */
+async function sessionOf(
+  { session: named, continue: goesOn, new: fresh }: ChatFlags,
+  other: string | undefined,
   ctx: Context,
 ): Promise<Session | undefined> {
-  if (goesOn && named !== undefined) {
+  if (goesOn && named !== undefined)
     throw usage('--continue and --session both name the session', 'give one of them');
-  }
-  const session = goesOn ? await newestSession(ctx) : named;
-  if (session === undefined) {
+  const name = goesOn ? await newestSession(ctx) : named;
+  const { globals, io, host } = ctx;
+  if (name === undefined) {
     if (fresh) throw usage('--new starts a session over, and none is named', 'name it with --session NAME');
-    return undefined;
+    // The conversation of a file is kept there.
+    const isFiled = other !== undefined || globals.body !== undefined;
+    if (isFiled || globals.dryRun || globals.curl || !io.stderrIsTerminal) return undefined;
+    if (readSwitch(host.env, 'GW_LEDGER_PROMPTS') === false || !(await ctx.settings()).keepTalks.value)
+      return undefined;
+    return (await import('../../chat/session/session.ts')).keptTalk(ctx);
   }
-  if (messages !== undefined) {
-    const flag = goesOn ? '--continue' : '--session';
-    throw usage(`${flag} and --messages both give the conversation`, 'give one of them');
-  }
+  const flag = goesOn ? '--continue' : '--session';
+  if (other !== undefined) throw usage(`${flag} and ${other} both give the conversation`, 'give one of them');
   const { openSession } = await import('../../chat/session/session.ts');
-  const opened = await openSession(session, { fresh }, ctx);
-  if (goesOn)
-    ctx.io.note(`this goes on with the talk ${session}, ${counted(opened.turns.length, 'turn')} so far`);
+  const opened = await openSession(name, { fresh }, ctx);
+  if (goesOn) io.note(`this goes on with the talk ${name}, ${counted(opened.turns.length, 'turn')} so far`);
   return opened;
 }
 
