@@ -150,6 +150,7 @@ async function work(
     knows: async ({ row }) => ledger.has(row.key),
     async create({ row, family }, beforeSend) {
       if (comesTo?.sends) await beforeSend();
+      if (comesTo) await at('answered');
       if (comesTo) return comesTo.made;
       const known = ledger.has(row.key) ? gateway.tasks.get(row.key) : undefined;
       if (known === undefined) await beforeSend();
@@ -320,6 +321,20 @@ describe('a row that a dead worker was sending, and of which the next one', () =
     const after = await goOn(key, { host: 'three', gateway, ledger: new Set([key]) });
     expect(after).toMatchObject({ state: 'saved', id: gateway.tasks.get(key) });
     expect(gateway.made).toBe(1);
+  });
+
+  test('is told to look later, while a third calls it unknown: it stays unknown', async () => {
+    const key = await newRow('beta');
+    const gateway = new Gateway();
+    await dieAnswered(key, gateway);
+    const cannotLook = { made: { kind: 'failed', error, isOfJob: false }, sends: false } as const;
+    await work(key, 'task', {
+      ...{ host: 'one', gateway, comesTo: { made: busy, sends: false } },
+      at: async (point) => {
+        if (point === 'answered') await work(key, 'task', { host: 'three', gateway, comesTo: cannotLook });
+      },
+    });
+    expect(await store.read([key])).toMatchObject([{ state: 'unknown' }]);
   });
 
   test('cannot look for the task: it may exist', async () => {

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
 import { GwError } from '../../../src/errors.ts';
 import type { TaskView } from '../../../src/gateway/task.ts';
+import { youngUntilMs } from '../../../src/jobs/watch/look.ts';
 import { type Look, type PollOptions, poll } from '../../../src/jobs/watch/poll.ts';
+import type { Job } from '../../../src/ledger/event.ts';
 import { scriptedClock } from '../../http/scripted-clock.ts';
 import { errorOf } from '../../http/test-client.ts';
 
@@ -92,4 +94,9 @@ test('one that asks for longer than the wait lasts ends it at once, and says whe
   const error = await errorOf<GwError>(poll(here.options));
   expect(error).toMatchObject({ kind: 'wait_timeout', facts: { retryAtMs } });
   expect([here.looked(), here.tookMs()]).toEqual([1, 10_000]);
+});
+
+test('a task is young from when the gateway took it, however long its job waited for a slot before', () => {
+  const job = { createdAtMs: 0, acceptedAtMs: 300_000 } as Job;
+  expect(youngUntilMs(job, 310_000)).toBe(360_000);
 });
