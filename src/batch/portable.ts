@@ -23,25 +23,22 @@ export function unportable(row: Row, creates: CreateFlags, hide: (text: string) 
     for (const each of [value].flat()) {
       if (typeof each !== 'string') continue;
       const file = flag?.includes('REF') ? fileOf(each, name) : flag === 'FILE' ? each : undefined;
-      if (file !== undefined && leaves(file)) {
+      if (file !== undefined && leaves(file))
         faults.push(
           `${name}: ${file.slice(0, 80)}: a row for other machines names files below --root, without ..`,
         );
-      }
     }
   }
   const { out } = row.flags;
-  if (typeof out === 'string' && leaves(out)) {
+  if (typeof out === 'string' && leaves(out))
     faults.push(
       `out: ${out.slice(0, 80)}: each worker saves below its own directory (gw worker -o names it)`,
     );
-  }
   const text = JSON.stringify([row.flags, row.set, row.body]);
   if (inlineData.test(text))
     faults.push('a data: URI would put the content of a file on the queue; name the file');
-  if (/https?:/i.test(text) && signing.test(text)) {
+  if (/https?:/i.test(text) && signing.test(text))
     faults.push('a signed link would stand on the queue; name a file, or put it into the asset library');
-  }
   if (hide(text) !== text) faults.push('the row holds the API key');
   return faults;
 }

@@ -14,6 +14,8 @@ import { decodeUtf8 } from '../media/decode-utf8.ts';
 export interface WrittenRow {
   /** Counted from 1: the row's first. */
   readonly line: number;
+  /** Whether more of the list may stand on that line, so that it does not tell which row this is. */
+  readonly sharesLine?: boolean;
   readonly fields?: Readonly<Record<string, unknown>>;
   /** Whether the values are cells of a spreadsheet. */
   readonly isCells?: boolean;
@@ -24,7 +26,11 @@ export interface WrittenRow {
 /** Longest row: media belong into files, and a body that the gateway takes inline is no longer than this. */
 export const MAX_ROW_BYTES = 8 * 1024 * 1024;
 
-type Reader = (file: string) => AsyncGenerator<WrittenRow>;
+type Reader = (file: string) => AsyncGenerator<WrittenRow> | Promise<AsyncGenerator<WrittenRow>>;
+
+// The libraries are loaded only where they are needed.
+const readSheet: Reader = async (file) => (await import('./read-csv.ts')).readCsv(file);
+const readYaml: Reader = async (file) => (await import('./read-yaml.ts')).readYaml(file);
 
 const readers: Readonly<Record<string, Reader>> = {
   '.jsonl': readJsonLines,
@@ -90,7 +96,7 @@ function manifestOf(named: string, file: string, read: Reader): Manifest {
         throw usage(`${named}: changed while it was read`, 'run the command again when it is written');
       };
       unchanged();
-      for await (const row of read(file)) {
+      for await (const row of await read(file)) {
         unchanged();
         yield row;
       }
@@ -186,7 +192,7 @@ export function rowOf(line: number, value: unknown): WrittenRow {
 }
 
 /** `from` is the place of the text in its first line. */
-async function rowOfJson(line: number, text: string, from = 0): Promise<WrittenRow> {
+function rowOfJson(line: number, text: string, from = 0): WrittenRow {
   try {
     return rowOf(line, JSON.parse(text));
   } catch {
@@ -200,7 +206,7 @@ async function rowOfJson(line: number, text: string, from = 0): Promise<WrittenR
 async function* readJsonLines(file: string): AsyncGenerator<WrittenRow> {
   for await (const { line, text, fault } of linesOf(utf8Of(file), MAX_ROW_BYTES)) {
     if (fault !== undefined) yield { line, fault };
-    else if (text.trim() !== '') yield await rowOfJson(line, text);
+    else if (text.trim() !== '') yield rowOfJson(line, text);
   }
 }
 
@@ -220,7 +226,7 @@ const misplaced = {
 
 /** Finds the items of the outermost list, each of which is then read by itself. */
 async function* readJsonArray(file: string): AsyncGenerator<WrittenRow> {
-  let item: { line: number; column: number; pieces: string[]; bytes: number } | undefined;
+  let item: { row: WrittenRow; column: number; pieces: string[]; bytes: number } | undefined;
   let depth = 0;
   let expected: keyof typeof misplaced = 'list';
   let last = 1;
@@ -240,7 +246,8 @@ async function* readJsonArray(file: string): AsyncGenerator<WrittenRow> {
       // What is no object is told as a row, so that reading goes on behind it.
       const isValue = opens || kind === 'text' || kind === 'word';
       if (!item && isValue && (expected === 'first' || expected === 'item')) {
-        item = { line, column: start, pieces: [], bytes: 0 };
+        const row = { line, sharesLine: text.slice(0, start).trim() !== '' };
+        item = { row, column: start, pieces: [], bytes: 0 };
         from = start;
       }
       if (item) {
@@ -248,10 +255,10 @@ async function* readJsonArray(file: string): AsyncGenerator<WrittenRow> {
         if (kind === '}' || kind === ']') depth -= 1;
         if (depth > 0 || tokens.isOpen) continue;
         keep(end, '');
-        const { line: at, column, bytes, pieces } = item;
-        yield bytes > MAX_ROW_BYTES
-          ? { line: at, fault: tooLong(bytes) }
-          : await rowOfJson(at, pieces.join(''), column);
+        const { row, column, bytes, pieces } = item;
+        const isLong = bytes > MAX_ROW_BYTES;
+        const read = isLong ? { fault: tooLong(bytes) } : rowOfJson(row.line, pieces.join(''), column);
+        yield { ...row, ...read };
         item = undefined;
         expected = 'comma';
       } else if (kind === '[' && expected === 'list') expected = 'first';
@@ -266,16 +273,6 @@ async function* readJsonArray(file: string): AsyncGenerator<WrittenRow> {
     }
     keep(text.length, '\n');
   }
-  if (expected !== 'end') {
+  if (expected !== 'end')
     yield { line: last, fault: expected === 'list' ? notAList : 'the text ends before its ]' };
-  }
-}
-
-/** Loads the library only where it is needed. */
-async function* readSheet(file: string): AsyncGenerator<WrittenRow> {
-  yield* (await import('./read-csv.ts')).readCsv(file);
-}
-
-async function* readYaml(file: string): AsyncGenerator<WrittenRow> {
-  yield* (await import('./read-yaml.ts')).readYaml(file);
 }

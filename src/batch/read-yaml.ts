@@ -28,9 +28,8 @@ export async function* readYaml(file: string): AsyncGenerator<WrittenRow> {
   }
   const counter = new LineCounter();
   const document = parseDocument(text, { lineCounter: counter, merge: true, prettyErrors: false });
-  for (const error of document.errors) {
+  for (const error of document.errors)
     yield { line: counter.linePos(error.pos[0]).line, fault: `not YAML: ${firstLine(error.message)}` };
-  }
   if (document.errors.length > 0) return;
   const { contents } = document;
   if (!isSeq(contents)) {

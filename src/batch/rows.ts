@@ -22,11 +22,19 @@ export interface Pinned {
   readonly validate?: false | undefined;
 }
 
+/** Where a row stands, counted from 1: its first line, and its place in the list where it shares that line. */
+export interface Place {
+  readonly line: number;
+  readonly nth?: number | undefined;
+}
+
+/** As messages name it behind the file. */
+export const placeText = ({ line, nth }: Place) => (nth === undefined ? `${line}` : `${line}: row ${nth}`);
+
 /** One job that a manifest asks for. */
-export interface Row {
+export interface Row extends Place {
   /** Position in the manifest, counted from 1. */
   readonly row: number;
-  readonly line: number;
   /** `NAME/id`, or `NAME/` and a digest: the key of `--once`. */
   readonly key: string;
   /** Words of the command: `video alpha`. */
@@ -45,8 +53,7 @@ export interface Row {
 }
 
 /** What is wrong with a row: `field: message`. */
-export interface RowFault {
-  readonly line: number;
+export interface RowFault extends Place {
   readonly faults: readonly string[];
   /** The row where all that is wrong is fields that it has too many of: the rest of it can still be checked. */
   readonly rest?: Row | undefined;
@@ -109,12 +116,13 @@ const kebab = (name: string): string => name.replaceAll('_', '-');
  * a fault, and reading goes on. Throws `usage` as the manifest does.
  */
 export async function* readRows(input: RowsInput): AsyncGenerator<Row | RowFault> {
-  const lineOfId = new Map<string, number>();
+  const placeOfId = new Map<string, Place>();
   const sameBefore = new Map<string, number>();
   let row = 0;
   for await (const written of input.manifest.rows()) {
     row += 1;
-    const { line } = written;
+    const { line, sharesLine } = written;
+    const place: Place = { line, nth: sharesLine ? row : undefined };
     const faults: string[] = [];
     const gather = <T>(read: () => T): T | undefined => {
       try {
@@ -130,13 +138,14 @@ export async function* readRows(input: RowsInput): AsyncGenerator<Row | RowFault
       continue;
     }
     if (made?.id !== undefined) {
-      const before = lineOfId.get(made.id);
-      if (before !== undefined) faults.push(`id: ${made.id}: the row of line ${before} has it too`);
-      lineOfId.set(made.id, line);
+      const before = placeOfId.get(made.id);
+      const which = before?.nth ? `row ${before.nth}` : `the row of line ${before?.line}`;
+      if (before !== undefined) faults.push(`id: ${made.id}: ${which} has it too`);
+      placeOfId.set(made.id, place);
     }
     if (made === undefined) {
       input.onLeftOut?.(`${input.name}/${written.fields?.id}`);
-      if (input.isWanted?.(`${input.name}/${written.fields?.id}`) ?? true) yield { line, faults };
+      if (input.isWanted?.(`${input.name}/${written.fields?.id}`) ?? true) yield { ...place, faults };
       continue;
     }
     const { id, count, command, ownOut, flags, said, set, body } = made;
@@ -147,10 +156,11 @@ export async function* readRows(input: RowsInput): AsyncGenerator<Row | RowFault
     const keys = count === undefined ? [key] : Array.from({ length: count }, (_, at) => `${key}/${at + 1}`);
     const wanted = keys.filter((each) => input.isWanted?.(each) ?? true);
     for (const each of keys) if (faults.length > 0 || !wanted.includes(each)) input.onLeftOut?.(each);
-    const rows = wanted.map((each) => ({ row, line, key: each, command, ownOut, flags, said, set, body }));
+    const asked = { command, ownOut, flags, said, set, body };
+    const rows = wanted.map((each) => ({ row, ...place, key: each, ...asked }));
     if (faults.length === 0) yield* rows;
     else if (rows.length > 0)
-      yield { line, faults, rest: made.unknown === faults.length ? rows[0] : undefined };
+      yield { ...place, faults, rest: made.unknown === faults.length ? rows[0] : undefined };
   }
 }
 
@@ -190,9 +200,7 @@ function readRow({ fields, fault, isCells = false }: WrittenRow, input: RowsInpu
     const meant = known(name);
     if (meant === undefined) {
       unknown += 1;
-      gather(() => {
-        throw unknownField(name, command, flags);
-      });
+      gather(() => refuseField(name, command, flags));
       continue;
     }
     written[name] = value;
@@ -384,9 +392,8 @@ const setsOf = (said: unknown): string[] =>
 
 /** A number that JavaScript has already changed is not sent as another. */
 function assertExact(value: unknown, name: string): void {
-  if (typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value)) {
+  if (typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value))
     throw usage(`${name}: an integer has more digits than can be sent exactly`, 'write it in quotes');
-  }
   if (typeof value === 'object' && value !== null)
     for (const each of Object.values(value)) assertExact(each, name);
 }
@@ -411,10 +418,10 @@ function wordOf(name: string, said: unknown): string {
   return String(said);
 }
 
-function unknownField(name: string, command: string, flags: FlagSet): GwError {
+function refuseField(name: string, command: string, flags: FlagSet): never {
   const known = [...fieldsOf(flags).map(([key]) => flagName(key).slice(2)), ...ownFields];
   const [near] = nearest(name, known, 1);
-  return usage(
+  throw usage(
     `${name.slice(0, 60)}: no flag of gw ${command}${command.startsWith('video') ? ' create' : ''}`,
     near ? `did you mean ${near}?` : 'see its --help; in a spreadsheet a column named _NAME is a comment',
   );

@@ -1,4 +1,4 @@
-import type { CreateFlags, Row } from '../batch/rows.ts';
+import type { CreateFlags, Place, Row } from '../batch/rows.ts';
 import type { Flag } from '../flags/flag.ts';
 import { flagName } from '../flags/flag.ts';
 import type { Modality } from '../gateway/limits.ts';
@@ -38,8 +38,7 @@ export function needsOf(row: Row, creates: CreateFlags): RowNeed[] {
   );
 }
 
-interface Node {
-  readonly line: number;
+interface Node extends Place {
   readonly command: string;
   readonly images: number;
   readonly needs: readonly RowNeed[];
@@ -61,9 +60,9 @@ export class Chains {
 
   /** A row that is looked at. */
   add(row: Row, like: Like = { family: '', model: undefined, settings: {} }): void {
-    const { key, line, command, flags } = row;
+    const { key, line, nth, command, flags } = row;
     const needs = needsOf(row, this.creates);
-    this.#rows.set(key, { line, command, images: Number(flags.n ?? 1), needs, like });
+    this.#rows.set(key, { line, nth, command, images: Number(flags.n ?? 1), needs, like });
     for (const need of needs) {
       const known = this.#followers.get(need.key);
       if (known) known.push(key);
@@ -92,21 +91,19 @@ export class Chains {
   }
 
   /** What can never come about, each with the line of its row. */
-  *faults(): Generator<{ readonly line: number; readonly message: string }> {
-    for (const [key, { line, needs }] of this.#rows) {
+  *faults(): Generator<Place & { readonly message: string }> {
+    for (const [key, { line, nth, needs }] of this.#rows) {
       for (const need of needs) {
         const message = this.#faultOf(key, need);
-        if (message !== undefined) yield { line, message };
+        if (message !== undefined) yield { line, nth, message };
       }
     }
     for (const circle of this.#circles()) {
       const [first = ''] = circle;
-      const line = this.#rows.get(first)?.line ?? 1;
+      const { line = 1, nth } = this.#rows.get(first) ?? {};
       const shown = circle.length > 6 ? [...circle.slice(0, 5), `… (${circle.length} rows)`] : circle;
-      yield {
-        line,
-        message: `the row waits for itself: ${[...shown, first].join(' -> ')}; let one of them begin anew`,
-      };
+      const way = [...shown, first].join(' -> ');
+      yield { line, nth, message: `the row waits for itself: ${way}; let one of them begin anew` };
     }
   }
 

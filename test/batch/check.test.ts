@@ -119,6 +119,29 @@ test('with --json each fault and each sum is an object', async () => {
   expect(fault).toMatchObject({ file: 'j.jsonl', line: 2, message: expect.stringContaining('ratio: 5:4') });
 });
 
+test('in a JSON list on one line each fault names the place of its row', async () => {
+  const image = { command: 'image create', prompt: 'fox' };
+  const again = { ...image, id: 'a' };
+  const one = JSON.stringify([again, again, { ...image, image: 'row:none' }, 5]);
+  const told = [
+    'one.json:1: row 2: id: a: row 1 has it too',
+    'one.json:1: row 4: a row is an object of fields, such as {"prompt": "a fox"}',
+    'one.json:1: row 3: image: row:none: there is no row of this id; name a row by its id',
+  ];
+  const run = await check('one.json', one);
+  expect(run.out.trimEnd().split('\n')).toEqual(told);
+  const [first = ''] = (await check('one.json', one, '--json')).out.split('\n');
+  expect(JSON.parse(first)).toEqual({
+    file: 'one.json',
+    line: 1,
+    row: 2,
+    message: 'id: a: row 1 has it too',
+  });
+  expect((await world.gw(['batch', 'run', 'one.json'])).err).toContain(`error: ${told.join('\nerror: ')}\n`);
+  const lines = await check('lines.json', '[\n 5,\n {"id": "a"}, 5\n]');
+  expect(lines.out).toMatch(/^lines\.json:2: a row.*\nlines\.json:3: command.*\nlines\.json:3: row 3: a row/);
+});
+
 test('an empty manifest is said to be one', async () => {
   const none = { code: 2, err: expect.stringContaining('none.csv: there is no row in it') };
   expect(await check('none.csv', 'prompt\n')).toMatchObject(none);

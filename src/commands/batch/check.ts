@@ -1,4 +1,4 @@
-import { faultsOf, type Row, readRows } from '../../batch/rows.ts';
+import { faultsOf, type Place, placeText, type Row, readRows } from '../../batch/rows.ts';
 import { defineCommand, type Outcome } from '../../command.ts';
 import { type Context, gatewayName } from '../../context.ts';
 import { OutsideFile } from '../../disk/confined-path.ts';
@@ -35,9 +35,8 @@ export interface CheckLine {
 }
 
 /** A row that no longer says what its job was made of. */
-interface ChangedRow {
+interface ChangedRow extends Place {
   readonly key: string;
-  readonly line: number;
   readonly field: string;
   readonly state: RowState;
 }
@@ -52,10 +51,10 @@ export function warnOfChanged(
   { io }: Pick<Context, 'io'>,
 ): void {
   const kept = retryFailed ? changed.filter(({ state }) => state !== 'failed') : changed;
-  for (const { key, line, field, state } of kept.slice(0, MOST_TOLD)) {
+  for (const { key, field, state, ...place } of kept.slice(0, MOST_TOLD)) {
     const { after, next } = afterStates[state] ?? { after: 'was sent', next: redo };
-    const way = next.replace('KEY', shellQuote(key));
-    io.warn(`${named}:${line}: ${field} changed after ${key} ${after}, and its job is left as it is; ${way}`);
+    const way = `its job is left as it is; ${next.replace('KEY', shellQuote(key))}`;
+    io.warn(`${named}:${placeText(place)}: ${field} changed after ${key} ${after}, and ${way}`);
   }
   if (kept.length > MOST_TOLD) {
     io.warn(
@@ -115,7 +114,7 @@ export class Tally {
   ) {}
 
   async add(given: Row, checked: CheckedRow): Promise<void> {
-    const { command, flags, key, line, row } = given;
+    const { command, flags, key, line, nth, row } = given;
     const { model, estimate, changed, fields, intent } = checked;
     this.rows += 1;
     const { resolution, duration } = flags;
@@ -127,7 +126,7 @@ export class Tally {
     const isNew = state === undefined || state === 'not_sent';
     if (isNew) this.toMake += 1;
     if (estimate && (isNew || state === 'failed')) this.#price(estimate);
-    if (changed !== undefined && !isNew) this.changed.push({ key, line, field: changed, state });
+    if (changed !== undefined && !isNew) this.changed.push({ key, line, nth, field: changed, state });
     if (this.lately.size > 0) this.#keys.add(key);
     if (this.lately.size > 0 && isNew && !isRedone && fields) {
       const other = this.lately.get(digestOfFields(await fields(), intent?.endpoint));
@@ -190,8 +189,7 @@ export const showingOnly = (ctx: Context): Context => ({
   gateway: once(() => ctx.gatewayWith(nowhere)),
 });
 
-interface Fault {
-  readonly line: number;
+interface Fault extends Place {
   readonly message: string;
 }
 
@@ -233,14 +231,14 @@ async function* faultsIn(
   } = {},
 ): AsyncGenerator<Fault> {
   const { named } = input.manifest;
-  let line = 1;
-  const warn = (text: string) => ctx.io.warn(`${named}:${line}: ${text.replace(/^: /, '')}`);
+  let place: Place = { line: 1 };
+  const warn = (text: string) => ctx.io.warn(`${named}:${placeText(place)}: ${text.replace(/^: /, '')}`);
   const showing = { ...showingOnly(ctx), ...(online && { online: ctx.gateway }) };
   const between = new RowOutputs({ ...input, known: tally.known, isRedone: tally.isRedone });
   const check = rowChecker({ ...input.files, outputs: between.door(ctx, true) }, showing, warn);
   for await (const read of readRows({ ...input, onLeftOut: (key) => tally.chains.leaveOut(key) })) {
     ctx.signal.throwIfAborted();
-    ({ line } = read);
+    place = { line: read.line, nth: read.nth };
     const { faults: readFaults = [], rest } = 'faults' in read ? read : {};
     let faults: readonly string[] = readFaults;
     const row = 'faults' in read ? rest : read;
@@ -261,7 +259,7 @@ async function* faultsIn(
     }
     if (faults.length > 0) tally.faults += 1;
     if (faults.length > 0 && row) tally.chains.leaveOut(row.key);
-    for (const message of faults) yield { line, message };
+    for (const message of faults) yield { ...place, message };
   }
   // Who waits for whom is known once all rows are read; a row that is wrong itself has been told of.
   for (const fault of tally.chains.faults()) {
@@ -302,8 +300,10 @@ export const check = defineCommand({
     const tally = new Tally(await knownRows(input.name, ctx, lately), lately);
     const letGrow = keepYoungSpaceSmall();
     try {
-      for await (const { line, message } of checkRows(input, tally, ctx, { online: flags.online === true })) {
-        yield { value: { text: `${named}:${line}: ${message}`, json: { file: named, line, message } } };
+      for await (const fault of checkRows(input, tally, ctx, { online: flags.online === true })) {
+        const { line, nth: row, message } = fault;
+        const text = `${named}:${placeText(fault)}: ${message}`;
+        yield { value: { text, json: { file: named, line, row, message } } };
       }
     } finally {
       letGrow();

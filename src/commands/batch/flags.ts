@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { type Manifest, openJsonLines, openManifest } from '../../batch/read-manifest.ts';
-import { fieldsOf, nameFault, type Row, type RowsInput, readRows } from '../../batch/rows.ts';
+import { fieldsOf, nameFault, placeText, type Row, type RowsInput, readRows } from '../../batch/rows.ts';
 import { type Context, commandFor } from '../../context.ts';
 import { confinedPaths } from '../../disk/confined-path.ts';
 import { shellQuote, usage } from '../../errors.ts';
@@ -127,7 +127,7 @@ export async function* soundRows(input: RowsInput): AsyncGenerator<Row> {
   for await (const row of readRows(input)) {
     if (!('faults' in row)) yield row;
     else {
-      const fault = `${input.manifest.named}:${row.line}: ${row.faults[0]}`;
+      const fault = `${input.manifest.named}:${placeText(row)}: ${row.faults[0]}`;
       throw usage(fault, 'gw batch check names every fault of it');
     }
   }

@@ -1,6 +1,6 @@
 import * as path from 'node:path';
 import { Readable } from 'node:stream';
-import { askedDigest, type CreateFlags, type Row } from '../../batch/rows.ts';
+import { askedDigest, type CreateFlags, placeText, type Row } from '../../batch/rows.ts';
 import { type AnyCommand, type Outcome, ShownRequest } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { type ConfinedPath, refuseTarget } from '../../disk/confined-path.ts';
@@ -198,7 +198,7 @@ export async function createRow(
     ...own,
     io: {
       ...ctx.io,
-      warn: (text, urgent) => ctx.io.warn(named ? `${named}:${row.line}: ${text}` : text, urgent),
+      warn: (text, urgent) => ctx.io.warn(named ? `${named}:${placeText(row)}: ${text}` : text, urgent),
       note: () => {},
       // Without bars a row is told when it ends, in one line.
       progress: () => (ctx.io.mode.bars ? namedBy(row.key, ctx.io.progress()) : silent),

@@ -1,4 +1,4 @@
-import { keysOf, type Row, readRows } from '../../batch/rows.ts';
+import { keysOf, placeText, type Row, readRows } from '../../batch/rows.ts';
 import { schedule } from '../../batch/schedule.ts';
 import { defineCommand, type Outcome } from '../../command.ts';
 import { parseDuration } from '../../config/table.ts';
@@ -145,8 +145,8 @@ export const run = defineCommand({
       const newTally = () => new Tally(known, lately, isRedone, machines !== undefined);
       let tally = newTally();
       for (;;) {
-        for await (const { line, message } of checkRows(input, tally, ctx, { isMade: queue?.isMade })) {
-          yield { error: usage(`${named}:${line}: ${message}`) };
+        for await (const { message, ...place } of checkRows(input, tally, ctx, { isMade: queue?.isMade })) {
+          yield { error: usage(`${named}:${placeText(place)}: ${message}`) };
         }
         if (input.files.outside.size === 0) break;
         await allowOutside(input, tally.faults === 0, ctx);
@@ -415,7 +415,7 @@ class BatchRun {
   /** A failure is told with file and line, which no other message has. */
   #printed(row: Row, result: RowResult, { error }: Outcome<JobResult>): Outcome<RowResult> {
     if (error === undefined) return { value: result };
-    const where = `${this.batch.input.manifest.named}:${row.line}`;
+    const where = `${this.batch.input.manifest.named}:${placeText(row)}`;
     const told = error instanceof GwError ? error.told({}, `${where}: ${error.message}`) : error;
     return { value: result, error: told };
   }

@@ -1,5 +1,5 @@
 import { unportable } from '../../batch/portable.ts';
-import { askedDigest, type Row, readRows } from '../../batch/rows.ts';
+import { askedDigest, placeText, type Row, readRows } from '../../batch/rows.ts';
 import type { Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { type ErrorKind, errorKinds, GwError, usage } from '../../errors.ts';
@@ -75,7 +75,7 @@ export async function refuseUnportable(input: Batch['input'], ctx: Context): Pro
     // What is wrong with the row itself is told with all that is wrong with others.
     if ('faults' in row) continue;
     const [fault] = unportable(row, creates, (text) => ctx.io.withoutSecrets(text));
-    if (fault !== undefined) throw usage(`${input.manifest.named}:${row.line}: ${fault}`);
+    if (fault !== undefined) throw usage(`${input.manifest.named}:${placeText(row)}: ${fault}`);
   }
 }
 
@@ -393,10 +393,10 @@ class BatchOnQueue {
     return undefined;
   }
 
-  #tellChanged({ key, line }: Row, state: KnownRow['state'], field: string): void {
+  #tellChanged({ key, line, nth }: Row, state: KnownRow['state'], field: string): void {
     const { tally, input, flags, ctx } = this.batch;
     if (tally.changed.some((each) => each.key === key)) return;
-    const changed = [{ key, line, field, state }];
+    const changed = [{ key, line, nth, field, state }];
     warnOfChanged({ changed }, input.manifest.named, flags.retryFailed === true, ctx);
   }
 
@@ -584,7 +584,7 @@ class BatchOnQueue {
       : this.#resultOf(row, record, told);
     this.#open.delete(row.key);
     report.add(result);
-    const failure = errorOf(told, `${input.manifest.named}:${row.line}`);
+    const failure = errorOf(told, `${input.manifest.named}:${placeText(row)}`);
     this.#between.end(row.key, record?.state === 'saved' ? undefined : failure);
     this.#justOver.push(row.key);
     if (record) this.#sayEnd(row, record, result);
@@ -680,7 +680,7 @@ const madeHere = (named: string, next: string): GwError =>
   );
 const changedSince = (row: Row, named: string): GwError =>
   usage(
-    `${named}:${row.line}: the row has changed since it was handed over (${row.key})`,
+    `${named}:${placeText(row)}: the row has changed since it was handed over (${row.key})`,
     'another batch may have this name: give one of them another with --name, or the row another id',
   );
 const unsavedHere = toldAs(
