@@ -2,6 +2,7 @@ import { GwError } from '../errors.ts';
 import { readGatewayError } from '../gateway/gateway-error.ts';
 import type { Client, Reply } from '../http/client.ts';
 import { eventStream } from '../http/event-stream.ts';
+import { cutAnswerHint } from '../http/failures.ts';
 import { WHOLE_LIMIT_BYTES } from '../http/stream-once.ts';
 import type { ChatAnswer, ChatEvent, ChatRequest } from './chat.ts';
 import { type Heard, loadSurface, type ReplyReader, StreamedError } from './surface.ts';
@@ -70,7 +71,8 @@ export async function converse(
     if (!isOver) throw cutShort(end.requestId);
   } catch (error) {
     if (said > 0 && request.keep !== 'calls') deps.onBroken?.(reader.reply());
-    throw error;
+    const isCut = error instanceof GwError && error.facts.hint === cutAnswerHint;
+    throw isCut && queue.hasText ? error.told({ hint: `what came is kept; ${cutAnswerHint}` }) : error;
   }
   return answerOf(reader, queue, reader.reply());
 }
@@ -121,12 +123,10 @@ function answerOf(reader: ReplyReader, queue: EventQueue, reply: unknown): ChatA
   };
 }
 
-const kept = 'what came is kept; nothing was sent again';
-
 function toldError(body: unknown): GwError {
   const { said, ...facts } = readTold(body);
   const message = `the gateway broke off the answer with an error: ${said}`;
-  return new GwError('unavailable', message, { ...facts, hint: kept });
+  return new GwError('unavailable', message, { ...facts, hint: cutAnswerHint });
 }
 
 /** An error that came with status 200 in place of a whole reply. */
@@ -143,7 +143,7 @@ function readTold(body: unknown) {
 
 function badEvent(data: string): GwError {
   return new GwError('unavailable', `the stream brought an event that is not JSON: ${data.slice(0, 120)}`, {
-    hint: kept,
+    hint: cutAnswerHint,
   });
 }
 
@@ -154,7 +154,7 @@ const notAStream = (requestId: string | undefined): GwError =>
   });
 
 const cutShort = (requestId: string | undefined): GwError =>
-  new GwError('unavailable', 'the stream ended before the answer did', { requestId, hint: kept });
+  new GwError('unavailable', 'the stream ended before the answer did', { requestId, hint: cutAnswerHint });
 
 /** A few bytes are an object of their own all the same. */
 const LEAST_EVENT_BYTES = 64;

@@ -35,7 +35,7 @@ interface AttemptContext {
 const unknownHint =
   'it was not sent again, because it may have been created: look at gw jobs list and the console first';
 
-const cutAnswerHint = 'what came is kept; nothing was sent again';
+export const cutAnswerHint = 'nothing was sent again';
 
 /** An attempt that brought no complete reply. */
 export function failedExchange(error: ExchangeError, context: AttemptContext): Failed {

@@ -138,13 +138,17 @@ test.each(errors)('%s: an error event in mid-stream comes after what was said', 
   }
 });
 
-test('an event that is not JSON ends the answer with what came', async () => {
-  const wire = `data: ${firstEvents.completions}\n\ndata: {"choices":[\n\n`;
+test.each([
+  ['half', 'what came is kept; nothing was sent again'],
+  ['', 'nothing was sent again'],
+])('an event that is not JSON ends the answer with what came: %j', async (text, hint) => {
+  const wire = `data: {"choices":[{"delta":{"content":"${text}"}}]}\n\ndata: {"choices":[\n\n`;
   const came = await talk('completions', clientOf([Buffer.from(wire)]));
-  expect(came.text).toBe('half');
+  expect(came.text).toBe(text);
   expect(came.error).toMatchObject({
     kind: 'unavailable',
     message: 'the stream brought an event that is not JSON: {"choices":[',
+    facts: { hint },
   });
 });
 
