@@ -45,7 +45,7 @@ export async function refuseKeyIn(
   const where = placeOf(bodyText ?? fields ?? body, (text) => io.holdsSecret(text));
   if (where === undefined) return;
   throw usage(
-    `${where.slice(0, 8).join('.') || 'the request body'}: holds an API key that is in force, and no body may`,
+    `${where.slice(fields ? 1 : 0, 8).join('.') || 'the request body'}: holds an API key that is in force, and no body may`,
     'take it out, and look at the file or the command that the text came from; where others have seen it, have the key replaced',
   );
 }

@@ -143,6 +143,7 @@ describe('gw image create', () => {
     [['--n', '2'], /--out -: stdout takes one image, and 2 are asked for/],
     [['--partial-images', '1', '--keep-partials'], /--out -: --keep-partials needs the image on disk/],
     [['--preview'], /--out -: --preview needs the image on disk/],
+    [['--exec', 'true'], /--out -: --exec needs the image on disk/],
   ])('--out - with %j is refused', async (more, message) => {
     const world = await open();
     const run = await world.gw(['image', 'create', 'a fox', '-o', '-', ...more]);

@@ -11,6 +11,7 @@ import { afterSaveWith, makeContext } from '../../src/context.ts';
 import { cmd } from '../helpers/cmd.ts';
 import { KEY, World } from '../helpers/gw.ts';
 import { testIo } from '../io/memory-host.ts';
+import { tinyPng } from '../jobs/save/tiny-media.ts';
 
 // A text is sent as it stands, whoever wrote it; no key goes out in a body; a field that the document does not list is told of.
 
@@ -173,6 +174,16 @@ describe('no API key that is in force goes out in a body', () => {
     expect(`${out}${err}`).not.toContain(KEY);
     expect(code).toBe(2);
     expect(world.requests()).toEqual([]);
+  });
+
+  test.each([
+    [['image', 'edit', KEY], 'error: prompt: holds'],
+    [['image', 'edit', 'x', '--set', `a.b=${KEY}`], 'error: a: holds'],
+    [['image', 'edit', 'x', '--set', `${KEY}=1`], 'error: the request body: holds'],
+  ])('a form that is sent in parts: %j', async (argv, told) => {
+    const world = await open();
+    writeFileSync(path.join(world.cwd, 'fox.png'), tinyPng);
+    expect((await world.gw([...argv, '--image', 'fox.png'])).err).toContain(told);
   });
 
   test('a key of fewer than 16 characters is a word like others', async () => {

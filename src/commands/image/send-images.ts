@@ -181,7 +181,7 @@ function refuseWithStdout(flags: OutputFlags, images: number, printing: string |
   if (images > 1) {
     throw usage(`--out -: stdout takes one image, and ${images} are asked for`, 'name a directory instead');
   }
-  const needsDisk = ['keepPartials', 'preview', 'once', 'sidecar'] as const;
+  const needsDisk = ['keepPartials', 'preview', 'once', 'sidecar', 'exec'] as const;
   const key = needsDisk.find((each) => flags[each] !== undefined && flags[each] !== false);
   const flag = key && flagName(key);
   if (flag) throw usage(`--out -: ${flag} needs the image on disk`, `leave out ${flag}, or name a file`);
