@@ -1,7 +1,7 @@
 import { defineCommand, type Outcome } from '../command.ts';
 import { trustedStateDir } from '../config/dirs.ts';
 import { type Context, commandFor } from '../context.ts';
-import { ended, errorCode, GwError, usage } from '../errors.ts';
+import { ended, errorCode, GwError, Interrupted, usage } from '../errors.ts';
 import { parsed, port, text, withValue } from '../flags/flag.ts';
 import { eventsFlag } from '../flags/job-flags.ts';
 import { isWebUrl } from '../gateway/body.ts';
@@ -229,7 +229,7 @@ class ToldTasks {
     try {
       for await (const { job, synced } of syncJobs(inputs, ctx.signal, this.#turns)) {
         const outcome = outcomeOfSync(job, synced, ctx);
-        if (outcome) this.#outcomes.push(outcome);
+        if (outcome && !(outcome.error instanceof Interrupted)) this.#outcomes.push(outcome);
         const isNamedAgain = this.#underWay.get(job.key);
         this.#underWay.delete(job.key);
         if (isNamedAgain) this.add([job.id ?? job.key]);

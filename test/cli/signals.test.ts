@@ -48,6 +48,25 @@ describe('a signal while gw waits', () => {
     expect(JSON.parse(err.trim().split('\n').at(-1) ?? '')).toMatchObject({ error: { exit_code: 130 } });
   });
 
+  test('so are the jobs of a wait, of which another gw is still making one', async () => {
+    const place = await openPlace({ speed: 1, fault: 'create:hang:x1' });
+    place.start(['video', 'alpha', 'create', 'a hare']);
+    await until('one is being made', () => creates(place.sandbox).length === 1);
+    await place.run(['video', 'alpha', 'create', 'a fox']);
+    const running = place.start(['jobs', 'wait', '--all', '--json']);
+    await until('it waits', () => ['waiting for it', 'queued'].every((word) => running.err().includes(word)));
+    running.child.kill('SIGINT');
+    const { code, out, err } = await running.ended;
+    expect(code).toBe(130);
+    const printed = out
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    const jobs = (await place.jobs()).map(({ id, key }) => ({ id: id ?? key, files: [] }));
+    expect(printed.sort((one, other) => (one.id < other.id ? 1 : -1))).toMatchObject(jobs);
+    expect(err).toContain('interrupted; 2 jobs go on');
+  });
+
   test('and the way that the message names really picks it up', async () => {
     const place = await openPlace({ speed: 30 });
     const running = place.start([...create, 'a fox']);

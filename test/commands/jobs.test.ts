@@ -511,9 +511,14 @@ describe('jobs wait', () => {
     expect(run.err).toContain(`error: interrupted; ${goesOn}\nhint: ${next}\n`);
   });
 
-  test.each([false, true])(
-    'an interrupt is told of once, with the way back for all (--json %s)',
-    async (json) => {
+  test.each([
+    ['wait', []],
+    ['wait', ['--json']],
+    ['download', ['--json']],
+    ['sync', ['--json']],
+  ])(
+    'jobs %s that is interrupted tells of it once, with the way back for all, and prints each job with --json: %j',
+    async (word, json) => {
       const world = await World.open();
       const ids = ['t-1', 't-2', 't-3'];
       let interrupt: () => void = () => {};
@@ -522,7 +527,7 @@ describe('jobs wait', () => {
         return { body: { status: 'running' } };
       });
       for (const id of ids) acceptedJob(world, id, HOUR_MS, { gateway: fake.url });
-      const run = await world.gw(['jobs', 'wait', ...ids, ...(json ? ['--json'] : [])], {
+      const run = await world.gw(['jobs', word, ...(word === 'sync' ? [] : ids), ...json], {
         env: { GW_BASE_URL: fake.url },
         interrupts: (send) => {
           interrupt = () => send('SIGINT');
@@ -530,10 +535,10 @@ describe('jobs wait', () => {
       });
       expect(run.code).toBe(130);
       expect(run.err.match(/interrupted;/g)).toHaveLength(1);
-      expect(run.err).toContain('interrupted; 3 jobs go on');
-      expect(run.err).toContain('pick them up with: gw jobs wait --all');
+      expect(run.err).toContain(`interrupted; ${word === 'sync' ? 'the' : '3'} jobs go on`);
+      expect(run.err).toContain(`with: gw jobs ${word === 'sync' ? 'sync' : 'wait --all'}`);
       const printed = rows(run.out).map(([line = '']) => (JSON.parse(line) as { id: string }).id);
-      expect(printed.sort()).toEqual(json ? ids : []);
+      expect(printed.sort()).toEqual(json.length > 0 ? ids : []);
     },
   );
 
@@ -664,7 +669,8 @@ describe('what is saved later than its create said', () => {
     return {
       world,
       save,
-      made: () => succeededJob(world, id, MINUTE_MS, { gateway: fake.url, save }, record),
+      made: (download = false) =>
+        succeededJob(world, id, MINUTE_MS, { gateway: fake.url, save: { ...save, download } }, record),
       heal: () => {
         state.isHealed = true;
       },
@@ -705,14 +711,14 @@ describe('what is saved later than its create said', () => {
     ['jobs download', 'jobs download t-1', 't-1-last-frame.png'],
     ['jobs wait -o', 'jobs wait t-1 -o other.{ext}', 'other-last-frame.png'],
     ['jobs download -o', 'jobs download t-1 -o other.{ext}', 'other-last-frame.png'],
+    ['jobs sync', 'jobs sync', 't-1-last-frame.png'],
   ])('what ended amid %s is brought by a sync to where it was going', async (_, line, name) => {
     const { world, made, heal, gw } = await halfDead('ends gw');
-    made();
+    const isSync = line === 'jobs sync';
+    made(isSync);
     const run = await gw(...line.split(' '), '--json');
-    expect(run).toMatchObject({
-      code: 130,
-      err: expect.stringContaining('pick it up with: gw video alpha wait t-1'),
-    });
+    const wayBack = isSync ? 'go on with: gw jobs sync' : 'pick it up with: gw video alpha wait t-1';
+    expect(run).toMatchObject({ code: 130, err: expect.stringContaining(wayBack) });
     expect(JSON.parse(run.out)).toMatchObject({ id, status: 'succeeded', record: { status: 'succeeded' } });
     heal();
     const sync = await gw('jobs', 'sync');

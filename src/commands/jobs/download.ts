@@ -61,12 +61,12 @@ export function download(familyName?: string) {
         const look = seen ?? task.look ?? (await lookForOutputs(ask, deps).catch(explain));
         if (!seen) await recordLook(deps.ledger, key, look, task.job?.status);
         const { status, state } = look.view;
-        const seenSoFar = { status, record: printableRecord(look), files: [] };
         const text = `task ${id} is ${status || 'not finished'}; there is nothing to save yet`;
+        const error = new GwError('wait_timeout', text, { hint: `wait for it with: ${way}` });
         const followed =
           state === 'running'
-            ? { ...seenSoFar, error: new GwError('wait_timeout', text, { hint: `wait for it with: ${way}` }) }
-            : await endOf(look, { ...task, pool }, deps).catch((error) => ({ ...seenSoFar, error }));
+            ? { status, record: printableRecord(look), files: [], error }
+            : await endOf(look, { ...task, pool }, deps);
         deps.progress.stop();
         return outcomeOf(followed, { family: family.name, id }, ctx);
       };

@@ -1,13 +1,13 @@
 import { defineCommand, type Outcome } from '../../command.ts';
 import { readVariable } from '../../config/environment.ts';
 import { type Context, commandFor } from '../../context.ts';
-import { GwError, UnknownOutcome } from '../../errors.ts';
+import { GwError, Interrupted, UnknownOutcome } from '../../errors.ts';
 import { saveFlags } from '../../flags/job-flags.ts';
 import { sentAgainBy } from '../../jobs/create/lost.ts';
 import { isUnsaved } from '../../jobs/job-view.ts';
 import { isOpen, type Synced, type SyncInput, syncJobs } from '../../jobs/watch/sync.ts';
 import type { Job } from '../../ledger/event.ts';
-import { endedBy, fileLines, type JobResult, outcomeOf } from '../video/follow-job.ts';
+import { endedBy, endOfInterrupted, fileLines, type JobResult, outcomeOf } from '../video/follow-job.ts';
 import { createFollowers, type Followers } from '../video/followers.ts';
 import { type OwnJob, readOwnJobs, syncInput, withoutForeign } from './find-jobs.ts';
 import { resultOf, showJobQueries, wholeProgress } from './task-job.ts';
@@ -39,14 +39,18 @@ export const sync = defineCommand<typeof flags, JobResult>({
     let elsewhere = 0;
     const whole = wholeProgress(inputs.length, ctx);
     for (const { job } of inputs) ctx.events?.about(job);
+    const interrupted: Outcome<JobResult>[] = [];
     try {
       for await (const { job, synced } of syncJobs(inputs, ctx.signal)) {
         whole.tell(synced.outcome === 'ended' && synced.followed.error !== undefined);
-        if (synced.outcome === 'running') running.set(synced.id, synced.status);
+        if (synced.outcome === 'running') running.set(synced.id, synced.status || 'running');
         if (synced.outcome === 'elsewhere') elsewhere += 1;
         // What goes on well counts beside what failed.
-        yield outcomeOfSync(job, synced, ctx) ?? {};
+        const outcome = outcomeOfSync(job, synced, ctx) ?? {};
+        if (outcome.error instanceof Interrupted) interrupted.push(outcome);
+        else yield outcome;
       }
+      yield* endOfInterrupted(interrupted, ctx);
     } catch (error) {
       throw endedBy(error, `go on with: ${commandFor('gw jobs sync', ctx)}`, 'the jobs go on');
     }
@@ -130,16 +134,9 @@ export function outcomeOfSync(job: Job, synced: Synced, ctx: Context): Outcome<J
 function tellOfRunning(running: ReadonlyMap<string, string>, { io }: Context): void {
   const [first] = running;
   if (first === undefined) return;
-  if (running.size === 1) {
-    io.note(`task ${first[0]} is still ${first[1] || 'running'}`);
-    return;
-  }
   const counts = new Map<string, number>();
-  for (const status of running.values()) {
-    const word = status || 'running';
-    counts.set(word, (counts.get(word) ?? 0) + 1);
-  }
-  io.note(
-    `${running.size} tasks go on: ${[...counts].map(([status, count]) => `${count} ${status}`).join(', ')}`,
-  );
+  for (const status of running.values()) counts.set(status, (counts.get(status) ?? 0) + 1);
+  const { size } = running;
+  const all = [...counts].map(([status, count]) => `${count} ${status}`).join(', ');
+  io.note(size === 1 ? `task ${first[0]} is still ${first[1]}` : `${size} tasks go on: ${all}`);
 }

@@ -71,12 +71,13 @@ export const wait = (familyName?: string) =>
       const followers = createFollowers(ctx);
       const taskOf = await tasksOf(named, family, flags, followers, ctx);
       const whole = wholeProgress(named.length, ctx);
-      const tell = (outcome: Outcome<JobResult>): Outcome<JobResult> => {
-        whole.tell(outcome.error !== undefined);
-        return outcome;
-      };
       const left: Outcome<JobResult>[] = [];
       const interrupted: Outcome<JobResult>[] = [];
+      const tell = function* (outcome: Outcome<JobResult>) {
+        if (outcome.error instanceof Interrupted) return void interrupted.push(outcome);
+        whole.tell(outcome.error !== undefined);
+        yield outcome;
+      };
       const ledger = await ctx.ledger();
       const isMine = (job: NamedJob) => !isInOtherHands(job, ledger);
       const others = named
@@ -91,22 +92,20 @@ export const wait = (familyName?: string) =>
           try {
             const job = await made;
             const over = await withoutTask(job, flags, followers, ctx, familyName !== undefined);
-            if (over) yield tell(over);
+            if (over) yield* tell(over);
             else requests.push({ ...(await taskOf(job)), flags, deadlineMs, atOnce: true });
           } catch (error) {
-            ctx.signal.throwIfAborted();
             const known = named.find((each) => each.id === id)?.known;
-            yield tell(failedOutcome({ id, known }, error));
+            yield* tell(failedOutcome({ id, known }, error));
           }
         }
         for await (const outcome of followAll(requests, followers, ctx)) {
-          if (outcome.error instanceof Interrupted && named.length > 1) interrupted.push(outcome);
-          else if (isTimeout(outcome.error)) left.push(tell(outcome));
-          else yield tell(outcome);
+          if (isTimeout(outcome.error)) left.push(outcome);
+          else yield* tell(outcome);
         }
       }
+      for (const outcome of endOfTimedOut(left, ctx)) yield* tell(outcome);
       whole.stop();
-      yield* endOfTimedOut(left, ctx);
       yield* endOfInterrupted(interrupted, ctx);
     },
   });

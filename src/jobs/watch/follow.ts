@@ -181,7 +181,7 @@ async function record(
   }
 }
 
-/** What a finished look leads to: the outputs saved, or the task's failure as an error. */
+/** What a finished look leads to: the outputs saved, or why they are not. Never throws: what failed is in `error`. */
 export async function endOf(look: SeenTask, input: SaveInput, deps: FollowDeps): Promise<Followed> {
   const { view } = look;
   const seen = { status: view.status, record: printableRecord(look), files: [] };
@@ -198,14 +198,14 @@ export async function endOf(look: SeenTask, input: SaveInput, deps: FollowDeps):
   const { seenAtMs = deps.clock.now() } = look;
   const diesAtMs = seenAtMs + linkLifeMs;
   const urgentFromMs = seenAtMs + linkLifeMs * OLD_AGE;
-  const {
-    files,
-    errors,
-    record: last,
-    isElsewhere,
-  } = await (deps.turns ? deps.turns.take(diesAtMs, save, urgentFromMs) : save());
-  const [error] = errors;
-  return { ...seen, record: last, files, isElsewhere, usage, ...(error !== undefined && { error }) };
+  try {
+    const saved = await (deps.turns ? deps.turns.take(diesAtMs, save, urgentFromMs) : save());
+    const { files, errors, record: last, isElsewhere } = saved;
+    const [error] = errors;
+    return { ...seen, record: last, files, isElsewhere, usage, ...(error !== undefined && { error }) };
+  } catch (error) {
+    return { ...seen, error };
+  }
 }
 
 /** The wait for a task that had succeeded before was for its output only. */

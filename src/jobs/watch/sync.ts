@@ -72,13 +72,13 @@ export type Synced =
   | { readonly outcome: 'running'; readonly id: string; readonly status: string }
   /** It was sent, was never answered, and may exist; the sentence says why that is all that is known. */
   | { readonly outcome: 'unknown'; readonly message: string; readonly isLookedForAgain: boolean }
-  /** It is finished, or something went wrong with it. */
+  /** It is finished, something went wrong with it, or it was interrupted. */
   | { readonly outcome: 'ended'; readonly id: string; readonly followed: Followed };
 
 /**
  * Brings jobs as far as they go without waiting, all at once: what was never answered is settled, running tasks are
  * looked at together, and outputs are saved a few at a time; what dies soonest goes first.
- * Yields each job as it is done with. Throws for an interrupt only.
+ * Yields each job as it is done with, also those that an interrupt left behind.
  */
 export async function* syncJobs(
   inputs: readonly SyncInput[],
@@ -117,7 +117,7 @@ function diesAtMs({ job, family }: SyncInput): number {
   );
 }
 
-/** Brings one job as far as it goes without waiting. Throws for an interrupt only. */
+/** Brings one job as far as it goes without waiting. Never throws: what failed, or was interrupted, is in the `error`. */
 async function syncJob(input: SyncInput, turns: Turns, looked = () => {}): Promise<Synced> {
   const { family, deps, looks } = input;
   let { job } = input;
@@ -133,8 +133,8 @@ async function syncJob(input: SyncInput, turns: Turns, looked = () => {}): Promi
     if (id === undefined || !looks || (await tidyParts(job, family, deps.ledger)))
       return { outcome: 'quiet' };
     return await syncTask({ job, id, looks }, { ...deps, turns, looker: looks.looker }, looked);
-  } catch (error) {
-    deps.signal.throwIfAborted();
+  } catch (failure) {
+    const error = deps.signal.aborted ? deps.signal.reason : failure;
     const followed = { status: job.status ?? '', record: job.record, files: [], error };
     return { outcome: 'ended', id: id ?? job.key, followed };
   }
