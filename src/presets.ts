@@ -69,7 +69,7 @@ export function withDefaults(input: Input, called: Called, defaults: Profile | u
   const prefix = defaultsName(called.path);
   const said = prefix && defaultsOf(defaults, prefix);
   if (prefix === undefined || said === undefined) return input;
-  const laid = laidUnder(input, said, called, `defaults.${prefix.join('.')}: `);
+  const laid = laidUnder(input, said, called, `defaults.${prefix.join('.')}.`);
   // Only jobs have rules that a default may break beside what is typed.
   if (prefix[0] !== 'video' && prefix[0] !== 'image') return laid;
   const stored = Object.keys(laid.flags).filter((key) => !(key in input.flags));
@@ -95,7 +95,7 @@ export function checkDefault(name: string, text: string, called: Called): void {
   const { key, flag: found } = flagOf(flag, called);
   if (['prompt', 'promptFile', 'events', 'once', 'body', 'set'].includes(key))
     throw usage(`--${flag} belongs to one run and has no default`, 'type it where it is needed');
-  typedOf(found, flag, text, false);
+  typedOf(found, name, text, false, '');
   if (key === 'out') parsePattern(text, name);
   if (found.choices && !found.choices.includes(text))
     throw usage(`${name} ${text}: one of ${found.choices.join(', ')}`);
@@ -123,7 +123,7 @@ export function laidUnder(
       if (key in input.flags || (isPrompt(key) && givesPrompt(input))) continue;
       if (strangerIn !== undefined && value === '-')
         throw usage(`${name}: a preset of the working directory may not read stdin`, `type --${name} -`);
-      const parsed = typedOf(flag, name, value, negated);
+      const parsed = typedOf(flag, name, value, negated, '');
       if (parsed !== undefined) laid[key] = parsed;
     }
     if (strangerIn === undefined) return { ...input, flags: { ...laid, ...input.flags } };

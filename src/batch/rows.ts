@@ -399,7 +399,7 @@ function assertExact(value: unknown, name: string): void {
 }
 
 /** A field's value as the flag reads it; undefined where it says what is so anyway. */
-export function typedOf(flag: Flag, name: string, said: unknown, isNegated: boolean): unknown {
+export function typedOf(flag: Flag, name: string, said: unknown, isNegated: boolean, dashes = '--'): unknown {
   if (flag.value === undefined) {
     const truth = truthOf(name, said) !== isNegated;
     if (flag.negativeOnly) return truth ? undefined : false;
@@ -407,7 +407,7 @@ export function typedOf(flag: Flag, name: string, said: unknown, isNegated: bool
   }
   const words = [said].flat().map((each) => wordOf(name, each));
   if (!flag.list && words.length > 1) throw usage(`${name}: give one value, not ${words.length}`);
-  const parsed = words.map((word) => flag.parse(word, `--${name}`));
+  const parsed = words.map((word) => flag.parse(word, dashes + name));
   return flag.list ? parsed.flat() : parsed[0];
 }
 

@@ -285,7 +285,7 @@ function withStored(
   const stored = Object.entries(defaultsOf(defaults, words) ?? {});
   const said = stored.filter(([name]) => howFlags.has(name.replaceAll('_', '-').replace(/^no-/, '')));
   const called = { path: words, command: create };
-  return laidUnder(input, Object.fromEntries(said), called, `defaults.${words.join('.')}: `);
+  return laidUnder(input, Object.fromEntries(said), called, `defaults.${words.join('.')}.`);
 }
 
 /** A job of unknown outcome may have been made: throws `usage` off a terminal without --yes, and where the answer is no. */

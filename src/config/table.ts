@@ -85,11 +85,7 @@ export const settingsTable = {
     summary: `file, directory (ends in /) or pattern with ${placeholderList} (default ./{id}.{ext})`,
     flag: '--out',
     variable: 'GW_OUT',
-    parse: asTyped,
-    stored: (text) => {
-      parseTarget(text, 'out');
-      return text;
-    },
+    parse: (text, what) => parseTarget(asTyped(text, what), what) && text,
   },
   interval: {
     value: 'DURATION',

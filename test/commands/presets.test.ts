@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { expect } from 'vitest';
 import { test, World } from '../helpers/gw.ts';
@@ -98,6 +98,11 @@ test.each([
     'ratio: ["1:1", "4:3"]\n',
     (file: string) => `error: ${file}: ratio: give one value, not 2\n`,
   ],
+  [
+    'another value',
+    'duration: x\n',
+    (file: string) => `error: ${file}: duration x: not a whole number of seconds\n`,
+  ],
   ['no list of flags', '- a\n', (file: string) => `error: the preset ${file} is no list of flags\n`],
 ])('%s in a preset is refused with the file, and nothing is sent', async (_, text, message) => {
   const world = await World.open();
@@ -187,12 +192,25 @@ test.each([
   ['defaults.video.alpha.base-url', 'https://example.com', /base-url is no flag of gw video alpha create/],
   ['defaults.video.alpha.once', 'a', /--once belongs to one run and has no default/],
   ['defaults.video.alpha.out', '{nope}', /defaults.video.alpha.out: \{nope\} is not a placeholder/],
-  ['defaults.video.alpha.wait', 'maybe', /wait: maybe: write true or false/],
+  ['defaults.video.alpha.wait', 'maybe', /^error: defaults\.video\.alpha\.wait: maybe: write true or false/],
+  ['defaults.chat.temperature', 'x', /^error: defaults\.chat\.temperature x: not a number\n/],
 ])('config set %s %s is refused', async (name, value, message) => {
   const world = await World.open();
   expect(await world.gw(['config', 'set', name, value])).toMatchObject({
     code: 2,
     err: expect.stringMatching(message),
+  });
+});
+
+test('a default that is stored and cannot be used is named as the setting it is', async () => {
+  const world = await World.open();
+  await world.ok(['config', 'set', 'defaults.chat.temperature', '1']);
+  const file = path.join(world.dir, '.config/gw/config.json');
+  writeFileSync(file, readFileSync(file, 'utf8').replace('"1"', '"x"'));
+  const run = await world.gw(['chat', 'hello']);
+  expect(run).toMatchObject({
+    code: 2,
+    err: expect.stringMatching(/^error: defaults\.chat\.temperature x: not/),
   });
 });
 

@@ -71,6 +71,7 @@ it('unusable values name where they stand', async () => {
     [{ profile: 'constructor' }, {}, undefined, 'there is no profile constructor'],
     [{}, { GW_TIMEOUT: '1y' }, undefined, 'GW_TIMEOUT'],
     [{}, { GW_RETRIES: '-1' }, undefined, 'GW_RETRIES'],
+    [{}, { GW_OUT: '{nope}' }, undefined, 'GW_OUT: {nope} is not a placeholder'],
     [{}, { GW_BASE_URL: 'ftp://h' }, undefined, 'GW_BASE_URL'],
     [{}, { GW_PROFILE: '../x' }, undefined, 'GW_PROFILE'],
     [{}, {}, { profiles: { default: { base_url: 'http://h.example' } } }, 'base_url of profile default in'],
