@@ -462,7 +462,7 @@ const shown = (value: unknown): string => {
 export function faultsOf(error: unknown): string[] {
   if (!(error instanceof GwError) || error.kind !== 'usage') throw error;
   const { hint, faults = [] } = error.facts;
-  if (error.message === 'no prompt') return ['prompt: the row has none'];
+  if (error.message === 'no prompt') return ['prompt: there is none'];
   const alone = [error.message, hint].filter(Boolean).join('; ');
   return (faults.length > 1 ? faults : [alone]).map(fieldFirst);
 }

@@ -168,6 +168,7 @@ describe('a call that breaks a rule sends nothing and names what is wrong', () =
     ['make_video', { family: 'delta', prompt: 'x' }, /^family: one of alpha, beta, gamma/],
     ['make_video', { prompt: 'x' }, /^family: /],
     ['make_video', { family: 'alpha', prompt: 3 }, /^prompt: give string/],
+    ['make_image', {}, /^prompt: there is none$/],
     ['make_video', { family: 'alpha', prompt: 'x', key: '' }, /^key: /],
     ['make_video', { family: 'alpha', prompt: 'x', key: 'a\nb' }, /^key: .*control character/],
     ['make_video', { family: 'alpha', prompt: 'x', settings: { duration: 3 } }, /^duration: 3: /],

@@ -73,7 +73,7 @@ test('a missing prompt and a missing file are faults of their row', async () => 
     'less.jsonl',
     jsonl({ command: 'image create' }, { ...gamma, 'first-frame': 'missing.png' }),
   );
-  expect(run.out).toContain('less.jsonl:1: prompt: the row has none\n');
+  expect(run.out).toContain('less.jsonl:1: prompt: there is none\n');
   expect(run.out).toContain('less.jsonl:2: first-frame: missing.png: no such file\n');
 });
 
