@@ -7,11 +7,11 @@ export const taskIdOf = (value: unknown): string | undefined =>
   typeof value === 'string' && taskIdPattern.test(value) ? value : undefined;
 
 /** What the reply to a create says of its task; undefined where the ID is not usable. */
-export function createdTask({ id, status }: Fields): CreateReply | undefined {
+export function createdTask({ id, status, error, message }: Fields): CreateReply | undefined {
   const usable = taskIdOf(id);
-  return usable === undefined
-    ? undefined
-    : { id: usable, status: typeof status === 'string' ? status : undefined };
+  if (usable === undefined) return undefined;
+  const word = typeof status === 'string' ? status : undefined;
+  return { id: usable, status: word, error: readTaskError(error ?? message) };
 }
 
 /** One file that a finished task offers. */
@@ -71,7 +71,7 @@ export interface Charge {
 export const isMoney = (unit: string): boolean => !/(^| )points$/.test(unit);
 
 /** What the reply to a create tells of its task. */
-export interface CreateReply {
+export interface CreateReply extends Pick<TaskView, 'error'> {
   readonly id: string;
   readonly status?: string | undefined;
 }
@@ -97,6 +97,8 @@ export interface Family {
   readonly implied?: Readonly<Record<string, Readonly<Record<string, string | number>>>>;
   /** Reads one task's record as it came. Throws where the record is not one. */
   readTask(record: unknown, taskId: string): TaskView;
+  /** Undefined where the reply of the create endpoint names no usable task. */
+  readCreateReply?(reply: unknown): CreateReply | undefined;
 }
 
 /** A family of asynchronous generation: its endpoints and pace beside what every family has. */
@@ -105,7 +107,6 @@ export interface TaskFamily extends Family {
   readonly query: TaskQuery;
   /** Documented pace of looking at a task, in milliseconds. */
   readonly pollIntervalMs: { readonly min: number; readonly max: number };
-  /** Undefined where the reply of the create endpoint names no usable task. */
   readCreateReply(reply: unknown): CreateReply | undefined;
   /** How a create whose reply was lost can be found again; absent where the gateway offers no way. */
   readonly externalIds?: ExternalIds | undefined;
@@ -163,12 +164,8 @@ export function readTaskError(error: unknown): TaskView['error'] {
   if (typeof error === 'string') return { message: error };
   const said: unknown = Array.isArray(error) ? error[0] : error;
   if (!isObject(said)) return { message: JSON.stringify(error) };
-  const text = (value: unknown) =>
-    typeof value === 'string'
-      ? value
-      : value === undefined || value === null
-        ? undefined
-        : JSON.stringify(value);
+  const text = (value: unknown): string | undefined =>
+    typeof value === 'string' ? value : JSON.stringify(value ?? undefined);
   return { code: text(said.code), message: text(said.message) };
 }
 

@@ -348,15 +348,28 @@ test.each(Object.keys(creates))('a lost %s has its object under --json all the s
   expect(JSON.parse(run.out)).toMatchObject({ id, status: 'unknown', record: null, files: [] });
 });
 
-test('a create that is answered with a failed task is printed whole, and ends with 9', async () => {
-  const world = await World.open();
-  const body = { code: 0, data: { id: 'vt-20261121001503-1', status: 'failed' } };
-  const gateway = await fakeGateway(() => ({ body }));
-  const argv = ['video', 'beta', 'create', 'fox', '--json'];
-  const run = await world.gw(argv, { env: { GW_BASE_URL: gateway.url } });
-  expect(run).toMatchObject({ code: 9, err: expect.stringContaining('gw again vt-20261121001503-1') });
-  expect(JSON.parse(run.out)).toMatchObject({ status: 'failed', record: body });
-});
+const failedTask = { id: 'vt-20261121001503-1', status: 'failed' };
+test.each([
+  ['alpha', { ...failedTask, error: { code: 'Sensitive', message: 'no foxes' } }, 'Sensitive: no foxes'],
+  ['beta', { code: 0, data: { ...failedTask, message: 'no foxes' } }, 'no foxes'],
+])(
+  'a create of %s that is answered with a failed task tells why, and ends with 9',
+  async (family, body, why) => {
+    const world = await World.open();
+    const gateway = await fakeGateway((method) => ({
+      body: method === 'POST' ? body : { code: 0, data: [] },
+    }));
+    const argv = ['video', family, 'create', 'fox', '--json', '--once', 'k'];
+    for (const way of ['gw again vt-20261121001503-1', '--again']) {
+      const run = await world.gw(argv, { env: { GW_BASE_URL: gateway.url } });
+      expect(run.code).toBe(9);
+      expect(JSON.parse(run.out)).toMatchObject({ status: 'failed', record: body });
+      const { error } = JSON.parse(run.err.trim().split('\n').at(-1) ?? '');
+      expect(error.message).toBe(`task ${failedTask.id} ended failed: ${why}`);
+      expect(error.hint).toContain(way);
+    }
+  },
+);
 
 test('while a create waits out a 429, nothing says that its answer is waited for', async () => {
   const world = await World.open();

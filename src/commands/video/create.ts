@@ -615,17 +615,17 @@ async function make(
 
 /** What is printed of an accepted job: its ID at once, or with --wait what came of it. */
 async function follow(
-  { id, job: { key }, unrecorded, reply: record, status = '' }: Extract<Made, { kind: 'accepted' }>,
+  { id, job: { key }, unrecorded, reply: record, status = '', error }: Extract<Made, { kind: 'accepted' }>,
   { family, how, intent: { gateway, save } }: JobRequest<TaskFamily>,
   { followers, isOneOfMany, deadlineMs }: SendPlace & { readonly deadlineMs: number },
   ctx: Context,
 ): Promise<Outcome<JobResult>> {
   const first = await firstOfTask({ gateway, key, id }, await ctx.ledger()).catch(() => undefined);
-  if (first) {
+  if (first)
     ctx.io.warn(
       `the gateway answered with task ${id}, which an earlier create had made (${first.key}): it is one task, saved once`,
     );
-  }
+  const ended = { id, status, error };
   const accepted: JobResult = { family: family.name, id, status, record, files: [] };
   if (unrecorded !== undefined) {
     const why = unrecorded instanceof Error ? unrecorded.message : String(unrecorded);
@@ -644,7 +644,7 @@ async function follow(
     return outcomeOf(followed, { family: family.name, id, accepted }, ctx);
   }
   if (taskState(status).state === 'failed')
-    return { value: accepted, error: (await import('../../jobs/watch/look.ts')).taskFailed({ id, status }) };
+    return { value: accepted, error: (await import('../../jobs/watch/look.ts')).taskFailed(ended) };
   if (ctx.io.stderrIsTerminal) {
     const next = commandFor(`gw video ${family.name} wait ${id}`, ctx);
     ctx.io.note(`wait for it and save it with: ${next}`);

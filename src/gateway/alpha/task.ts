@@ -21,9 +21,9 @@ export const ALPHA_MAX_DOWNLOADS = 100;
 
 /** The create reply ("Create response fields"), read loosely: what counts is the task's ID. */
 export function readAlphaCreate(reply: unknown): CreateReply | undefined {
-  const { id, task_id: taskId, status } = fieldsOf(reply);
+  const { id, task_id: taskId, status, error } = fieldsOf(reply);
   const named = [taskId, id].filter((each) => each !== undefined);
-  return named.every(taskIdOf) ? createdTask({ id: named[0], status }) : undefined;
+  return named.every(taskIdOf) ? createdTask({ id: named[0], status, error }) : undefined;
 }
 
 export const alphaTasksPath = '/api/v3/contents/generations/tasks';

@@ -109,8 +109,8 @@ export async function ownTask(
     const isAnothers = owner && owner.key !== lost.key && owner.endpoint !== family.query.endpoint.name;
     if (isAnothers) return undefined;
   }
-  const { status } = family.readTask(found.record, found.id);
-  return { id: found.id, status, reply: found.record, isOwnReply: false };
+  const { status, error } = family.readTask(found.record, found.id);
+  return { id: found.id, status, error, reply: found.record, isOwnReply: false };
 }
 
 /** What does not say when it was made is taken for the one that was asked for; `nowMs` is the gateway's clock. */
@@ -168,8 +168,8 @@ export async function confirmId(
     const named = [...(family.externalIds?.findMany(reply.json).records ?? [])];
     const own = named.find(([, task]) => task.id === id)?.[0] ?? externalId;
     if (record === undefined || own !== externalId) return undefined;
-    const { status } = family.readTask(record, id);
-    return { id, status, reply: record, isOwnReply: false };
+    const { status, error } = family.readTask(record, id);
+    return { id, status, error, reply: record, isOwnReply: false };
   } catch {
     throw new GwError('unavailable', `the record of task ${id} cannot be read`);
   }

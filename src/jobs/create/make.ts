@@ -1,5 +1,5 @@
 import { GwError } from '../../errors.ts';
-import type { TaskFamily } from '../../gateway/task.ts';
+import type { CreateReply, TaskFamily } from '../../gateway/task.ts';
 import { type Clock, sleepAloud } from '../../host.ts';
 import type { Client, SendOptions } from '../../http/client.ts';
 import type { SavedFile } from '../../ledger/event.ts';
@@ -34,9 +34,7 @@ export interface MadeJob extends Omit<Intent, 'event'> {
 }
 
 /** What the gateway said when it accepted a job. */
-export interface Accepted {
-  readonly id: string;
-  readonly status?: string | undefined;
+export interface Accepted extends CreateReply {
   /** The create reply as it came; the record, where the reply was lost and the job was found again. */
   readonly reply: unknown;
   /** False where `reply` is the record of a task that was found. */

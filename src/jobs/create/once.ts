@@ -10,6 +10,7 @@ import type { Job, Once } from '../../ledger/event.ts';
 import { onceJobKey, originOfGateway } from '../../ledger/job-key.ts';
 import { taskOf } from '../../ledger/settled.ts';
 import { claimError } from '../../ledger/write-error.ts';
+import { answerOf } from '../job-view.ts';
 import { endEvent, taskFailed } from '../watch/look.ts';
 import { isOtherKey } from './hold-job.ts';
 import { digestOf, type IdentifiedBody, identifyBody, type JobRequest } from './job-request.ts';
@@ -254,7 +255,7 @@ function badEnd(job: Job, { family, how }: OnceRequest['request']): GwError | un
       const hint = againHint;
       if (job.family === 'image')
         return new GwError('incomplete', `the reply to ${key} held no image`, { taskId: key, hint });
-      const { error } = taskOf(job, family) ?? {};
+      const { error } = taskOf(job, family) ?? family.readCreateReply?.(answerOf(job)) ?? {};
       return taskFailed({ id, status: job.status ?? 'failed', error }, { hint });
     }
     case 'intent':
