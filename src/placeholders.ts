@@ -74,7 +74,7 @@ export function parseTarget(out: string, what = '--out'): PatternPiece[] {
   if (out.includes('\0')) throw usage(`${what} contains a NUL character, which no file name can hold`);
   if (out === '-') {
     throw usage(
-      `${what} -: gw writes no video to stdout`,
+      `${what} -: only gw image writes to stdout, and only where -o - is typed`,
       'name a file or a directory; ./- is a file named -',
     );
   }

@@ -115,7 +115,7 @@ describe('profiles and settings', () => {
     ['{nope}', '{nope} is not a placeholder'],
     ['{id', 'the brace of "{id" is not closed'],
     ['{ext}/{id}', '{ext} cannot stand in a directory'],
-    ['-', 'gw writes no video to stdout'],
+    ['-', 'only gw image writes to stdout, and only where -o - is typed'],
   ])('out %s is refused when it is set, as --out is when it is used', async (out, said) => {
     const world = await World.open();
     const set = await world.gw(['config', 'set', 'out', out], bare);
@@ -123,6 +123,8 @@ describe('profiles and settings', () => {
     expect([set.code, used.code]).toEqual([2, 2]);
     expect(used.err).toContain(said);
     expect(set.err).toBe(used.err.replaceAll('--out', 'out'));
+    const imaged = await world.gw(['image', 'create', 'a fox', '--dry-run'], { env: { GW_OUT: out } });
+    expect(imaged.err).toBe(used.err.replaceAll('--out', 'GW_OUT'));
     expect((await world.gw(['config', 'get', 'out'], bare)).code).toBe(4);
   });
 

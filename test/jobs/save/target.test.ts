@@ -82,7 +82,7 @@ describe('names', () => {
     ['{ext}/{id}.mp4', 'cannot stand in a directory'],
     ['', 'is empty'],
     ['a\0b', 'NUL'],
-    ['-', 'gw writes no video to stdout'],
+    ['-', 'only gw image writes to stdout'],
     ['{id}'.repeat(20_000), 'has 80000 characters, and no path has more than 4096'],
   ])('--out %j is a usage error', (out, said) => {
     const error = usageOf(() => planTarget(out, '/home/me'));
