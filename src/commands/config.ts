@@ -5,7 +5,7 @@ import { stateDir } from '../config/dirs.ts';
 import { parseStoredProfileName } from '../config/profile-name.ts';
 import { profileInForce, type SettingRow } from '../config/settings.ts';
 import { DEFAULTS, settingNames } from '../config/table.ts';
-import type { Context } from '../context.ts';
+import { type Context, commandFor } from '../context.ts';
 import { GwError, usage } from '../errors.ts';
 import { nearest } from '../flags/nearest.ts';
 import { columnsOf } from '../io/layout.ts';
@@ -31,7 +31,7 @@ export const get = defineCommand<Record<string, never>, SettingRow>({
       throw usage(`there is no setting ${name}`, hint);
     }
     if (row.value !== undefined) return { value: row };
-    const hint = `set it with: gw config set ${name} VALUE`;
+    const hint = `set it with: ${commandFor(`gw config set ${name} VALUE`, ctx)}`;
     throw new GwError('not_found', `${name} is not set`, { hint });
   },
   human: ({ value }) => `${textOf(value)}\n`,

@@ -101,6 +101,10 @@ describe('profiles and settings', () => {
     expect(await run('config', 'set', 'timout', '90s')).toMatchObject({ code: 2 });
     expect(await run('config', 'set', 'timeout', 'soon')).toMatchObject({ code: 2 });
     expect((await run('config', 'list')).out).toMatch(/^timeout\t90s\tprofile$/m);
+    expect(await run('config', 'get', 'out', '--profile', 'studio')).toMatchObject({
+      code: 4,
+      err: expect.stringContaining('hint: set it with: gw config set out VALUE --profile studio\n'),
+    });
     expect(await run('config', 'unset', 'timeout')).toMatchObject({ code: 0 });
     expect((await run('config', 'list')).out).toMatch(/^timeout\t60s\tdefault$/m);
     expect(await run('profile', 'remove', 'studio')).toMatchObject({ code: 0 });
