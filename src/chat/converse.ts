@@ -141,11 +141,10 @@ function readTold(body: unknown) {
   return { said: (message ?? type ?? code ?? 'without a message').slice(0, 500), type, code, requestId };
 }
 
-function badEvent(data: string): GwError {
-  return new GwError('unavailable', `the stream brought an event that is not JSON: ${data.slice(0, 120)}`, {
+const badEvent = (data: string): GwError =>
+  new GwError('unavailable', `the stream brought an event that is not JSON: ${data.slice(0, 120)}`, {
     hint: cutAnswerHint,
   });
-}
 
 const notAStream = (requestId: string | undefined): GwError =>
   new GwError('unavailable', 'the gateway answered with an event stream that holds no event', {

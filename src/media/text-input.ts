@@ -73,11 +73,10 @@ export async function readTextFile(
   file: string,
   named: string,
   { cwd, signal }: Pick<TextInputDeps, 'cwd' | 'signal'>,
+  read: (...asked: Parameters<typeof readTypedFile>) => Uint8Array | Promise<Uint8Array> = readTypedFile,
 ): Promise<string> {
-  return textOf(
-    await readTypedFile(path.resolve(cwd, file), { named, maxBytes: MAX_TEXT_BYTES, signal }),
-    named,
-  );
+  const options = { named, maxBytes: MAX_TEXT_BYTES, signal };
+  return textOf(await read(path.resolve(cwd, file), options), named);
 }
 
 async function readStdinText(stdin: Stdin, named: string, signal: AbortSignal | undefined): Promise<string> {

@@ -193,6 +193,28 @@ describe('a conversation on a terminal', { tags: ['tmux'] }, () => {
     await terminal.shows('you said "/etc is a directory"');
   });
 
+  it('/system @FILE reads a file, and what is none is one sentence', async () => {
+    const { dir, start } = openPlaceFor(script);
+    fs.writeFileSync(path.join(dir, 'kind.txt'), 'be kind\n');
+    fs.writeFileSync(path.join(dir, 'binary'), Buffer.of(0xff, 0xfe, 0xff));
+    fs.writeFileSync(path.join(dir, 'huge'), Buffer.alloc(2 ** 25, 'a'));
+    spawnSync('mkfifo', [path.join(dir, 'pipe')]);
+    const terminal = start('', { columns: 100 });
+    await terminal.shows(PROMPT);
+    for (const [name, words] of [
+      ['missing', 'no such file'],
+      ['.', 'is a directory, not a file'],
+      ['pipe', 'is a pipe, not a file'],
+      ['huge', 'is larger than 16 MB, the most that is read'],
+      ['binary', 'not UTF-8 text'],
+    ]) {
+      terminal.line(`/system @${name}`);
+      await terminal.shows(`error: /system @${name}: ${words}`);
+    }
+    terminal.line('/system @kind.txt');
+    await terminal.shows('system prompt: be kind');
+  });
+
   it('images go with the next message only, and their paths are completed', async () => {
     const { dir, start } = openPlaceFor(script);
     const png =

@@ -5,6 +5,7 @@ import type { Context } from '../../context.ts';
 import { diskFault, isDiskFault } from '../../disk/disk-fault.ts';
 import { appendLine, ensureDirectory, replaceFile } from '../../disk/durable-directory.ts';
 import { readLines } from '../../disk/read-lines.ts';
+import { readSmallFile } from '../../disk/small-file.ts';
 import { ClosedPipe, GwError, usage } from '../../errors.ts';
 import { oneLine, visible } from '../../io/escape.ts';
 import { jsonOf } from '../../json-text.ts';
@@ -111,8 +112,8 @@ class Talk {
       readText: async (value) => {
         if (!value.startsWith('@')) return value;
         const file = inHome(value.slice(1));
-        // `-` is stdin to other flags; here the keys come from there.
-        return readTextFile(file, `/system @${file}`, { cwd: host.cwd, signal });
+        // No stdin, where the keys come from, and no pipe, for which nobody could stop waiting.
+        return readTextFile(file, `/system @${file}`, { cwd: host.cwd, signal }, readSmallFile);
       },
       save: async (file) =>
         saveConversation(conversation, file, { host, hideSecret: (text) => io.withoutSecrets(text) }),
