@@ -73,6 +73,25 @@ test('one task downloaded by two processes to one name is one file, or two whole
   expect(place.files().every((name) => /^same(-1)?\.mp4$/.test(name))).toBe(true);
 });
 
+test('jobs download waits for another gw that saves the job, says so, and fetches nothing twice', async () => {
+  const place = await openPlace({ fault: 'output:slow', slowGapMs: 20 });
+  const id = (await place.run(['video', 'alpha', 'create', 'fox'])).out.trim();
+  await until('the task ends', () => place.sandbox.tasks()[0]?.status === 'succeeded');
+  const first = place.start(['jobs', 'download', id]);
+  await until('a part grows', () => place.partBytes() > 0);
+  first.child.kill('SIGSTOP');
+  const second = place.start(['jobs', 'download', id]);
+  await until('it waits', () => second.err().includes('\n'));
+  first.child.kill('SIGCONT');
+  const file = path.join(place.cwd, `${id}.mp4`);
+  expect(await first.ended).toMatchObject({ code: 0, out: `${file}\n` });
+  const err = `another gw (process ${first.pid}) is saving task ${id}; waiting for it\n`;
+  expect(await second.ended).toMatchObject({ code: 0, out: `${file}\n`, err });
+  expect(fetches(place.sandbox)).toHaveLength(1);
+  expect(place.files()).toEqual([`${id}.mp4`]);
+  expect(sha256Of(file)).toBe(await sha256AtServer(place.sandbox, id));
+});
+
 test('two writers of fifteen settings each keep all', async () => {
   const place = new Place();
   const gateway = ['--base-url', 'https://gateway.example.com'];
