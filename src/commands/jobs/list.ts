@@ -8,9 +8,9 @@ import { familyNames } from '../../gateway/families.ts';
 import { counted } from '../../io/quantity-text.ts';
 import { gatewayNowMs } from '../../jobs/gateway-clock.ts';
 import { type JobView, jobView, linkExpiresAtMs } from '../../jobs/job-view.ts';
+import { outputsBySize } from '../../jobs/save/saved.ts';
 import type { Job } from '../../ledger/event.ts';
 import type { Wanted } from '../../ledger/ledger.ts';
-import { lacksOutputs } from '../../ledger/settled.ts';
 import { dyingSoon, eachOwnJob, type KnownJob, readOwnJobs, sharedIds } from './find-jobs.ts';
 import { drawnTable, jobTable, listedStatuses, statusFilter } from './job-table.ts';
 
@@ -93,12 +93,12 @@ async function* viewsOf(
   }
 }
 
-/** Whether the links of a job that is not saved, wanted or not, live and die within a time. */
+/** Whether a job has an output that is not on disk, wanted or not, and whose link lives and dies within a time. */
 export function diesWithin({ job, family }: KnownJob, nowMs: number, spanMs: number): boolean {
   const expiresAtMs = family && linkExpiresAtMs(job, family);
-  if (family === undefined || expiresAtMs === undefined || !lacksOutputs(job, family)) return false;
-  const atMs = gatewayNowMs(job, nowMs);
-  return expiresAtMs > atMs && expiresAtMs - atMs <= spanMs;
+  if (expiresAtMs === undefined) return false;
+  const leftMs = expiresAtMs - gatewayNowMs(job, nowMs);
+  return leftMs > 0 && leftMs <= spanMs && outputsBySize(job, family).missing.length > 0;
 }
 
 const { status, family, since, limit } = listFlags;

@@ -157,7 +157,7 @@ async function jobsToWaitFor(
   ctx.io.note(
     left.length === 0
       ? 'every job is finished and saved'
-      : `nothing is to be waited for; ${counted(left.length, 'job')} with --no-download ${left.length === 1 ? 'is' : 'are'} not saved: gw jobs list --expiring 4w`,
+      : `nothing is to be waited for; the outputs of ${counted(left.length, 'finished job')} are not on disk: gw jobs list --expiring 4w`,
   );
   return waiting;
 }
