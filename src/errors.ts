@@ -49,6 +49,8 @@ export interface ErrorFacts {
   taskId?: string | undefined;
   /** When the gateway says it may be asked again, Unix milliseconds. */
   retryAtMs?: number | undefined;
+  /** The same in words, said behind the hint; of what may exist no message says to try again. */
+  when?: string | undefined;
 }
 
 /** An error with a kind that decides the exit code, and one sentence for the user. */
@@ -63,6 +65,10 @@ export class GwError extends Error {
   }
   get exitCode(): number {
     return errorKinds[this.kind].exitCode;
+  }
+  get hint(): string | undefined {
+    const { hint, when } = this.facts;
+    return [hint, this.kind !== 'unknown_outcome' && when].filter(Boolean).join('; ') || undefined;
   }
   /** The same failure with more facts, or in other words. */
   told(facts: ErrorFacts, message = this.message): GwError {

@@ -29,7 +29,7 @@ export async function main(argv: readonly string[], host: Host): Promise<number>
     return code;
   } catch (error) {
     if (error instanceof HelpShown) return await finish(io, 0, () => io.outStyled(error.text));
-    return await finish(io, exitCodeOf(error), () => report(error, io));
+    return await finish(io, exitCodeOf(error), () => io.error(error));
   }
 }
 
@@ -80,12 +80,12 @@ async function runCommand(
     if (isTold) await tell(outcome, events, io);
     // A program has the result beside its events.
     if ('value' in outcome && (!isTold || host.program?.onEvent)) await print(command, outcome, ctx);
-    if (outcome.error !== undefined) report(outcome.error, io);
+    if (outcome.error !== undefined) io.error(outcome.error);
     codes.push(outcome.error === undefined ? 0 : exitCodeOf(outcome.error));
   };
   const endAfterSave = async () => {
     for (const error of await ctx.afterSave.ended()) {
-      report(error, io);
+      io.error(error);
       codes.push(exitCodeOf(error));
     }
   };
@@ -102,7 +102,7 @@ async function runCommand(
     // What runs beside it has nobody to work for any more: it begins nothing, and no wait goes on without an end.
     abort.abort(new Ended('SIGTERM'));
     return await finish(io, exitCodeOf(error), async () => {
-      report(error, io);
+      io.error(error);
       await endAfterSave();
       if (events && !(error instanceof ClosedPipe)) await tell({ error }, events, io);
       await events?.close();
@@ -187,11 +187,6 @@ function listen(abort: AbortController, io: Io, host: Host): () => void {
   });
 }
 
-function report(error: unknown, io: Io): void {
-  if (error instanceof ClosedPipe || error instanceof Ended) return;
-  io.error(error);
-}
-
 function exitCodeOf(error: unknown): number {
   if (error instanceof GwError || error instanceof Interrupted) return error.exitCode;
   return error instanceof ClosedPipe ? 0 : 1;
@@ -204,8 +199,7 @@ async function finish(io: Io, code: number, last?: () => Promise<void> | void): 
     await io.drain();
     return code;
   } catch (error) {
-    if (error instanceof ClosedPipe) return code;
-    report(error, io);
+    io.error(error);
     return code === 0 ? exitCodeOf(error) : code;
   }
 }

@@ -41,12 +41,13 @@ const movedAway = 'if the gateway has moved, give its new address with --base-ur
  */
 export function statusError(reply: RefusedReply, meaning: StatusMeaning, context: ReplyContext): GwError {
   const { kind, sentence } = meaning;
+  const { retryAtMs, nowMs } = context;
   const said = readGatewayError(jsonIn(reply.text));
   const message = said.message ?? missingMessage(reply);
   return new GwError(kind, `${sentence} (HTTP ${reply.status}, ${context.request}): ${cutText(message)}`, {
     ...replyFacts(reply, said),
     hint: hintOf(reply, meaning, context),
-    ...(context.retryAtMs === undefined ? {} : { retryAtMs: context.retryAtMs }),
+    ...(retryAtMs !== undefined && { retryAtMs, when: describeWhen(retryAtMs, nowMs) }),
   });
 }
 
@@ -100,22 +101,20 @@ function missingMessage({ status, text, headers }: RefusedReply): string {
 function hintOf(
   { status, headers }: RefusedReply,
   { failure, hint }: StatusMeaning,
-  { retryAtMs, nowMs, isCreate }: ReplyContext,
+  { isCreate }: ReplyContext,
 ): string | undefined {
-  const when = retryAtMs !== undefined && `the gateway may be asked again ${describeWhen(retryAtMs, nowMs)}`;
   const moved = redirectTarget({ status, headers }) && movedAway;
-  const cure = moved || (isCreate && failure === 'not_found' ? wrongPath : hint);
-  // Waiting alone cures no refusal.
-  return [cure, when].filter(Boolean).join('; ') || undefined;
+  return moved || (isCreate && failure === 'not_found' ? wrongPath : hint);
 }
 
 const DAY_MS = 24 * 3_600_000;
 
-/** `in 90 s, at 2026-11-20T21:00:00Z`. */
-export function describeWhen(atMs: number, nowMs: number): string {
+/** `the gateway may be asked again in 90 s, at 2026-11-20T21:00:00Z`. */
+function describeWhen(atMs: number, nowMs: number): string {
   const aheadMs = Math.max(0, atMs - nowMs);
-  if (aheadMs > 366 * DAY_MS) return 'in more than a year';
-  return `in ${Math.ceil(aheadMs / 1000)} s, at ${new Date(atMs).toISOString().replace(/\.\d+Z$/, 'Z')}`;
+  const may = 'the gateway may be asked again in';
+  if (aheadMs > 366 * DAY_MS) return `${may} more than a year`;
+  return `${may} ${Math.ceil(aheadMs / 1000)} s, at ${new Date(atMs).toISOString().replace(/\.\d+Z$/, 'Z')}`;
 }
 
 /** Where a redirect leads, without what may be secret in it; empty where it does not say, undefined for no redirect. */

@@ -30,11 +30,11 @@ export function reportError(error: unknown): ErrorReport | undefined {
     return { kind: 'interrupted', message: error.message, hint: error.hint, exit_code: error.exitCode };
   }
   if (error instanceof GwError) {
-    const { hint, status, type, code, requestId, taskId, retryAtMs } = error.facts;
+    const { status, type, code, requestId, taskId, retryAtMs } = error.facts;
     return {
       kind: error.kind,
       message: error.message,
-      hint,
+      hint: error.hint,
       exit_code: error.exitCode,
       status,
       type,

@@ -252,7 +252,7 @@ async function savedFirst(job: Job, role: string, { named }: Asking, ctx: Contex
   } catch (error) {
     ctx.signal.throwIfAborted();
     if (!(error instanceof GwError)) throw error;
-    throw lacking(`: ${error.message}`, error.facts.hint);
+    throw lacking(`: ${error.message}`, error.hint);
   }
   const now = await again(job, ctx);
   const { files } = await savedOutputs(now, await findFamily(now.family), ctx.signal);

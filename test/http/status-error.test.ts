@@ -95,14 +95,12 @@ test('hints say what to do next: 401 and 403 differ, 429 says when', () => {
   expect(of(402, '').facts.hint).toContain('console');
   expect(of(422, '').facts.hint).toMatch(/prompt or the media/);
   const limited = of(429, '', {}, nowMs + 90_000);
-  expect([limited.facts.hint, limited.facts.retryAtMs]).toEqual([
+  expect([limited.hint, limited.facts.retryAtMs]).toEqual([
     'the gateway may be asked again in 90 s, at 2026-11-20T12:01:30Z',
     nowMs + 90_000,
   ]);
   for (const status of [401, 402, 403, 404, 422])
-    expect(of(status, '', {}, nowMs + 90_000).facts.hint).toBe(
-      `${of(status, '').facts.hint}; ${limited.facts.hint}`,
-    );
+    expect(of(status, '', {}, nowMs + 90_000).hint).toBe(`${of(status, '').facts.hint}; ${limited.hint}`);
 });
 
 test('a redirect names where to, without query or user', () => {

@@ -63,7 +63,7 @@ export const read = { params: { task_id: 'task-1' } };
 export const create = { body: { prompt: 'a fox' } };
 
 /** The error that a promise ends with; fails where it ends well. */
-export async function errorOf<E = Error & { kind?: string; facts?: Record<string, unknown> }>(
+export async function errorOf<E = Error & { kind?: string; hint?: string; facts?: Record<string, unknown> }>(
   promise: Promise<unknown>,
 ): Promise<E> {
   const value = await promise.then(

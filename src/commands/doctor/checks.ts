@@ -49,7 +49,7 @@ export const warning = (check: string, message: string, hint: string): Finding =
 export function failed(check: string, error: unknown, what?: string): Finding {
   if (!(error instanceof GwError)) throw error;
   const message = what === undefined ? error.message : `${what}: ${error.message}`;
-  return { check, state: 'error', message, hint: error.facts.hint, kind: error.kind };
+  return { check, state: 'error', message, hint: error.hint, kind: error.kind };
 }
 
 /** The error of a run of checks: the first in their order, as what comes later rests on what comes before. */

@@ -525,10 +525,8 @@ export const ofJob = (error: GwError, key: string): GwError =>
   error.told({ taskId: error.facts.taskId ?? key });
 
 /** Without --queue a 429 may only mean that no slot is free. */
-function withQueueHint(error: GwError): GwError {
-  const hint = [error.facts.hint, 'with --queue gw waits for a free slot before it sends'];
-  return error.told({ hint: hint.filter((part) => part !== undefined).join('; ') });
-}
+const withQueueHint = (error: GwError): GwError =>
+  error.told({ hint: 'with --queue gw waits for a free slot before it sends' });
 
 /** What to say of an answer that was lost, with the task that it named before it was cut. */
 export function lostMessage(error: GwError, unconfirmedId: string | undefined): string {

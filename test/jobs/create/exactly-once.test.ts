@@ -180,7 +180,7 @@ describe('a create of family B whose answer is lost', () => {
       );
       const error = await errorOf(create());
       expect(error).toMatchObject({ kind: 'unknown_outcome' });
-      expect(`${error.message} ${error.facts?.hint}`).not.toMatch(/try again|asked again|\b300\b/);
+      expect(`${error.message} ${error.hint}`).not.toMatch(/try again|asked again|\b300\b/);
       expect(error.facts).not.toHaveProperty('retryAtMs');
       expect(gateway.creates).toHaveLength(2);
       expect(await onlyJob()).toMatchObject({ state: 'unknown', id: undefined });
