@@ -55,10 +55,10 @@ export const steps = {
   cancelled: { by: 'free', from: ['waiting', 'unknown'], to: 'cancelled' },
   /** Whoever looked says that nothing was made: it waits again. */
   denied: { by: 'free', from: ['unknown', 'cancelled'], to: 'waiting' },
-  /** The ID of a row of unknown outcome was found: in a ledger, or by a worker that was given up and came back with it. */
-  cleared: { by: 'free', from: ['unknown', 'cancelled'], to: 'running' },
+  /** The ID of a row that waits or is unknown was found: in a ledger, or by a worker that was given up and came back with it. */
+  cleared: { by: 'free', from: ['waiting', 'unknown', 'cancelled'], to: 'running' },
   /** The same of an image, which came with its answer; also of one whose download had failed. */
-  brought: { by: 'free', from: ['unknown', 'failed'], to: 'saved' },
+  brought: { by: 'free', from: ['waiting', 'unknown', 'failed'], to: 'saved' },
   /** Created anew: it failed, or was taken out. */
   again: { by: 'free', from: ['failed', 'cancelled'], to: 'waiting' },
   /** The manifest says something else now, and nothing was made of what it said. */

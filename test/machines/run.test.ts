@@ -509,6 +509,26 @@ test('a row that failed unsent on a worker, and whose job of this machine runs, 
   await stop(worker);
 });
 
+test.each([
+  ['a task', alpha, ['video', 'alpha', 'create', 'a fox']],
+  ['an image', image, ['image', 'create', 'a dog']],
+])(
+  'a row that waits on the queue goes on with %s that this machine has made by hand',
+  async (_, row, create) => {
+    const studio = await openNearStudio();
+    write(studio, [row]);
+    expect((await studio.batch('run', '--detach')).code).toBe(0);
+    const made = await studio.laptop.run([...create, '--once', 'day/r0']);
+    expect(made.code, made.err).toBe(0);
+    expect((await studio.batch('run', '--detach')).code).toBe(0);
+    const worker = studio.worker('anna');
+    const { code, err } = await studio.batch('run');
+    expect(code, err).toBe(0);
+    expect(paid(studio)).toHaveLength(1);
+    await stop(worker);
+  },
+);
+
 test('images that a worker has made and not saved are not made once more by --retry-failed', async () => {
   const studio = await openNearStudio({ fault: 'output:404' });
   write(studio, [{ ...image, model: 'legacy-image-2', 'response-format': 'url' }]);

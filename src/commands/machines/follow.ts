@@ -413,13 +413,13 @@ class BatchOnQueue {
     return undefined;
   }
 
-  /** What this machine's ledger knows of a row that is not known on the queue: its task, or images that it has saved meanwhile. */
+  /** What this machine's ledger knows of a row that waits on the queue, or is not known there: its task, or images that it has saved meanwhile. */
   async #inReach(record: RowRecord): Promise<[step: Step, changes: Changes] | undefined> {
-    if (record.state !== 'unknown' && !lacksImages(record)) return undefined;
+    const isMadeHere = record.state === 'waiting' && this.batch.tally.known.has(record.row.key);
+    if (!isMadeHere && record.state !== 'unknown' && !lacksImages(record)) return undefined;
     const { current } = await lastOfRow(record.row.key, this.batch.ctx);
     if (!isWanted(current, record) || current.family !== record.family) return undefined;
-    const { id } = current;
-    if (record.family !== 'image') return id === undefined ? undefined : ['cleared', { id }];
+    if (record.family !== 'image') return current.id ? ['cleared', { id: current.id }] : undefined;
     const home = await this.#homeHere(current);
     return home && ['brought', home];
   }
