@@ -1115,13 +1115,11 @@ describe('jobs prune', () => {
     savedJob(world, 't-saved', 40 * DAY_MS);
     savedJob(world, 't-young', DAY_MS);
     acceptedJob(world, 't-running', 40 * DAY_MS);
-    succeededJob(
-      world,
-      'b-unsaved',
-      25 * DAY_MS,
-      { family: 'beta' },
-      { status: 'succeeded', outputs: [{ type: 'video', id: 'v', url: 'https://outputs.example/v' }] },
-    );
+    const outputs = [{ type: 'video', id: 'v', url: 'https://outputs.example/v' }];
+    const beta = [25 * DAY_MS, { family: 'beta' }, { status: 'succeeded', outputs }] as const;
+    succeededJob(world, 'b-unsaved', ...beta);
+    const gone = { role: 'video', path: `${world.cwd}/gone.mp4`, bytes: 3, sha256: '', type: 'video/mp4' };
+    ledger.append(succeededJob(world, 'b-gone', ...beta), { event: 'saved', ...gone });
     succeededJob(world, 't-over', 40 * DAY_MS);
     succeededJob(world, 'b-damaged', 25 * DAY_MS, { family: 'beta' }, 'not a record');
     succeededJob(world, 'd-1', 40 * DAY_MS, { family: 'delta' });
@@ -1129,7 +1127,7 @@ describe('jobs prune', () => {
     ledger.append(failed, { event: 'final', state: 'failed', status: 'failed', record: {}, serverDateMs: 1 });
     const dry = await world.gw(['jobs', 'prune', '--before', '20d', '--dry-run', '-q']);
     expect(dry.out.split('\n').filter(Boolean).sort()).toEqual(['t-failed', 't-over', 't-saved']);
-    expect((await ledger.find()).length).toBe(8);
+    expect((await ledger.find()).length).toBe(9);
     const run = await world.ok(['jobs', 'prune', '--before', '20d', '--yes']);
     expect(
       rows(run.out)
@@ -1137,9 +1135,10 @@ describe('jobs prune', () => {
         .sort(),
     ).toEqual(['t-failed', 't-over', 't-saved']);
     expect(run.err).toContain('3 jobs removed from the ledger');
-    expect(run.err).toContain('4 jobs as old as that are kept');
+    expect(run.err).toContain('5 jobs as old as that are kept');
     expect((await ledger.find()).map((job) => job.id).sort()).toEqual([
       'b-damaged',
+      'b-gone',
       'b-unsaved',
       'd-1',
       't-running',

@@ -68,7 +68,7 @@ test('a ledger of the first format is read as the version that wrote it read it'
   const now = await answers();
   const then = JSON.parse(fs.readFileSync(expectedFile, 'utf8')) as Answer[];
   expect(now.map(({ argv }) => argv)).toEqual(then.map(({ argv }) => argv));
-  // Saved is what is on the disk now, and the files of that time are not: --expiring lists them.
+  // Saved is what is on the disk now, and the files of that time are not: --expiring lists and prune keeps them.
   const anySaved = (answer: Answer | undefined) =>
     asReadNow(JSON.stringify(answer)).replaceAll(/\\"saved\\":(?:true|false|null)/g, '');
   for (const [at, answer] of now.entries())

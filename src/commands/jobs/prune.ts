@@ -8,6 +8,7 @@ import type { Family } from '../../gateway/task.ts';
 import { counted } from '../../io/quantity-text.ts';
 import { canBeLookedUp, idToConfirm } from '../../jobs/create/standing.ts';
 import { type JobView, jobView, linkExpiresAtMs, recordExpiresAtMs } from '../../jobs/job-view.ts';
+import { outputsBySize } from '../../jobs/save/saved.ts';
 import type { Job } from '../../ledger/event.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { lacksOutputs } from '../../ledger/settled.ts';
@@ -46,10 +47,8 @@ export const prune = defineCommand<typeof flags, JobView[]>({
     const beforeMs = flags.before(nowMs);
     const all = await readJobs({}, ctx);
     const old = all.filter(({ job }) => job.createdAtMs < beforeMs);
-    const clocks = pruneClocks(
-      all.map(({ job }) => job),
-      nowMs,
-    );
+    const jobs = all.map(({ job }) => job);
+    const clocks = pruneClocks(jobs, nowMs);
     const isCounted = await countedByBudget(nowMs, ctx);
     const settled = old.filter(({ job, family }) => isSettled(job, family, clocks) && !isCounted(job));
     const kept = old.length - settled.length;
@@ -144,27 +143,28 @@ export function isSettled(job: Job, family: Family | undefined, clocks: PruneClo
       return Math.min(clocks.nowMs, seenMs) >= (job.sentAtMs ?? job.createdAtMs) + lifeMs;
     }
     case 'succeeded':
-      return (
-        Object.keys(job.parts).length === 0 && (!lacksOutputs(job, family) || isGone(job, family, clocks))
-      );
+      return Object.keys(job.parts).length === 0 && (isSaved(job, family) || isGone(job, family, clocks));
     default:
       return false;
   }
 }
+
+const isSaved = (job: Job, family: Family): boolean =>
+  !lacksOutputs(job, family) && outputsBySize(job, family).missing.length === 0;
 
 /**
  * Whether neither the links that are known nor the record that could name new ones are there any more, as far as the
  * gateway's clock has been seen to go on.
  */
 function isGone(job: Job, family: Family, clocks: PruneClocks): boolean {
-  const serverMs = clocks.serverSeenMs(job.gateway);
-  if (serverMs === undefined) return false;
+  const serverMs = clocks.serverSeenMs(job.gateway) ?? Number.NEGATIVE_INFINITY;
   // The record's life began by this machine's clock: carried over by what the two differed when the job was seen finished.
   const aheadMs = (job.serverDateMs ?? 0) - (job.finishedAtMs ?? job.serverDateMs ?? 0);
   const recordMs = recordExpiresAtMs(job, family);
   const ends = [linkExpiresAtMs(job, family), recordMs === undefined ? undefined : recordMs + aheadMs];
   const known = ends.filter((end) => end !== undefined);
-  return known.length > 0 && serverMs >= Math.max(...known);
+  // The gateway keeps no image that came as data.
+  return known.length === 0 ? !lacksOutputs(job, family) : serverMs >= Math.max(...known);
 }
 
 /**

@@ -182,7 +182,7 @@ export const jobs: readonly Breakage[] = [
   },
   {
     costs: 'prune forgets a finished job whose output is not saved',
-    find: '(!lacksOutputs(job, family) || isGone(job, family, clocks))',
+    find: '(isSaved(job, family) || isGone(job, family, clocks))',
     replace: 'Object.keys(job.parts).length === 0',
     tests: ['jobs/prune'],
   },
