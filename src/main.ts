@@ -62,16 +62,15 @@ async function runCommand(
   const abort = new AbortController();
   // Hundreds of jobs may wait on it; that is no leak.
   setMaxListeners(0, abort.signal);
-  const stopListening = listen(abort, io, host);
   const events = await eventsOf(preset.flags, command, io, host);
-  const { exec } = preset.flags;
+  const stopListening = listen(abort, io, host, events);
   const { ctx, close } = makeContext({
     host,
     io,
     globals: typed.globals,
     argv,
     events,
-    afterSave: afterSaveWith(typeof exec === 'string' ? exec : undefined),
+    afterSave: afterSaveWith(typeof preset.flags.exec === 'string' ? preset.flags.exec : undefined),
     signal: abort.signal,
   });
   const codes: number[] = [];
@@ -175,13 +174,14 @@ function combine(codes: readonly number[]): number {
 }
 
 /** The first interrupt aborts the one signal everything listens to; the second ends the process. */
-function listen(abort: AbortController, io: Io, host: Host): () => void {
+function listen(abort: AbortController, io: Io, host: Host, events?: JobEvents): () => void {
   return host.onSignal((signal: EndingSignal) => {
     const reason = new Interrupted(signal);
     if (abort.signal.aborted) {
-      // Takes bars down and restores the cursor before it returns.
+      // The cursor is restored before it returns; of the results that are due, stdout gets what it takes at once.
       void io.drain().catch(() => {});
-      return host.endNow(reason.exitCode);
+      void events?.close().catch(() => {});
+      return void setImmediate(() => host.endNow(reason.exitCode));
     }
     abort.abort(reason);
   });

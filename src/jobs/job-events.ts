@@ -154,7 +154,7 @@ export class JobEvents {
 
   /** The result of every job that has none yet, at the end of the run. Throws what stdout failed with. */
   async close(): Promise<void> {
-    for (const subject of [...this.#due]) await this.#end(subject, resultOf(subject, undefined), undefined);
+    await Promise.all([...this.#due].map((due) => this.#end(due, resultOf(due, undefined), undefined)));
   }
 
   async #end(subject: Subject, result: Result | RowResult, error: ToldError | undefined): Promise<void> {
@@ -201,9 +201,10 @@ export class JobEvents {
       case 'refused':
         subject.status = event.kind === 'not_sent' || event.kind === 'interrupted' ? 'not_sent' : 'refused';
         break;
+      case 'sent':
       case 'unknown':
       case 'lost':
-        subject.status = event.event;
+        subject.status = event.event === 'sent' ? 'unknown' : event.event;
         break;
       case 'saved': {
         const { role, path, bytes, sha256, type } = event;
@@ -214,9 +215,8 @@ export class JobEvents {
   }
 
   #tell(event: string, subject: Subject, more: object): void {
-    this.#write(event, subject, more).catch(() => {
-      // Heard of with the result, which fails with the same.
-    });
+    // A failure is heard of with the result, which fails with the same.
+    this.#write(event, subject, more).catch(() => {});
   }
 
   #write(event: string, { key, family, id, of }: Subject, more: object): Promise<void> {

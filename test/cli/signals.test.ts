@@ -111,7 +111,7 @@ describe('a signal while the create is in flight', () => {
 
   test('a second one ends gw at once, and the job is not forgotten', async () => {
     const place = await openPlace({ fault: 'create:hang' });
-    const running = place.start([...create, 'a fox']);
+    const running = place.start([...create, 'a fox', '--events']);
     await until('the create arrived', () => creates(place.sandbox).length === 1);
     running.child.kill('SIGINT');
     await until('the first was heard', () => running.err().includes('interrupt again'));
@@ -120,7 +120,16 @@ describe('a signal while the create is in flight', () => {
     running.child.kill('SIGINT');
     const ended = await running.ended;
     expect(ended.code).toBe(130);
-    expect(await place.jobs()).toMatchObject([{ id: undefined, state: 'sent' }]);
+    const [job] = await place.jobs();
+    expect(job).toMatchObject({ id: undefined, state: 'sent' });
+    const told = ended.out.split('\n').map((line) => line && JSON.parse(line));
+    const { key } = told[0];
+    expect(key).toBe(job?.key);
+    expect(told).toMatchObject([
+      { event: 'intent' },
+      { event: 'result', key, id: key, status: 'unknown' },
+      '',
+    ]);
     const sync = await place.run(['jobs', 'sync']);
     expect(sync.code).toBe(14);
     expect(sync.err).not.toMatch(/try again|run .* again/i);
