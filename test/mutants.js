@@ -1,6 +1,7 @@
 // A random sample of single faults: `npm run test:mutants -- --seed N --count M [--in FOLDER]`. Each is made in a copy of the
-// project, and the tests that test/near.json chooses for its file are run, then all unit tests of its folder. Prints what
-// survives, and the share that was noticed by folder. test/mutants.json holds what nobody can notice, and why.
+// project, and the tests that test/near.json chooses for its file are run, then all unit tests of its folder. With `--whole`, what
+// survives is put into one copy, all of npm test is run, and each of them is then shown to the test files that failed. Prints
+// what survives, and the share that was noticed by folder. test/mutants.json holds what nobody can notice, and why.
 import { spawn } from 'node:child_process';
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,6 +10,7 @@ import { parseAst } from 'vitest/node';
 
 const root = path.join(import.meta.dirname, '..');
 const LONGEST_MS = 90_000;
+const LONGEST_WHOLE_MS = 900_000;
 /** What hangs is noticed by the test's own end. */
 const LONGEST_TEST_MS = 30_000;
 const option = (name, fallback) => {
@@ -143,12 +145,11 @@ function copyOfProject() {
   return copy;
 }
 
-/** Whether tests notice: `noticed`, `survived`, or `no verdict` after the longest time or without a report. */
-function run(copy, files) {
+/** What tests say, with the test files that failed: `noticed`, `survived`, or `no verdict` after the longest time or without a report. */
+function run(copy, files, { mode = '--mode unit --bail 1 --maxWorkers 1', longestMs = LONGEST_MS } = {}) {
   const report = path.join(copy, 'report.json');
   fs.rmSync(report, { force: true });
-  const args =
-    'run --config test/vitest.config.ts --mode unit --project short --bail 1 --maxWorkers 1 --reporter json';
+  const args = `run --config test/vitest.config.ts --project short ${mode} --reporter json`;
   const vitest = [path.join(root, 'node_modules/vitest/vitest.mjs'), ...args.split(' ')];
   const ends = ['--testTimeout', String(LONGEST_TEST_MS), '--outputFile', report];
   const child = spawn(process.execPath, [...vitest, ...ends, ...files], {
@@ -159,32 +160,63 @@ function run(copy, files) {
     detached: true,
   });
   return new Promise((resolve) => {
-    const timer = setTimeout(() => process.kill(-child.pid, 'SIGKILL'), LONGEST_MS);
+    const timer = setTimeout(() => process.kill(-child.pid, 'SIGKILL'), longestMs);
     child.on('close', () => {
       clearTimeout(timer);
-      if (!fs.existsSync(report)) return resolve('no verdict');
-      const { numTotalTests, success } = JSON.parse(fs.readFileSync(report, 'utf8'));
-      resolve(success && numTotalTests > 0 ? 'survived' : success ? 'no verdict' : 'noticed');
+      if (!fs.existsSync(report)) return resolve({ verdict: 'no verdict', failed: [] });
+      const { numTotalTests, success, testResults } = JSON.parse(fs.readFileSync(report, 'utf8'));
+      const verdict = success ? (numTotalTests > 0 ? 'survived' : 'no verdict') : 'noticed';
+      const failed = testResults.filter(({ status }) => status !== 'passed');
+      resolve({ verdict, failed: failed.map(({ name }) => path.relative(copy, name)) });
     });
   });
 }
 
-async function attempt(copy, mutant) {
-  const file = path.join(copy, mutant.file);
-  const source = fs.readFileSync(file, 'utf8');
-  fs.writeFileSync(file, source.slice(0, mutant.from) + mutant.replace + source.slice(mutant.to));
+/** What `act` says while these faults are in the copy. */
+async function withFaults(copy, mutants, act) {
+  const sources = new Map(mutants.map(({ file }) => [file, fs.readFileSync(path.join(copy, file), 'utf8')]));
+  for (const { file, from, to, replace } of mutants.toSorted((one, other) => other.from - one.from)) {
+    const source = fs.readFileSync(path.join(copy, file), 'utf8');
+    fs.writeFileSync(path.join(copy, file), source.slice(0, from) + replace + source.slice(to));
+  }
   try {
+    return await act();
+  } finally {
+    for (const [file, source] of sources) fs.writeFileSync(path.join(copy, file), source);
+  }
+}
+
+const attempt = (copy, mutant) =>
+  withFaults(copy, [mutant], async () => {
     let verdict = 'survived';
     for (const [nth, testsFor] of rounds.entries()) {
       const tests = testsFor(mutant);
-      if (tests.length > 0) verdict = await run(copy, tests);
+      if (tests.length > 0) ({ verdict } = await run(copy, tests));
       if (verdict === 'noticed' && nth === 0) near.noticed += 1;
       if (verdict !== 'survived') return verdict;
     }
     return verdict;
-  } finally {
-    fs.writeFileSync(file, source);
+  });
+
+/** Those of the survivors that the whole of npm test notices; of faults in one place the first. */
+async function noticedByAll(copy, survivors) {
+  const apart = survivors.filter(
+    (one, nth) =>
+      !survivors
+        .slice(0, nth)
+        .some((other) => one.file === other.file && one.from < other.to && other.from < one.to),
+  );
+  const whole = { mode: '', longestMs: LONGEST_WHOLE_MS };
+  const { failed } = await withFaults(copy, apart, () => run(copy, [], whole));
+  console.log(`${apart.length} survivors at once: ${failed.length} test files fail: ${failed.join(' ')}`);
+  const noticed = [];
+  const shown = { mode: '--bail 1', longestMs: LONGEST_WHOLE_MS };
+  for (const mutant of failed.length === 0 ? [] : apart) {
+    const { verdict } = await withFaults(copy, [mutant], () => run(copy, failed, shown));
+    if (verdict === 'noticed') noticed.push(mutant);
+    console.log(`${verdict} by all: ${mutant.file}, ${mutant.operator}: ${mutant.find.slice(0, 160)}`);
   }
+  return noticed;
 }
 
 const seed = Number(option('seed', Date.now() % 1_000_000));
@@ -200,13 +232,18 @@ const files = fs
 const all = files.flatMap(mutantsOf);
 const copy = copyOfProject();
 const tally = new Map();
+const survivors = [];
+const counted = (mutant, verdict, by = 1) => {
+  const of = tally.get(folderOf(mutant.file)) ?? {};
+  tally.set(folderOf(mutant.file), { ...of, [verdict]: (of[verdict] ?? 0) + by });
+};
 try {
   for (let nth = 1; nth <= count; nth += 1) {
     const mutant = all[Math.floor(random() * all.length)];
     const because = isEquivalent(mutant);
     const verdict = because === undefined ? await attempt(copy, mutant) : 'equivalent';
-    const of = tally.get(folderOf(mutant.file)) ?? {};
-    tally.set(folderOf(mutant.file), { ...of, [verdict]: (of[verdict] ?? 0) + 1 });
+    counted(mutant, verdict);
+    if (verdict === 'survived') survivors.push(mutant);
     const line = fs
       .readFileSync(path.join(root, mutant.file), 'utf8')
       .slice(0, mutant.from)
@@ -216,6 +253,10 @@ try {
     console.log(
       `${nth} ${verdict}: ${mutant.file}:${line}, ${mutant.operator}${what.replace(/\s+/g, ' ')}${because ? ` (${because})` : ''}`,
     );
+  }
+  for (const mutant of process.argv.includes('--whole') ? await noticedByAll(copy, survivors) : []) {
+    counted(mutant, 'survived', -1);
+    counted(mutant, 'noticed');
   }
 } finally {
   fs.rmSync(copy, { recursive: true, force: true });
