@@ -373,6 +373,7 @@ test.each([['--limit', '1'], ['--stop-on-error', '--concurrency=1'], ['SIGINT'],
         const { sleep } = world.clock;
         world.clock.sleep = async (ms, ended) => {
           if (signal) send(signal as 'SIGINT');
+          world.clock.sleep = sleep;
           return sleep.call(world.clock, ms, ended);
         };
       },
