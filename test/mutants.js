@@ -128,11 +128,14 @@ function randomOf(seed) {
 /** The map of `npm run test:near`, and how many faults its tests notice. */
 const near = { ...JSON.parse(fs.readFileSync(path.join(root, 'test/near.json'), 'utf8')), noticed: 0 };
 const folderOf = (file) => file.split('/')[1];
+const testsIn = (dir) =>
+  (fs.existsSync(path.join(root, dir)) ? fs.readdirSync(path.join(root, dir), { recursive: true }) : [])
+    .filter((name) => name.endsWith('.test.ts'))
+    .map((name) => `${dir}/${name.replaceAll(path.sep, '/')}`);
 /** The test files for a fault, in the order in which they are asked. */
 const rounds = [
   ({ file }) => (near.near[file] ?? []).map((place) => near.tests[place]),
-  ({ file }) =>
-    [`test/${folderOf(file)}/`, `test/wire/`].filter((dir) => fs.existsSync(path.join(root, dir))),
+  ({ file }) => [`test/${folderOf(file)}`, 'test/wire'].flatMap(testsIn),
 ];
 
 /** A folder with a copy of the project and, beside it, a temporary directory: a file below the copy would belong to its package. */
@@ -157,7 +160,6 @@ function run(copy, files, { mode = '--mode unit --bail 1 --maxWorkers 1', longes
   const args = `run --config test/vitest.config.ts --project short ${mode} --reporter json`;
   const vitest = [path.join(root, 'node_modules/vitest/vitest.mjs'), ...args.split(' ')];
   const ends = ['--testTimeout', String(LONGEST_TEST_MS), '--outputFile', report];
-  ends.push(...leftOut.flatMap((file) => ['--exclude', file]));
   const child = spawn(process.execPath, [...vitest, ...ends, ...files], {
     cwd: copy,
     // What tests lay down for one another belongs to this copy.
@@ -196,7 +198,7 @@ const attempt = (copy, mutant) =>
   withFaults(copy, [mutant], async () => {
     let verdict = 'survived';
     for (const [nth, testsFor] of rounds.entries()) {
-      const tests = testsFor(mutant);
+      const tests = testsFor(mutant).filter((test) => !leftOut.includes(test));
       if (tests.length > 0) ({ verdict } = await run(copy, tests));
       if (verdict === 'noticed' && nth === 0) near.noticed += 1;
       if (verdict !== 'survived') return verdict;
@@ -212,7 +214,8 @@ async function noticedByAll(copy, survivors) {
         .slice(0, nth)
         .some((other) => one.file === other.file && one.from < other.to && other.from < one.to),
   );
-  const { failed } = await withFaults(copy, apart, () => run(copy, [], ALL));
+  const { failed: all } = await withFaults(copy, apart, () => run(copy, [], ALL));
+  const failed = all.filter((test) => !leftOut.includes(test));
   console.log(`${apart.length} survivors at once: ${failed.length} test files fail: ${failed.join(' ')}`);
   const noticed = [];
   const shown = { ...ALL, mode: '--bail 1' };

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { openServer, sendJson } from './fake-gateway.ts';
 import { KEY, Place } from './place.ts';
 
+// @module-tag node
 // What gw loads and runs it has made itself: a code cache that others could have written is neither read nor written.
 
 const place = (): Place => {
