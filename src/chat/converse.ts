@@ -5,6 +5,7 @@ import { eventStream } from '../http/event-stream.ts';
 import { cutAnswerHint } from '../http/failures.ts';
 import { WHOLE_LIMIT_BYTES } from '../http/stream-once.ts';
 import type { ChatAnswer, ChatEvent, ChatRequest } from './chat.ts';
+import { EventReader } from './event-reader.ts';
 import { type Heard, loadSurface, type ReplyReader, StreamedError } from './surface.ts';
 
 export interface ConverseDeps {
@@ -41,6 +42,7 @@ export async function converse(
     return await readWhole(reply, reader, queue);
   }
 
+  const eventReader = new EventReader(reader, keepsWhole);
   let said = 0;
   let isDone = false;
   const events = eventStream({
@@ -52,7 +54,7 @@ export async function converse(
       said += 1;
       if (queue.isFull) return;
       if (request.raw) queue.raw(data);
-      readEvent(data, reader, queue);
+      readEvent(data, eventReader, queue);
       if (keepsWhole) queue.keepEvent(data);
     },
     onPause: () => queue.flush(),
@@ -78,9 +80,9 @@ export async function converse(
 }
 
 /** What goes wrong in an event is told after what came before it. */
-function readEvent(data: string, reader: ReplyReader, queue: EventQueue): void {
+function readEvent(data: string, reader: EventReader, queue: EventQueue): void {
   try {
-    reader.event(data, queue);
+    reader.read(data, queue);
   } catch (error) {
     if (error instanceof StreamedError) queue.fail(toldError(error.body));
     else if (error instanceof SyntaxError) queue.fail(badEvent(data));

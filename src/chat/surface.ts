@@ -2,8 +2,9 @@ import type * as z from 'zod/mini';
 import { usage } from '../errors.ts';
 import { flagName } from '../flags/flag.ts';
 import type { Endpoint } from '../gateway/endpoint.ts';
-import { fieldsOf } from '../gateway/json-value.ts';
+import { type Fields, fieldsOf } from '../gateway/json-value.ts';
 import type { RequestInput } from '../http/client.ts';
+import { jsonIn } from '../http/parse-json.ts';
 import type { ChatApi, ChatPart, ChatRequest, ChatSettings, ChatUsage, ToolCall } from './chat.ts';
 
 export type JsonObject = Record<string, unknown>;
@@ -74,8 +75,6 @@ export const contentOf = (parts: readonly ChatPart[], image: (url: string) => Js
     ? parts.map(({ text }) => text).join('\n\n')
     : parts.map((part) => (part.type === 'text' ? { type: 'text', text: part.text } : image(part.url)));
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /**
  * The schema inside a file that is a whole `response_format` already (`{"type":"json_schema","json_schema":{…}}`);
  * undefined for a file that is the schema itself.
@@ -95,6 +94,17 @@ export function splitDataUri(url: string): { readonly mime: string; readonly bas
   const mime = url.slice('data:'.length, comma).replace(/;.*$/, '');
   return { mime, base64: url.slice(comma + 1) };
 }
+
+/** An object without the fields that are undefined. */
+export const given = (fields: Fields): JsonObject =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+
+/** The JSON of a tool call's arguments as a value; an empty object where there is none or it is cut. */
+export const argumentsOf = (text: string): JsonObject => ({ ...fieldsOf(jsonIn(text)) });
+
+/** Arguments that came as a value, as the JSON text that all surfaces share. */
+export const argumentsText = (value: unknown): string =>
+  typeof value === 'string' ? value : JSON.stringify(value ?? {});
 
 /** What an event of a stream, or a whole reply, says at once. */
 export interface Heard {
@@ -133,8 +143,8 @@ export class FurtherTexts {
 
 /** Reads one reply of one surface and remembers what the verdict needs. */
 export interface ReplyReader {
-  /** Takes the data of one event. Throws StreamedError for an error event, SyntaxError for bad JSON. */
-  event(data: string, heard: Heard): void;
+  /** Takes an event's value, by hand: a schema would cost more than all the rest. Throws StreamedError for an error. */
+  event(value: unknown, heard: Heard): void;
   whole(reply: unknown, heard: Heard): void;
   /** Whether the surface has said that the answer is complete. */
   isFinished(): boolean;

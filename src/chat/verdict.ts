@@ -9,27 +9,13 @@ export interface Verdict {
 }
 
 /** The output limit was used up, in each surface's word. */
-const limitReasons: ReadonlySet<string> = new Set([
-  'length',
-  'max_tokens',
-  'MAX_TOKENS',
-  'model_context_window_exceeded',
-]);
+const limitReasons = ['length', 'max_tokens', 'MAX_TOKENS', 'model_context_window_exceeded'];
 
 /** A filter or the model's own safety ended the answer; "safety-related reasons" are those of the public API. */
-const filterReasons: ReadonlySet<string> = new Set([
-  'content_filter',
-  'refusal',
-  'SAFETY',
-  'RECITATION',
-  'LANGUAGE',
-  'BLOCKLIST',
-  'PROHIBITED_CONTENT',
-  'SPII',
-  'IMAGE_SAFETY',
-  'IMAGE_PROHIBITED_CONTENT',
-  'OTHER',
-]);
+const filterReasons = [
+  ...['content_filter', 'refusal', 'SAFETY', 'RECITATION', 'LANGUAGE', 'BLOCKLIST', 'PROHIBITED_CONTENT'],
+  ...['SPII', 'IMAGE_SAFETY', 'IMAGE_PROHIBITED_CONTENT', 'OTHER'],
+];
 
 /**
  * Text and finish reason together decide ("Errors": success is judged from content and finish reason). An answer with
@@ -37,7 +23,7 @@ const filterReasons: ReadonlySet<string> = new Set([
  */
 export function judgeAnswer(answer: ChatAnswer): Verdict {
   const { hasText, toolCalls, finishReason: reason, usage } = answer;
-  if (reason !== undefined && filterReasons.has(reason)) {
+  if (reason !== undefined && filterReasons.includes(reason)) {
     return {
       error: new GwError('incomplete', `a filter ended the answer (${reason})`, {
         code: reason,
@@ -45,7 +31,7 @@ export function judgeAnswer(answer: ChatAnswer): Verdict {
       }),
     };
   }
-  const wasCut = reason !== undefined && limitReasons.has(reason);
+  const wasCut = reason !== undefined && limitReasons.includes(reason);
   if (toolCalls.some(({ arguments: text }) => text !== '' && jsonOf(text) === undefined)) {
     return {
       error: new GwError('incomplete', 'a tool call came with arguments that are not whole JSON', {
@@ -65,12 +51,9 @@ export function judgeAnswer(answer: ChatAnswer): Verdict {
 const raiseLimit = 'raise the output limit with --max-tokens';
 
 function usedUp(reason: string, { outputTokens, reasoningTokens }: ChatUsage): GwError {
-  const spent =
-    reasoningTokens === undefined
-      ? outputTokens === undefined
-        ? ''
-        : `: ${outputTokens} tokens were used`
-      : `: ${reasoningTokens} of ${outputTokens ?? '?'} tokens went into reasoning`;
+  const used = outputTokens === undefined ? '' : `: ${outputTokens} tokens were used`;
+  const reasoned = `: ${reasoningTokens} of ${outputTokens ?? '?'} tokens went into reasoning`;
+  const spent = reasoningTokens === undefined ? used : reasoned;
   return new GwError('incomplete', `the output limit was used up before any text came (${reason})${spent}`, {
     code: reason,
     hint: 'raise the limit with --max-tokens, or let the model reason less (--reasoning-effort, --thinking, --thinking-level)',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type CompletionChunk, CompletionRebuilder } from '../../src/chat/completions/reader.ts';
+import { CompletionRebuilder } from '../../src/chat/completions/reader.ts';
 
 test('a call keeps its ID and name through fragments that repeat or empty them', () => {
   const rebuilder = new CompletionRebuilder();
@@ -10,7 +10,7 @@ test('a call keeps its ID and name through fragments that repeat or empty them',
   ];
   for (const fragment of fragments) {
     const choice = { index: 0, delta: { tool_calls: [fragment] } };
-    const chunk: CompletionChunk = { choices: [choice] };
+    const chunk = { choices: [choice] };
     rebuilder.add(chunk);
   }
   expect(rebuilder.reply()).toMatchObject({

@@ -8,9 +8,7 @@ export const messagesOf = ({ system, turns }: Pick<BodyRequest, 'system' | 'turn
 ];
 
 function message(turn: ChatTurn): JsonObject {
-  if (turn.role === 'tool') {
-    return { role: 'tool', tool_call_id: turn.toolCallId, content: turn.content };
-  }
+  if (turn.role === 'tool') return { role: 'tool', tool_call_id: turn.toolCallId, content: turn.content };
   if (turn.role === 'user') return { role: 'user', content: contentOf(turn.parts, imageUrl) };
   const calls = turn.toolCalls?.map(({ id, name, arguments: text }) => ({
     id,

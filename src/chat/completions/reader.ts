@@ -1,18 +1,15 @@
 import { isBareError } from '../../gateway/gateway-error.ts';
-import { fieldsOf, itemsOf, numberOf, textOf } from '../../gateway/json-value.ts';
-import { parseJson } from '../../http/parse-json.ts';
+import { type Fields, fieldsOf, itemsOf, numberOf, textOf } from '../../gateway/json-value.ts';
 import type { ChatUsage, ToolCall } from '../chat.ts';
-import { argumentsText } from '../json-value.ts';
 import { grown, LongText } from '../long-text.ts';
-import { CALL_BYTES, FurtherTexts, type Heard, type ReplyReader, StreamedError } from '../surface.ts';
-
-interface Delta {
-  readonly content?: unknown;
-  readonly reasoning_content?: unknown;
-  readonly reasoning?: unknown;
-  readonly refusal?: unknown;
-  readonly tool_calls?: unknown;
-}
+import {
+  argumentsText,
+  CALL_BYTES,
+  FurtherTexts,
+  type Heard,
+  type ReplyReader,
+  StreamedError,
+} from '../surface.ts';
 
 interface CallParts {
   id: string;
@@ -35,23 +32,17 @@ export class CompletionsReader implements ReplyReader {
     this.#rebuilder = keepWhole ? new CompletionRebuilder() : undefined;
   }
 
-  event(data: string, heard: Heard): void {
-    const chunk = parseJson(data) as CompletionChunk | null;
-    if (typeof chunk !== 'object' || chunk === null) return;
-    if (chunk.error !== undefined && chunk.error !== null) throw new StreamedError(chunk);
-    if (chunk.choices === undefined && isBareError(chunk)) throw new StreamedError(chunk);
-    this.#rebuilder?.add(chunk);
-    if (chunk.usage) this.#count(chunk.usage);
-    if (!Array.isArray(chunk.choices)) return;
-    for (const [place, choice] of chunk.choices.entries())
-      this.#hearOne(choice, numberOf(choice?.index) ?? place, heard);
+  event(value: unknown, heard: Heard): void {
+    const { choices, usage, error } = fieldsOf(value);
+    if (error || (choices === undefined && isBareError(value))) throw new StreamedError(value);
+    this.#rebuilder?.add(fieldsOf(value));
+    if (usage) this.#count(usage);
+    for (const [place, choice] of itemsOf(choices).entries())
+      this.#hearOne(choice, numberOf(fieldsOf(choice).index) ?? place, heard);
   }
 
   whole(reply: unknown, heard: Heard): void {
-    const { choices, usage, error } = fieldsOf(reply);
-    if (error) throw new StreamedError(reply);
-    if (usage) this.#count(usage);
-    for (const [at, choice] of itemsOf(choices).entries()) this.#hearOne(choice, at, heard);
+    this.event(reply, heard);
   }
 
   isFinished(): boolean {
@@ -82,15 +73,12 @@ export class CompletionsReader implements ReplyReader {
   #hear(choice: unknown, heard: Heard): void {
     const { delta, message, finish_reason: reason } = fieldsOf(choice);
     if (typeof reason === 'string' && reason !== '') this.finishReason = reason;
-    const said = (delta ?? message) as Delta | null | undefined;
-    if (typeof said !== 'object' || said === null) return;
-    const thought = said.reasoning_content ?? said.reasoning;
-    if (typeof thought === 'string') heard.hear('thinking', thought);
-    if (typeof said.content === 'string') heard.hear('text', said.content);
-    else if (said.content)
-      for (const part of itemsOf(said.content)) heard.hear('text', textOf(fieldsOf(part).text));
-    if (typeof said.refusal === 'string') heard.hear('text', said.refusal);
-    if (said.tool_calls) this.#addCalls(itemsOf(said.tool_calls), heard);
+    const { content, refusal, tool_calls, reasoning_content, reasoning } = fieldsOf(delta ?? message);
+    heard.hear('thinking', textOf(reasoning_content ?? reasoning));
+    heard.hear('text', textOf(content));
+    for (const part of itemsOf(content)) heard.hear('text', textOf(fieldsOf(part).text));
+    heard.hear('text', textOf(refusal));
+    this.#addCalls(itemsOf(tool_calls), heard);
   }
 
   /** Joins fragments: those of one call share an index, or follow the one that brought the ID. */
@@ -125,12 +113,6 @@ export class CompletionsReader implements ReplyReader {
   }
 }
 
-export interface CompletionChunk {
-  readonly choices?: readonly { readonly index?: unknown }[] | null;
-  readonly usage?: unknown;
-  readonly error?: unknown;
-}
-
 interface Choice {
   readonly index: number;
   readonly message: Record<string, unknown>;
@@ -142,8 +124,7 @@ export class CompletionRebuilder {
   #top: Record<string, unknown> = {};
   readonly #choices = new Map<number, Choice>();
 
-  add(chunk: CompletionChunk): void {
-    const { choices, object: _, ...top } = chunk as Record<string, unknown>;
+  add({ choices, object: _, ...top }: Fields): void {
     for (const [name, value] of Object.entries(top)) if (value !== null) this.#top[name] = value;
     for (const [place, each] of itemsOf(choices).entries()) this.#addChoice(fieldsOf(each), place);
   }

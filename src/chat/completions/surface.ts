@@ -2,8 +2,7 @@ import { CompletionsBody, chatCompletions } from '../../gateway/chat/completions
 import { isGeoModel } from '../../gateway/chat/models.ts';
 import { fieldsOf, itemsOf } from '../../gateway/json-value.ts';
 import type { ChatSettings } from '../chat.ts';
-import { given } from '../json-value.ts';
-import { type BodyRequest, bySet, type JsonObject, type Surface, wrappedSchema } from '../surface.ts';
+import { type BodyRequest, bySet, given, type JsonObject, type Surface, wrappedSchema } from '../surface.ts';
 import { messagesOf } from './messages.ts';
 import { CompletionsReader } from './reader.ts';
 

@@ -1,9 +1,14 @@
 import { isBareError } from '../../gateway/gateway-error.ts';
 import { fieldsOf, itemsOf, numberOf, textOf } from '../../gateway/json-value.ts';
-import { parseJson } from '../../http/parse-json.ts';
 import type { ChatUsage, ToolCall } from '../chat.ts';
-import { argumentsText } from '../json-value.ts';
-import { CALL_BYTES, FurtherTexts, type Heard, type ReplyReader, StreamedError } from '../surface.ts';
+import {
+  argumentsText,
+  CALL_BYTES,
+  FurtherTexts,
+  type Heard,
+  type ReplyReader,
+  StreamedError,
+} from '../surface.ts';
 
 type Part = Record<string, unknown>;
 
@@ -26,8 +31,8 @@ export class GeoReader implements ReplyReader {
 
   constructor(private readonly keepWhole: boolean) {}
 
-  event(data: string, heard: Heard): void {
-    this.#take(parseJson(data), heard);
+  event(value: unknown, heard: Heard): void {
+    this.#take(value, heard);
   }
 
   whole(reply: unknown, heard: Heard): void {

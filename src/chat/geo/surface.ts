@@ -3,8 +3,15 @@ import { fieldsOf, itemsOf } from '../../gateway/json-value.ts';
 import { isObject } from '../../host.ts';
 import { jsonOf } from '../../json-text.ts';
 import type { ChatPart, ChatSettings, ChatTurn } from '../chat.ts';
-import { argumentsOf, given } from '../json-value.ts';
-import { type BodyRequest, type JsonObject, type Surface, splitDataUri, wrappedSchema } from '../surface.ts';
+import {
+  argumentsOf,
+  type BodyRequest,
+  given,
+  type JsonObject,
+  type Surface,
+  splitDataUri,
+  wrappedSchema,
+} from '../surface.ts';
 import { GeoReader } from './reader.ts';
 
 // Gemini-style generation ("Gemini-style generation"). The parts other than text are not shown in the document; they

@@ -1,17 +1,16 @@
 import { isBareError } from '../../gateway/gateway-error.ts';
-import { fieldsOf, itemsOf, numberOf, textOf } from '../../gateway/json-value.ts';
-import { parseJson } from '../../http/parse-json.ts';
+import { type Fields, fieldsOf, itemsOf, numberOf, textOf } from '../../gateway/json-value.ts';
 import type { ChatUsage, ToolCall } from '../chat.ts';
-import { argumentsOf, argumentsText } from '../json-value.ts';
-import { CALL_BYTES, type Heard, type ReplyReader, StreamedError } from '../surface.ts';
+import {
+  argumentsOf,
+  argumentsText,
+  CALL_BYTES,
+  type Heard,
+  type ReplyReader,
+  StreamedError,
+} from '../surface.ts';
 
 type Block = Record<string, unknown>;
-
-interface MessageEvent {
-  readonly type?: unknown;
-  readonly index?: unknown;
-  readonly delta?: { readonly type?: unknown; readonly text?: unknown };
-}
 
 /**
  * Reads native messages, whole or as events: message_start, then content_block_start, _delta and _stop a block,
@@ -28,38 +27,37 @@ export class MessagesReader implements ReplyReader {
 
   constructor(private readonly keepWhole: boolean) {}
 
-  event(data: string, heard: Heard): void {
-    const event = parseJson(data) as MessageEvent | null;
-    switch (event?.type) {
+  event(value: unknown, heard: Heard): void {
+    const event = fieldsOf(value);
+    const { type, delta, usage } = event;
+    switch (type) {
       case 'content_block_delta': {
-        const { delta } = event;
-        if (delta?.type === 'text_delta' && typeof delta.text === 'string') heard.hear('text', delta.text);
-        if (this.keepWhole || delta?.type !== 'text_delta') this.#grow(event, heard);
+        const { type: kind, text } = fieldsOf(delta);
+        if (kind === 'text_delta') heard.hear('text', textOf(text));
+        if (this.keepWhole || kind !== 'text_delta') this.#grow(event, heard);
         break;
       }
       case 'content_block_start':
-        this.#open(fieldsOf(event), heard);
+        this.#open(event, heard);
         break;
       case 'message_start': {
-        const { usage, ...message } = fieldsOf(fieldsOf(event).message);
+        const { usage, ...message } = fieldsOf(event.message);
         this.#message = message;
         this.#count(usage);
         break;
       }
-      case 'message_delta': {
-        const { delta, usage } = fieldsOf(event);
+      case 'message_delta':
         this.#message = { ...this.#message, ...fieldsOf(delta) };
         this.finishReason = textOf(fieldsOf(delta).stop_reason) || this.finishReason;
         this.#count(usage);
         break;
-      }
       case 'message_stop':
         this.#isOver = true;
         break;
       case 'error':
         throw new StreamedError(event);
       default:
-        if (fieldsOf(event).error || isBareError(event)) throw new StreamedError(event);
+        if (event.error || isBareError(event)) throw new StreamedError(event);
     }
   }
 
@@ -127,7 +125,7 @@ export class MessagesReader implements ReplyReader {
       });
   }
 
-  #open({ index, content_block: came }: Readonly<Record<string, unknown>>, heard: Heard): void {
+  #open({ index, content_block: came }: Fields, heard: Heard): void {
     const at = numberOf(index) ?? this.#blocks.size;
     const block = { ...fieldsOf(came) };
     if (block.type === 'text') heard.hear('text', textOf(block.text));
@@ -137,7 +135,7 @@ export class MessagesReader implements ReplyReader {
   }
 
   /** A delta's field of the same name grows: `text`, `thinking`, `signature`; a call's arguments come as pieces of JSON. */
-  #grow({ index, delta }: MessageEvent, heard: Heard): void {
+  #grow({ index, delta }: Fields, heard: Heard): void {
     const at = numberOf(index) ?? this.#blocks.size - 1;
     const block = this.#blocks.get(at);
     for (const [name, value] of Object.entries(fieldsOf(delta))) {

@@ -1,11 +1,12 @@
 import { chatMessages, MessagesBody, MIN_THINKING_BUDGET } from '../../gateway/chat/messages.ts';
 import { itemsOf } from '../../gateway/json-value.ts';
 import { type ChatSettings, type ChatTurn, DEFAULT_MAX_TOKENS } from '../chat.ts';
-import { argumentsOf, given } from '../json-value.ts';
 import {
+  argumentsOf,
   type BodyRequest,
   bySet,
   contentOf,
+  given,
   type JsonObject,
   type Surface,
   splitDataUri,
@@ -88,7 +89,7 @@ function toolChoice(choice: string | undefined): JsonObject | undefined {
 
 interface Message {
   readonly role: 'user' | 'assistant';
-  readonly content: unknown;
+  content: unknown;
 }
 
 function message(turn: ChatTurn): Message {
@@ -117,11 +118,7 @@ function joinResults(all: readonly Message[]): Message[] {
   for (const each of all) {
     const last = joined.at(-1);
     if (last?.role !== 'user' || each.role !== 'user' || !holdsResult(last)) joined.push(each);
-    else
-      joined[joined.length - 1] = {
-        role: 'user',
-        content: [...blocks(last.content), ...blocks(each.content)],
-      };
+    else last.content = [...blocks(last.content), ...blocks(each.content)];
   }
   return joined;
 }

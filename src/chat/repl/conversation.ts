@@ -5,9 +5,9 @@ import { errorCode, usage } from '../../errors.ts';
 import type { Host } from '../../host.ts';
 import type { ChatApi, ChatPart, ChatTurn } from '../chat.ts';
 import { messagesOf } from '../completions/messages.ts';
-import type { SessionSettings } from '../session/exchange.ts';
 import type { Session } from '../session/session.ts';
 import { expandHome } from './commands.ts';
+import type { ConversationOptions } from './start-conversation.ts';
 
 /** Where a conversation stands: its turns, what the next question is asked with, and the images that go with it. */
 export class Conversation {
@@ -21,11 +21,7 @@ export class Conversation {
 
   constructor(
     readonly api: ChatApi,
-    start: {
-      readonly model: string | undefined;
-      readonly system?: string | undefined;
-      readonly turns?: readonly ChatTurn[] | undefined;
-    },
+    start: Pick<ConversationOptions, 'model' | 'system' | 'turns'>,
     readonly session?: Session | undefined,
   ) {
     this.model = start.model;
@@ -42,12 +38,8 @@ export class Conversation {
   /** Takes in a question with all that came of it. Throws as the session's `append` does. */
   async add(turns: readonly ChatTurn[]): Promise<void> {
     this.images = [];
-    const settings: SessionSettings = {
-      api: this.api,
-      ...(this.model !== undefined && { model: this.model }),
-      ...(this.system !== undefined && { system: this.system }),
-    };
-    if (this.session) await this.session.append(turns, settings);
+    const { api, model, system } = this;
+    if (this.session) await this.session.append(turns, { api, model, system });
     else this.#turns = [...this.#turns, ...turns];
   }
 

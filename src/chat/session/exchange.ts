@@ -2,7 +2,14 @@ import { readLines } from '../../disk/read-lines.ts';
 import { formatOf, refuseNewer } from '../../formats.ts';
 import { isObject } from '../../host.ts';
 import { jsonOf } from '../../json-text.ts';
-import type { ChatApi, ChatPart, ChatTool, ChatTurn, ToolCall } from '../chat.ts';
+import {
+  type ChatApi,
+  type ChatPart,
+  type ChatTool,
+  type ChatTurn,
+  chatApis,
+  type ToolCall,
+} from '../chat.ts';
 
 /** What a conversation was held with; a later run goes on with it where it is told nothing else. */
 export interface SessionSettings {
@@ -57,22 +64,13 @@ function isTurn(value: unknown): value is ChatTurn {
 
 const isTool = (value: unknown): value is ChatTool => isObject(value) && typeof value.name === 'string';
 
-function isPart(value: unknown): value is ChatPart {
-  if (!isObject(value)) return false;
-  return value.type === 'text' ? typeof value.text === 'string' : typeof value.url === 'string';
-}
+const isPart = (value: unknown): value is ChatPart =>
+  isObject(value) && typeof (value.type === 'text' ? value.text : value.url) === 'string';
 
-function isToolCall(value: unknown): value is ToolCall {
-  return (
-    isObject(value) &&
-    typeof value.id === 'string' &&
-    typeof value.name === 'string' &&
-    typeof value.arguments === 'string'
-  );
-}
+const isToolCall = (value: unknown): value is ToolCall =>
+  isObject(value) && [value.id, value.name, value.arguments].every((each) => typeof each === 'string');
 
-const isApi = (value: unknown): value is ChatApi =>
-  value === 'completions' || value === 'messages' || value === 'geo';
+const isApi = (value: unknown): value is ChatApi => chatApis.includes(value as ChatApi);
 
 /**
  * Every exchange of a session's file in order, and how many lines could not be read; a missing file has none.

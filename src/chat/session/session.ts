@@ -12,7 +12,7 @@ import {
 } from '../../disk/durable-directory.ts';
 import { waitForLock } from '../../disk/lock-file.ts';
 import { errorCode, GwError, usage } from '../../errors.ts';
-import { localDay } from '../../io/quantity-text.ts';
+import { counted, localDay } from '../../io/quantity-text.ts';
 import type { ChatTurn } from '../chat.ts';
 import { exchangeLine, readExchanges, type SessionSettings } from './exchange.ts';
 
@@ -155,7 +155,8 @@ export class Session {
       this.turns = exchanges.flatMap(({ turns }) => turns);
       this.settings = exchanges.at(-1)?.settings ?? {};
       this.#seen = state;
-      if (damaged > 0) this.#warnOf(damaged);
+      const lost = `${counted(damaged, 'exchange')} of ${this.file} cannot be read and are left out`;
+      if (damaged > 0) this.ctx.io.warn(`session ${this.name}: ${lost}`);
     } catch (error) {
       throw cannotOpen(error, this.file);
     }
@@ -187,7 +188,12 @@ export class Session {
     if (this.name === '') this.#takeName();
     const lock = await waitForLock(path.join(this.dir, `${this.name}.lock`), this.ctx.clock);
     try {
-      if (this.#startsOver) this.#setAside();
+      if (this.#startsOver) {
+        const kept = setAside(this.file, this.ctx.clock.now());
+        this.#startsOver = false;
+        this.#seen = '';
+        if (kept !== undefined) this.ctx.io.note(`the old conversation is kept: gw chat --session ${kept}`);
+      }
       appendLine(this.file, line);
     } finally {
       lock.release();
@@ -219,20 +225,6 @@ export class Session {
       this.name = '';
       this.#beganMs = this.ctx.clock.now();
     }
-  }
-
-  #setAside(): void {
-    const kept = setAside(this.file, this.ctx.clock.now());
-    this.#startsOver = false;
-    this.#seen = '';
-    if (kept !== undefined) {
-      this.ctx.io.note(`the old conversation is kept: gw chat --session ${kept}`);
-    }
-  }
-
-  #warnOf(damaged: number): void {
-    const exchanges = damaged === 1 ? '1 exchange' : `${damaged} exchanges`;
-    this.ctx.io.warn(`session ${this.name}: ${exchanges} of ${this.file} cannot be read and are left out`);
   }
 }
 

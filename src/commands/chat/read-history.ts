@@ -1,7 +1,6 @@
 import type { ChatApi, ChatPart, ChatSettings, ChatTurn, ToolCall } from '../../chat/chat.ts';
-import { given } from '../../chat/json-value.ts';
 import type { Session } from '../../chat/session/session.ts';
-import { loadSurface, type Surface } from '../../chat/surface.ts';
+import { given, loadSurface, type Surface } from '../../chat/surface.ts';
 import { readSwitch } from '../../config/environment.ts';
 import type { Settings } from '../../config/settings.ts';
 import { SLOW_ANSWER_SILENCE_MS } from '../../config/table.ts';
