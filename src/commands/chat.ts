@@ -6,7 +6,7 @@ import type { Context } from '../context.ts';
 import { ClosedPipe, usage } from '../errors.ts';
 import { lookAtBody, refuseLook, typedFlagAt, warnOfUnlisted } from '../flags/breaches.ts';
 import { applySets, givenIn, type JsonObject } from '../flags/json-body.ts';
-import { refuseSharedStdin } from '../flags/prompt.ts';
+import { refuseSharedStdin, stdinReaders } from '../flags/prompt.ts';
 import { geoModels, thinkingLevels } from '../gateway/chat/models.ts';
 import { itemsOf } from '../gateway/json-value.ts';
 import { withShown } from '../shots/outputs.ts';
@@ -40,13 +40,10 @@ export const chat = defineCommand<typeof chatFlags, never>({
   async run({ args, flags, globals }, ctx) {
     const typed = flags as ChatFlags;
     const readers = {
-      '--api-key-file': globals.apiKeyFile,
-      '--body': globals.body,
       '--messages': typed.messages,
       '--system': typed.system,
       '--system-file': typed.systemFile,
-      '--prompt': typed.prompt,
-      '--prompt-file': typed.promptFile,
+      ...stdinReaders(args, typed, globals),
       ...(typed.image?.includes('-') && { '--image': '-' }),
     };
     refuseSharedStdin(readers);

@@ -1,7 +1,7 @@
 import { shellQuote, usage } from '../errors.ts';
 import type { Clock, Host } from '../host.ts';
 import type { Io } from '../io/io.ts';
-import { isFileAt, readPipedPrompt, readTypedText, type TypedText } from '../media/text-input.ts';
+import { isFileAt, readPipedPrompt, readTypedText } from '../media/text-input.ts';
 
 export interface PromptInput {
   /** The words after the command. */
@@ -28,17 +28,24 @@ export interface PromptWorld {
   readonly io: Pick<Io, 'note'>;
 }
 
-/** The flags of a create that may each read stdin. */
-export const stdinFlags = (
+/** What may each read stdin: flags, and the words of the prompt. */
+export const stdinReaders = (
+  words: readonly string[],
   { prompt, promptFile }: { readonly prompt?: string; readonly promptFile?: string },
   { apiKeyFile, body }: { readonly apiKeyFile?: string; readonly body?: string },
-) => ({ '--api-key-file': apiKeyFile, '--body': body, '--prompt': prompt, '--prompt-file': promptFile });
+) => ({
+  '--api-key-file': apiKeyFile,
+  '--body': body,
+  '--prompt': prompt,
+  '--prompt-file': promptFile,
+  'the prompt': words.join(' '),
+});
 
-/** Stdin can be read once. Throws `usage` where two flags ask for it. */
+/** Stdin can be read once. Throws `usage` where two ask for it. */
 export function refuseSharedStdin(values: Readonly<Record<string, string | undefined>>): void {
   const readers = Object.entries(values).flatMap(([name, value]) => (value === '-' ? [name] : []));
-  if (readers.length < 2) return;
-  throw usage(`${readers.join(' and ')} both read stdin`, 'give all but one of them a file');
+  if (readers.length > 1)
+    throw usage(`${readers.join(' and ')} both read stdin`, 'give all but one of them a file');
 }
 
 /**
@@ -48,16 +55,12 @@ export function refuseSharedStdin(values: Readonly<Record<string, string | undef
  */
 export async function readPrompt(input: PromptInput, ctx: PromptWorld): Promise<string | undefined> {
   const { words, prompt: flag, promptFile } = input;
-  if (words.length > 0 && (flag ?? promptFile) !== undefined) {
-    const by = flag === undefined ? '--prompt-file' : '--prompt';
+  const by = flag === undefined ? '--prompt-file' : '--prompt';
+  if (words.length > 0 && (flag ?? promptFile) !== undefined)
     throw usage(`the prompt was given twice: by ${by} and as words after the command`, 'give it once');
-  }
   refuseMediaAmong(words, input.media, ctx.host.cwd);
-  const typed: TypedText = {
-    flag: '--prompt',
-    text: flag ?? (words.length > 0 ? words.join(' ') : undefined),
-    file: promptFile,
-  };
+  const text = flag ?? (words.length > 0 ? words.join(' ') : undefined);
+  const typed = { flag: '--prompt', text, file: promptFile };
   const given = await readTypedText(typed, {
     cwd: ctx.host.cwd,
     // Opened where it is read: opening it takes 2 ms.
@@ -65,22 +68,19 @@ export async function readPrompt(input: PromptInput, ctx: PromptWorld): Promise<
       return ctx.host.stdin;
     },
     signal: ctx.signal,
-    note: (text) => ctx.io.note(text),
+    note: (said) => ctx.io.note(said),
   });
   if (given !== undefined) {
-    const byFlag = flag === undefined ? `--prompt-file ${promptFile}` : '--prompt';
-    const where = words.length > 0 ? 'the prompt' : byFlag;
+    const where = words.length > 0 ? 'the prompt' : [by, promptFile].filter(Boolean).join(' ');
     if (given.trim() === '') throw usage(`${where} is empty`, 'say what to generate');
     return given;
   }
-  const piped = input.mayReadStdin
-    ? await readPipedPrompt(ctx.host.stdin, {
-        clock: ctx.clock,
-        signal: ctx.signal,
-        onWaiting: () => ctx.io.note('waiting for the prompt on stdin (--prompt TEXT gives it directly)'),
-      })
-    : undefined;
-  if (piped !== undefined && piped.trim() !== '') return piped;
+  if (input.mayReadStdin) {
+    const onWaiting = () => ctx.io.note('waiting for the prompt on stdin (--prompt TEXT gives it directly)');
+    const { clock, signal } = ctx;
+    const piped = await readPipedPrompt(ctx.host.stdin, { clock, signal, onWaiting });
+    if (piped?.trim()) return piped;
+  }
   if (input.optional) return undefined;
   throw noPrompt();
 }

@@ -40,6 +40,10 @@ test.each<[argv: readonly string[], err: string]>([
     ['chat', '--system-file', '-', '--prompt-file', '-'],
     'error: --system-file and --prompt-file both read stdin\nhint: give all but one of them a file\n',
   ],
+  ...[['chat'], ['image', 'create'], alpha].map((command): [string[], string] => [
+    [...command, '-', '--api-key-file', '-'],
+    'error: --api-key-file and the prompt both read stdin\nhint: give all but one of them a file\n',
+  ]),
   [
     ['chat', 'hi', '--api', 'geo', '--set', 'max_tokens=4'],
     'error: max_tokens 4: the output limit is called generationConfig.maxOutputTokens here (--max-tokens)\n',

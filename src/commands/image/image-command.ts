@@ -8,7 +8,7 @@ import { refuseOrWarn, typedFlagAt } from '../../flags/breaches.ts';
 import { everywhere, type FlagSet, type FlagValues, on } from '../../flags/flag.ts';
 import { budgetFlags, onceFlags, promptFlags, refuseOnce, saveFlags } from '../../flags/job-flags.ts';
 import { applySets, baseBody, checkBody } from '../../flags/json-body.ts';
-import { readPrompt, refuseSharedStdin, stdinFlags } from '../../flags/prompt.ts';
+import { readPrompt, refuseSharedStdin, stdinReaders } from '../../flags/prompt.ts';
 import { ANY_MEDIUM, type WithStored, withoutYielding } from '../../flags/yielding.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import { imageFamily } from '../../gateway/image/job.ts';
@@ -234,7 +234,7 @@ async function read<F extends FlagSet>(
 ) {
   const flags = typed as SharedValues;
   const { body: bodyFile, apiKeyFile, set = [] } = ctx.globals;
-  refuseSharedStdin(stdinFlags(flags, ctx.globals));
+  refuseSharedStdin(stdinReaders(args, flags, ctx.globals));
   const base = await baseBody(ctx);
   const inForce = (await ctx.settings()).models.image.value;
   const model = flags.model ?? (typeof base.model === 'string' ? base.model : inForce);

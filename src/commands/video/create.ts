@@ -24,7 +24,7 @@ import {
   saveFlags,
   waitFlags,
 } from '../../flags/job-flags.ts';
-import { readPrompt, refuseSharedStdin, stdinFlags } from '../../flags/prompt.ts';
+import { readPrompt, refuseSharedStdin, stdinReaders } from '../../flags/prompt.ts';
 import { ANY_MEDIUM, type WithStored, withoutYielding } from '../../flags/yielding.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { Modality } from '../../gateway/limits.ts';
@@ -265,7 +265,7 @@ async function read<F extends FlagSet>(
   const flags = typed as unknown as FlagValues<F>;
   const how = typed as SharedValues;
   const settings = await ctx.settings();
-  refuseSharedStdin(stdinFlags(how, globals));
+  refuseSharedStdin(stdinReaders(args, how, globals));
   const isBegun = globals.body !== undefined || globals.set !== undefined;
   const json = isBegun ? await import('../../flags/json-body.ts') : undefined;
   const base = (await json?.baseBody(ctx)) ?? {};
