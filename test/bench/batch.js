@@ -6,6 +6,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { buildSync } from 'esbuild';
+import { median, spread } from './cost.js';
 
 const root = path.join(import.meta.dirname, '../..');
 const gw = path.join(root, 'bin/gw.js');
@@ -141,17 +142,16 @@ for (let round = 0; round < ROUNDS; round += 1)
   for (const [what, args] of Object.entries(works)) seen[what].push(await measure(args));
 console.log(`\na manifest of ${ROWS} rows, ${ROUNDS} interleaved rounds, medians\n`);
 console.log(
-  `${'what'.padEnd(32)}${['ms', 'CPU ms', 'x parser', 'MB'].map((word) => word.padStart(10)).join('')}`,
+  `${'what'.padEnd(32)}${['ms', 'least to most', 'CPU ms', 'x parser', 'MB'].map((word) => word.padStart(14)).join('')}`,
 );
-const median = (what, of) => seen[what].map(of).toSorted((a, b) => a - b)[ROUNDS >> 1];
-const cpuOf = (what) => median(what, ({ cpuMs }) => cpuMs);
+const floor = median(seen['the JSON parser alone'], 'cpuMs');
 for (const [what, runs] of Object.entries(seen)) {
   const failed = runs.find(({ code }) => code !== 0);
   if (failed) console.log(`${what}: exit ${failed.code}: ${failed.said.slice(-300)}`);
   const cells = [
-    ...[median(what, ({ ms }) => ms).toFixed(0), cpuOf(what).toFixed(0)],
-    ...[(cpuOf(what) / cpuOf('the JSON parser alone')).toFixed(1), median(what, ({ mb }) => mb).toFixed(0)],
+    ...[median(runs, 'ms').toFixed(0), spread(runs, 'ms'), median(runs, 'cpuMs').toFixed(0)],
+    ...[(median(runs, 'cpuMs') / floor).toFixed(1), median(runs, 'mb').toFixed(0)],
   ];
-  console.log(`${what.padEnd(32)}${cells.map((cell) => cell.padStart(10)).join('')}`);
+  console.log(`${what.padEnd(32)}${cells.map((cell) => cell.padStart(14)).join('')}`);
 }
 rmSync(dir, { recursive: true });

@@ -4,6 +4,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { median, spread } from './cost.js';
 
 const ROUNDS = Number(process.env.BENCH_CHAT_ROUNDS ?? 7);
 const here = import.meta.dirname;
@@ -74,7 +75,6 @@ function measure([file, ...args]) {
   });
 }
 
-const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
 const events = { large: Math.floor(50_000_000 / 1128), small: 20_000, many: 400_000, first: 1 };
 const titles = {
   first: 'one event: time to the first byte',
@@ -94,14 +94,16 @@ try {
       }
     }
     console.log(
-      `\n${title.padEnd(36)}${['first byte ms', 'stream ms', 'whole ms', 'events/s', 'peak MiB'].map((word) => word.padStart(15)).join('')}`,
+      `\n${title.padEnd(36)}${['first byte ms', 'least to most', 'stream ms', 'least to most', 'whole ms', 'events/s', 'peak MiB'].map((word) => word.padStart(15)).join('')}`,
     );
     for (const [name, results] of Object.entries(found)) {
-      const of = (key) => median(results.map((result) => result[key]));
+      const of = (key) => median(results, key);
       const rate = events[model] > 1 ? Math.round(events[model] / (of('streamMs') / 1000)) : '';
       const cells = [
         of('firstMs').toFixed(1),
+        spread(results, 'firstMs'),
         of('streamMs').toFixed(1),
+        spread(results, 'streamMs'),
         of('wholeMs').toFixed(1),
         rate,
         of('peak')?.toFixed(0) ?? '?',

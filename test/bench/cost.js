@@ -23,4 +23,9 @@ export function costsIn(dir) {
     });
 }
 
-export const median = (runs, of) => runs.map((run) => run[of]).toSorted((a, b) => a - b)[runs.length >> 1];
+const sorted = (runs, of) => runs.map((run) => run[of]).toSorted((a, b) => a - b);
+
+export const median = (runs, of) => sorted(runs, of)[runs.length >> 1];
+
+/** `12 to 15`: the least and the most. */
+export const spread = (runs, of) => [0, -1].map((at) => sorted(runs, of).at(at).toFixed(0)).join(' to ');

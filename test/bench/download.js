@@ -5,6 +5,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { median, spread } from './cost.js';
 
 const GIB = 1024 ** 3;
 const ROUNDS = 5;
@@ -75,20 +76,20 @@ async function compare() {
         const child = spawn(file, args, { env, cwd: dir, stdio: ['ignore', 'ignore', 'inherit'] });
         const code = await new Promise((resolve) => child.on('exit', resolve));
         if (code !== 0) throw new Error(`${name} exited ${code}`);
-        if (round >= 0) times[name].push(performance.now() - startMs);
+        if (round >= 0) times[name].push({ ms: performance.now() - startMs });
         // The ledger too, so that each time all is fetched; the code cache stays.
         for (const left of ['out.mp4', '.local'])
           rmSync(path.join(dir, left), { recursive: true, force: true });
       }
     }
-    const median = (name) => times[name].toSorted((a, b) => a - b)[ROUNDS >> 1];
     console.log(
       `A download of 1 GiB, Node ${process.versions.node}, ${ROUNDS} interleaved rounds, medians\n`,
     );
-    for (const name of Object.keys(commands)) {
-      const speed = median('curl -o') / median(name);
+    for (const [name, runs] of Object.entries(times)) {
+      const ms = median(runs, 'ms');
+      const speed = median(times['curl -o'], 'ms') / ms;
       console.log(
-        `${name.padEnd(26)}${median(name).toFixed(0).padStart(8)} ms   ${speed.toFixed(2)} of curl's speed`,
+        `${name.padEnd(26)}${ms.toFixed(0).padStart(8)} ms (${spread(runs, 'ms')})   ${speed.toFixed(2)} of curl's speed`,
       );
     }
   } finally {

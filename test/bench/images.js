@@ -6,6 +6,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { median } from './cost.js';
 
 const ROUNDS = Number(process.env.BENCH_IMAGE_ROUNDS ?? 5);
 const MIB = 1024 * 1024;
@@ -115,7 +116,6 @@ if (spawnSync('curl', ['--version']).status === 0) {
   ];
 }
 
-const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
 try {
   console.log(`Images, Node ${process.versions.node}, ${ROUNDS} interleaved rounds, medians\n`);
   const found = Object.fromEntries(Object.keys(programs).map((name) => [name, []]));
@@ -128,13 +128,13 @@ try {
   const columns = ['ms', 'peak MiB', 'for it MiB', 'x image'];
   console.log(`${''.padEnd(42)}${columns.map((word) => word.padStart(15)).join('')}`);
   // What gw takes for any image at all is no part of what a large one costs.
-  const floor = median(found[SMALL].map(({ peak }) => peak));
+  const floor = median(found[SMALL], 'peak');
   for (const [name, results] of Object.entries(found)) {
-    const peak = median(results.map((result) => result.peak));
+    const peak = median(results, 'peak');
     const isSaved = name.includes(`${SAVED_MIB} MiB`);
     const costs = isSaved || name.startsWith('gw image edit') ? peak - floor : undefined;
     const cells = [
-      median(results.map(({ ms }) => ms)).toFixed(0),
+      median(results, 'ms').toFixed(0),
       peak.toFixed(0),
       costs?.toFixed(0) ?? '',
       isSaved && costs !== undefined ? (costs / SAVED_MIB).toFixed(2) : '',

@@ -6,7 +6,7 @@ import { appendFileSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:f
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { costsIn, median } from './cost.js';
+import { costsIn, median, spread } from './cost.js';
 
 const JOBS = 100_000;
 /** A busy account: three weeks of jobs. */
@@ -111,14 +111,14 @@ try {
     }
   }
   const floor = runs['node -e 0 long'];
-  const head = ['ms', 'x node -e 0', 'CPU ms', 'x node -e 0', 'x empty ledger', 'MB'];
+  const head = ['ms', 'x node -e 0', 'CPU ms', 'least to most', 'x node -e 0', 'x empty ledger', 'MB'];
   console.log(`${'command'.padEnd(34)}${head.map((word) => word.padStart(16)).join('')}`);
   for (const name of Object.keys(commands)) {
     const [long, empty] = [runs[`${name} long`], runs[`${name} empty`]];
     const [ms, cpuMs] = [median(long, 'ms'), median(long, 'cpuMs')];
     const cells = [
       ...[ms.toFixed(0), (ms / median(floor, 'ms')).toFixed(2)],
-      ...[cpuMs.toFixed(0), (cpuMs / median(floor, 'cpuMs')).toFixed(2)],
+      ...[cpuMs.toFixed(0), spread(long, 'cpuMs'), (cpuMs / median(floor, 'cpuMs')).toFixed(2)],
       ...[(cpuMs / median(empty, 'cpuMs')).toFixed(2), median(long, 'mb').toFixed(0)],
     ];
     console.log(`${name.padEnd(34)}${cells.map((cell) => cell.padStart(16)).join('')}`);

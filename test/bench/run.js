@@ -5,7 +5,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { costsIn, median } from './cost.js';
+import { costsIn, median, spread } from './cost.js';
 
 // `npm run bench -- machines` is that file alone.
 if (process.argv[2] !== undefined) {
@@ -116,10 +116,9 @@ console.log(`${'command'.padEnd(42)}${heads.map((head) => head.padStart(14)).joi
 const floor = median(runs['node -e 0'], 'cpuMs');
 for (const [name, all] of Object.entries(runs)) {
   const cpuMs = median(all, 'cpuMs');
-  const spread = [Math.min, Math.max].map((end) => end(...all.map((run) => run.cpuMs)).toFixed(0));
   const cells = [
     median(all, 'ms').toFixed(1),
-    ...(cpuMs ? [cpuMs.toFixed(1), spread.join(' to '), (cpuMs / floor).toFixed(2)] : []),
+    ...(cpuMs ? [cpuMs.toFixed(1), spread(all, 'cpuMs'), (cpuMs / floor).toFixed(2)] : []),
   ];
   console.log(`${name.padEnd(42)}${cells.map((cell) => cell.padStart(14)).join('')}`);
 }
