@@ -1,6 +1,6 @@
-// A random sample of single faults: `npm run test:mutants -- --seed N --count M [--in FOLDER]`. Each is made in a copy of the
-// project, and the tests that test/near.json chooses for its file are run, then all unit tests of its folder. With `--whole`, what
-// survives is put into one copy, all of npm test is run, and each of them is then shown to the test files that failed. Prints
+// A random sample of single faults: `npm run test:mutants -- --seed N --count M [--in FOLDER]`. In a copy of the project each
+// place of the sample is marked, and all of npm test is run once, to learn which test files run it (those of processes that
+// they start too, on Linux). Then each fault is made, and those files are run, the ones of `npm run test:near` first. Prints
 // what survives, and the share that was noticed by folder. test/mutants.json holds what nobody can notice, and why.
 import { spawn } from 'node:child_process';
 import * as fs from 'node:fs';
@@ -9,8 +9,11 @@ import * as path from 'node:path';
 import { parseAst } from 'vitest/node';
 
 const root = path.join(import.meta.dirname, '..');
-const LONGEST_MS = 90_000;
-const ALL = { mode: '', longestMs: 900_000 };
+const sourceOf = (file) => fs.readFileSync(path.join(root, file), 'utf8');
+const LONGEST_MS = 120_000;
+const LONGEST_OF_ALL_MS = 1_800_000;
+/** Of the tests that run a fault, the quickest are asked, as far as they take so long together. */
+const TESTS_MS = 60_000;
 /** What hangs is noticed by the test's own end. */
 const LONGEST_TEST_MS = 30_000;
 const option = (name, fallback) => {
@@ -95,7 +98,7 @@ function* nodesOf(node) {
 }
 
 function mutantsOf(file) {
-  const source = fs.readFileSync(path.join(root, file), 'utf8');
+  const source = sourceOf(file);
   const text = (from, to) => source.slice(from, to);
   const found = [];
   for (const node of nodesOf(parseAst(source, { lang: 'ts' }).body))
@@ -109,6 +112,7 @@ function mutantsOf(file) {
         to: node.end,
         find: text(node.start, node.end),
         replace,
+        isStatement: node.type.endsWith('Statement'),
       });
     }
   return found;
@@ -125,20 +129,12 @@ function randomOf(seed) {
   };
 }
 
-/** The map of `npm run test:near`, and how many faults its tests notice. */
+/** The tests that `npm run test:near` runs for a file, and how many faults they notice. */
 const near = { ...JSON.parse(fs.readFileSync(path.join(root, 'test/near.json'), 'utf8')), noticed: 0 };
+const nearTests = (file) => (near.near[file] ?? []).map((place) => near.tests[place]);
 const folderOf = (file) => file.split('/')[1];
-const testsIn = (dir) =>
-  (fs.existsSync(path.join(root, dir)) ? fs.readdirSync(path.join(root, dir), { recursive: true }) : [])
-    .filter((name) => name.endsWith('.test.ts'))
-    .map((name) => `${dir}/${name.replaceAll(path.sep, '/')}`);
-/** The test files for a fault, in the order in which they are asked. */
-const rounds = [
-  ({ file }) => (near.near[file] ?? []).map((place) => near.tests[place]),
-  ({ file }) => [`test/${folderOf(file)}`, 'test/wire'].flatMap(testsIn),
-];
 
-/** A folder with a copy of the project and, beside it, a temporary directory: a file below the copy would belong to its package. */
+/** A folder with a copy of the project and, beside it, what a run lays down: a file below the copy would belong to its package. */
 function makePlace() {
   const place = fs.mkdtempSync(path.join(tmpdir(), 'gw-mutants-'));
   const copy = path.join(place, 'project');
@@ -146,24 +142,21 @@ function makePlace() {
   for (const name of fs.readdirSync(root).filter((each) => !left.includes(each)))
     fs.cpSync(path.join(root, name), path.join(copy, name), { recursive: true, verbatimSymlinks: true });
   fs.symlinkSync(path.join(root, 'node_modules'), path.join(copy, 'node_modules'));
-  fs.mkdirSync(path.join(place, 'tmp'));
+  for (const name of ['tmp', 'marks']) fs.mkdirSync(path.join(place, name));
   return { place, copy };
 }
 
-/** The test files that say nothing of a fault. */
-const leftOut = [];
-
-/** What tests say, with the test files that failed: `noticed`, `survived`, or `no verdict` after the longest time or without a report. */
-function run(copy, files, { mode = '--mode unit --bail 1 --maxWorkers 1', longestMs = LONGEST_MS } = {}) {
+/** Runs tests in the copy, all of them where none is named; undefined after the longest time, or without a report. */
+function run(copy, files, { words = [], longestMs = LONGEST_MS, env = {} }) {
   const report = path.join(copy, 'report.json');
   fs.rmSync(report, { force: true });
-  const args = `run --config test/vitest.config.ts --project short ${mode} --reporter json`;
-  const vitest = [path.join(root, 'node_modules/vitest/vitest.mjs'), ...args.split(' ')];
-  const ends = ['--testTimeout', String(LONGEST_TEST_MS), '--outputFile', report];
-  const child = spawn(process.execPath, [...vitest, ...ends, ...files], {
+  const vitest = path.join(root, 'node_modules/vitest/vitest.mjs');
+  const args = ['run', '--config', 'test/vitest.config.ts', '--project', 'short', ...words];
+  const ends = ['--testTimeout', String(LONGEST_TEST_MS), '--reporter', 'json', '--outputFile', report];
+  const child = spawn(process.execPath, [vitest, ...args, ...ends, ...files], {
     cwd: copy,
     // What tests lay down for one another belongs to this copy.
-    env: { ...process.env, TMPDIR: path.join(copy, '../tmp') },
+    env: { ...process.env, ...env, TMPDIR: path.join(copy, '../tmp') },
     stdio: 'ignore',
     detached: true,
   });
@@ -171,21 +164,29 @@ function run(copy, files, { mode = '--mode unit --bail 1 --maxWorkers 1', longes
     const timer = setTimeout(() => process.kill(-child.pid, 'SIGKILL'), longestMs);
     child.on('close', () => {
       clearTimeout(timer);
-      if (!fs.existsSync(report)) return resolve({ verdict: 'no verdict', failed: [] });
-      const { numTotalTests, success, testResults } = JSON.parse(fs.readFileSync(report, 'utf8'));
-      const said = success ? numTotalTests > 0 && 'survived' : testResults.length > 0 && 'noticed';
-      const failed = testResults.filter(({ status }) => status !== 'passed');
-      resolve({ verdict: said || 'no verdict', failed: failed.map(({ name }) => path.relative(copy, name)) });
+      const { testResults = [] } = fs.existsSync(report) ? JSON.parse(fs.readFileSync(report, 'utf8')) : {};
+      const told = testResults.map(({ name, status, startTime, endTime }) => ({
+        test: path.relative(copy, name),
+        hasPassed: status === 'passed',
+        ms: endTime - startTime,
+      }));
+      resolve(told.length > 0 ? told : undefined);
     });
   });
 }
 
-/** What `act` says while these faults are in the copy. */
-async function withFaults(copy, mutants, act) {
-  const sources = new Map(mutants.map(({ file }) => [file, fs.readFileSync(path.join(copy, file), 'utf8')]));
-  for (const { file, from, to, replace } of mutants.toSorted((one, other) => other.from - one.from)) {
-    const source = fs.readFileSync(path.join(copy, file), 'utf8');
-    fs.writeFileSync(path.join(copy, file), source.slice(0, from) + replace + source.slice(to));
+/** What `act` says while pieces of the sources in the copy are others; of those at one place the one of least rank stands last. */
+async function withPieces(copy, pieces, act) {
+  const sources = new Map(pieces.map(({ file }) => [file, sourceOf(file)]));
+  for (const [file, source] of sources) {
+    const own = pieces
+      .filter((piece) => piece.file === file)
+      .toSorted((one, other) => other.at - one.at || one.rank - other.rank);
+    const text = own.reduce(
+      (before, { at, to = at, text }) => before.slice(0, at) + text + before.slice(to),
+      source,
+    );
+    fs.writeFileSync(path.join(copy, file), text);
   }
   try {
     return await act();
@@ -194,81 +195,113 @@ async function withFaults(copy, mutants, act) {
   }
 }
 
-const attempt = (copy, mutant) =>
-  withFaults(copy, [mutant], async () => {
-    let verdict = 'survived';
-    for (const [nth, testsFor] of rounds.entries()) {
-      const tests = testsFor(mutant).filter((test) => !leftOut.includes(test));
-      if (tests.length > 0) ({ verdict } = await run(copy, tests));
-      if (verdict === 'noticed' && nth === 0) near.noticed += 1;
-      if (verdict !== 'survived') return verdict;
-    }
-    return verdict;
-  });
+/** What tells of a place that it is run: by whom, and by whom that was started. */
+const markText = (dir) =>
+  `globalThis.ranMark ??= (mark) => { if (ranMark[mark]) return; ranMark[mark] = true; const fs = process.getBuiltinModule('fs'); ` +
+  `const all = [process.pid]; try { for (;;) all.push(Number(fs.readFileSync('/proc/' + all.at(-1) + '/stat', 'utf8').split(') ')[1].split(' ')[1])); } catch {} ` +
+  `try { fs.appendFileSync(${JSON.stringify(dir)} + '/mark-' + mark, all.join(' ') + '\\n'); } catch {} };\n`;
 
-/** Those of the survivors that the whole of npm test notices; of faults in one place the first. */
-async function noticedByAll(copy, survivors) {
-  const apart = survivors.filter(
-    (one, nth) =>
-      !survivors
-        .slice(0, nth)
-        .some((other) => one.file === other.file && one.from < other.to && other.from < one.to),
-  );
-  const { failed: all } = await withFaults(copy, apart, () => run(copy, [], ALL));
-  const failed = all.filter((test) => !leftOut.includes(test));
-  console.log(`${apart.length} survivors at once: ${failed.length} test files fail: ${failed.join(' ')}`);
-  const noticed = [];
-  const shown = { ...ALL, mode: '--bail 1' };
-  for (const mutant of failed.length === 0 ? [] : apart) {
-    const { verdict } = await withFaults(copy, [mutant], () => run(copy, failed, shown));
-    if (verdict === 'noticed') noticed.push(mutant);
-    console.log(`${verdict} by all: ${mutant.file}, ${mutant.operator}: ${mutant.find.slice(0, 160)}`);
-  }
-  return noticed;
+/** Two pieces around a fault's place: when it runs, it tells the number of the fault. */
+function marksOf({ file, operator, from, to, isStatement }, number) {
+  const tell = `ranMark(${number})`;
+  const [before, after] =
+    operator === 'another method'
+      ? [`[(${tell},'`, "')]"]
+      : isStatement
+        ? [`{${tell};`, '}']
+        : [`(${tell},(`, '))'];
+  const size = to - from;
+  // `a.some` becomes `a[…]`, and `a?.some` becomes `a?.[…]`.
+  const isDotted = operator === 'another method' && !sourceOf(file).slice(0, from).endsWith('?.');
+  return [
+    { file, at: isDotted ? from - 1 : from, to: from, text: before, rank: size },
+    // What ends here ends before anything begins, the inner one first.
+    { file, at: to, text: after, rank: Number.MAX_SAFE_INTEGER - size },
+  ];
 }
+
+const linesOf = (file) =>
+  fs.existsSync(file) ? fs.readFileSync(file, 'utf8').split('\n').filter(Boolean) : [];
+
+/** The test files that run the place of each fault, and pass while there is none: the quickest first. */
+async function testsOf({ place, copy }, faults) {
+  const marks = path.join(place, 'marks');
+  const heads = [...new Set(faults.map(({ file }) => file))].map((file) => ({
+    file,
+    at: 0,
+    text: markText(marks),
+  }));
+  const options = { longestMs: LONGEST_OF_ALL_MS, env: { GW_TEST_MARKS: marks } };
+  const told = await withPieces(copy, [...heads, ...faults.flatMap(marksOf)], () => run(copy, [], options));
+  if (!told) throw new Error('all tests together gave no report');
+  const isProcess = (name) => name.startsWith('process-');
+  const testOf = new Map(
+    fs
+      .readdirSync(marks)
+      .filter(isProcess)
+      .map((name) => [name.slice('process-'.length), linesOf(path.join(marks, name))[0]]),
+  );
+  const passing = told.filter(({ hasPassed }) => hasPassed).toSorted((one, other) => one.ms - other.ms);
+  return faults.map((_, number) => {
+    const by = linesOf(path.join(marks, `mark-${number}`)).flatMap((line) =>
+      line.split(' ').map((pid) => testOf.get(pid)),
+    );
+    return passing.filter(({ test }) => by.includes(test));
+  });
+}
+
+/** What the tests say of a fault: `noticed`, `survived`, or `no verdict` after the longest time. */
+const judge = (copy, { file, from, to, replace }, tests) =>
+  withPieces(copy, [{ file, at: from, to, text: replace }], async () => {
+    const first = nearTests(file).filter((test) => tests.some((each) => each.test === test));
+    const others = [];
+    let ms = 0;
+    for (const each of tests)
+      if (!first.includes(each.test) && ms < TESTS_MS) {
+        others.push(each.test);
+        ms += each.ms;
+      }
+    for (const [files, mode] of [
+      [first, ['--mode', 'unit']],
+      [others, []],
+    ]) {
+      if (files.length === 0) continue;
+      const told = await run(copy, files, { words: [...mode, '--bail', '1'] });
+      if (!told) return 'no verdict';
+      if (told.every(({ hasPassed }) => hasPassed)) continue;
+      if (files === first) near.noticed += 1;
+      return 'noticed';
+    }
+    return 'survived';
+  });
 
 const seed = Number(option('seed', Date.now() % 1_000_000));
 const count = Number(option('count', 20));
-const isWhole = process.argv.includes('--whole');
 const random = randomOf(seed);
 const equivalents = JSON.parse(fs.readFileSync(path.join(root, 'test/mutants.json'), 'utf8'));
-const isEquivalent = ({ file, find, replace }) =>
+const becauseOf = ({ file, find, replace }) =>
   equivalents.find((each) => each.file === file && each.find === find && each.replace === replace)?.because;
 const files = fs
   .readdirSync(path.join(root, 'src'), { recursive: true })
   .map((name) => `src/${name.replaceAll(path.sep, '/')}`)
   .filter((name) => name.endsWith('.ts') && folderOf(name).startsWith(option('in', '')));
 const all = files.flatMap(mutantsOf);
+const sample = Array.from({ length: count }, () => all[Math.floor(random() * all.length)]);
 const { place, copy } = makePlace();
 const tally = new Map();
-const survivors = [];
-const counted = (mutant, verdict, by = 1) => {
-  const of = tally.get(folderOf(mutant.file)) ?? {};
-  tally.set(folderOf(mutant.file), { ...of, [verdict]: (of[verdict] ?? 0) + by });
-};
 try {
-  // Some tests of processes need a checkout that npm has installed.
-  leftOut.push(...(await run(copy, [], isWhole ? ALL : { ...ALL, mode: '--mode unit' })).failed);
-  if (leftOut.length > 0) console.log(`fail without a fault, and are not asked: ${leftOut.join(' ')}`);
-  for (let nth = 1; nth <= count; nth += 1) {
-    const mutant = all[Math.floor(random() * all.length)];
-    const because = isEquivalent(mutant);
-    const verdict = because === undefined ? await attempt(copy, mutant) : 'equivalent';
-    counted(mutant, verdict);
-    if (verdict === 'survived') survivors.push(mutant);
-    const line = fs
-      .readFileSync(path.join(root, mutant.file), 'utf8')
-      .slice(0, mutant.from)
-      .split('\n').length;
+  const tests = await testsOf({ place, copy }, sample);
+  for (const [number, fault] of sample.entries()) {
+    const { file, operator, from, find, replace } = fault;
+    const because = becauseOf(fault);
+    const verdict = because === undefined ? await judge(copy, fault, tests[number]) : 'equivalent';
+    const of = tally.get(folderOf(file)) ?? {};
+    tally.set(folderOf(file), { ...of, [verdict]: (of[verdict] ?? 0) + 1 });
+    const line = sourceOf(file).slice(0, from).split('\n').length;
+    const ran = `${tests[number].length} test files run it`;
     const what =
-      verdict === 'noticed' ? '' : `: ${mutant.find.slice(0, 160)} -> ${mutant.replace.slice(0, 160)}`;
-    console.log(
-      `${nth} ${verdict}: ${mutant.file}:${line}, ${mutant.operator}${what.replace(/\s+/g, ' ')}${because ? ` (${because})` : ''}`,
-    );
-  }
-  for (const mutant of isWhole ? await noticedByAll(copy, survivors) : []) {
-    counted(mutant, 'survived', -1);
-    counted(mutant, 'noticed');
+      verdict === 'noticed' ? '' : `: ${find.slice(0, 160)} -> ${replace.slice(0, 160)}; ${because ?? ran}`;
+    console.log(`${number + 1} ${verdict}: ${file}:${line}, ${operator}${what.replace(/\s+/g, ' ')}`);
   }
 } finally {
   fs.rmSync(place, { recursive: true, force: true });

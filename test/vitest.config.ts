@@ -33,6 +33,8 @@ const long = [
 const results = process.env.GW_TEST_RESULTS;
 // For `npm run test:near -- --record`.
 const recording = process.env.GW_TEST_CALLS !== undefined;
+// For `npm run test:mutants`: a process for each file, so that it is known whose it is.
+const marking = process.env.GW_TEST_MARKS !== undefined;
 
 /** Files whose tests wait are spread between those that compute, so that no core waits, and none of them is among the last. */
 class Spread extends BaseSequencer {
@@ -50,9 +52,13 @@ export default defineConfig(({ mode }) => ({
     root: `${import.meta.dirname}/..`,
     pool: 'forks',
     // One process for many files takes a third less time; a test puts back what it changes of the process.
-    isolate: false,
+    isolate: marking,
     tags: tags(),
-    setupFiles: ['test/helpers/unsynced.ts', ...(recording ? ['test/helpers/record-calls.ts'] : [])],
+    setupFiles: [
+      'test/helpers/unsynced.ts',
+      ...(recording ? ['test/helpers/record-calls.ts'] : []),
+      ...(marking ? ['test/helpers/mark-runs.ts'] : []),
+    ],
     reporters: [
       'default',
       ownTempDir,
