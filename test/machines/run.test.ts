@@ -87,7 +87,7 @@ test('--json tells of each row what its worker saved', async () => {
 
 test('a report has all rows, also those that are open or were left to a later run', async () => {
   const studio = await openNearStudio({ speed: 20 });
-  write(studio, [alpha, alpha, alpha]);
+  write(studio, [alpha, alpha, alpha, alpha, alpha]);
   const reported = () =>
     fs
       .readFileSync(path.join(studio.laptop.cwd, 'all.jsonl'), 'utf8')
@@ -96,16 +96,19 @@ test('a report has all rows, also those that are open or were left to a later ru
       .map((line) => JSON.parse(line))
       .map(({ id, status }) => (id === null ? status : 'has a task'));
   await studio.batch('run', '--limit', '2', '--report', 'all.jsonl', '--detach');
-  expect(reported()).toEqual(['not_sent', 'not_sent', 'not_sent']);
+  const left = ['not_sent', 'not_sent', 'not_sent'];
+  expect(reported()).toEqual(['not_sent', 'not_sent', ...left]);
   const worker = studio.worker('anna');
   await toldIds(studio, 2);
   await stop(worker);
-  const words = ['batch', 'run', 'day.jsonl', '--redis', '--limit', '2', '--report', 'all.jsonl'];
+  // The two count, and with a third the limit is reached.
+  expect((await studio.batch('run', '--limit', '3', '--detach')).err).toContain('1 row handed over');
+  const words = ['batch', 'run', 'day.jsonl', '--redis', '--limit', '3', '--report', 'all.jsonl'];
   const run = studio.laptop.start(words, { env: { GW_REDIS_URL: studio.redis.url } });
   await until('it follows', () => run.err().includes('no worker is connected'));
   run.child.kill('SIGINT');
   expect(await run.ended).toMatchObject({ code: 130 });
-  expect(reported()).toEqual(['has a task', 'has a task', 'not_sent']);
+  expect(reported()).toEqual(['has a task', 'has a task', ...left]);
 });
 
 test('SIGTERM hands back what runs, and another worker goes on with the same task', async () => {
