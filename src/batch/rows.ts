@@ -168,9 +168,9 @@ type Gather = <T>(read: () => T) => T | undefined;
 
 function readRow({ fields, fault, isCells = false }: WrittenRow, input: RowsInput, gather: Gather) {
   if (fields === undefined) throw usage(fault ?? 'cannot be read');
-  assertSafeJson(fields, 'the row');
   const said = new Map<string, unknown>();
   for (const [name, value] of Object.entries(fields)) {
+    assertSafeJson({ [name]: value }, name);
     const key = kebab(name);
     // What says nothing is not there.
     if (value === null || value === undefined || value === '') continue;
