@@ -288,6 +288,10 @@ describe('refuses, and sends nothing', () => {
     expect(JSON.stringify(await shown(world, ['again', id, '--image', 'hare.png']))).toContain(
       Buffer.from(hare).toString('base64'),
     );
+    // A flag that only some creates take twice.
+    const sung = await make(world, cmd`video alpha create a --image https://a.example/fox.png`);
+    const songs = cmd`again ${sung} --audio https://a.example/1.mp3 --audio https://a.example/2.mp3`;
+    expect((await shown(world, songs)).content).toHaveLength(4);
   });
 
   test('prompts that GW_LEDGER_PROMPTS=off kept out, wherever they stood', async () => {

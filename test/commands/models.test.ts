@@ -77,6 +77,7 @@ describe('models list', () => {
       out: '',
       err: expect.stringContaining('did you mean video?'),
     });
+    expect((await gw(['models', '--type', 'q7'])).err).toMatch(/^error: --type "q7": one of \S.*\n$/);
   });
 
   test.each([

@@ -41,7 +41,7 @@ describe('the configuration file', () => {
     ['{"version":2,"profiles":{}}', 'newer gw'],
     ['{"version":1,"profiles":{},"key":"x"}', 'key'],
     ['{"version":1,"profiles":{"a":{"api_key":"x"}}}', 'profiles.a'],
-    ['{"version":1,"profiles":{"a":{"retries":"4"}}}', 'profiles.a.retries'],
+    ['{"version":1,"profiles":{"a":{"retries":"4"}}}', 'profiles.a.retries: it is no whole number'],
     ['{"version":1,"profiles":{"a":{"account":"big"}}}', 'profiles.a.account'],
     ['{"version":1,"profiles":{"sandbox":{}}}', 'profiles'],
     ['{"version":1,"profiles":{"A B":{}}}', 'profiles'],
