@@ -162,7 +162,11 @@ describe('what is sent', () => {
     expect(journal(world)).not.toContain('base64,');
     // The same output again, whichever is the last one by now.
     const again = await gw('again', id, '--dry-run');
-    expect(again.out).toContain(`${label} sha256:${shown.made_from[0].sha256}`);
+    const { sha256 } = shown.made_from[0];
+    expect(again.out).toContain(`${label} sha256:${sha256}`);
+    const first = await gw('again', id, '--first-frame', `job:${video}#first_frame`, '--dry-run');
+    expect(first.out).toMatch(/#first_frame sha256:[0-9a-f]{64}/);
+    expect(first.out).not.toContain(sha256);
   });
 
   test('is the link where only addresses are taken: counted as a download, and never shown', async () => {
