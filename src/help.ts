@@ -214,11 +214,11 @@ function drawRows(rows: readonly Row[], width: number, strong: Style['strong'], 
   });
 }
 
-/** A note line by line: a line may be indented, and a row of a table (a term, two blanks or more, a text) hangs. */
+/** A note line by line: a command is an example; a line may be indented; a row of a table (a term, two blanks, a text) hangs. */
 const drawNote = (note: string, width: number): string[] =>
   note.split('\n').flatMap((line) => {
-    const indent = /^ */.exec(line)?.[0].length ?? 0;
-    const term = /^ +\S+(?: \S+)* {2,}(?=\S)/.exec(line)?.[0].length;
-    const listed = /^ +[^ :]+(?:, [^ :]+)*: /.test(line) ? indent + 2 : indent;
-    return wrapLine(line, width, term !== undefined && term <= width / 2 ? term : listed);
+    if (/^ {2}(\w+=)?(gw|printf|ffmpeg|ENTRYPOINT) (?!.* {2})/.test(line)) return drawExample(line, width);
+    const term = /^ +\S+(?: \S+)* {2,}(?=\S)/.exec(line)?.[0].length ?? width;
+    const listed = line.search(/\S|$/) + (/^ +[^ :]+(?:, [^ :]+)*: /.test(line) ? 2 : 0);
+    return wrapLine(line, width, term <= width / 2 ? term : listed);
   });

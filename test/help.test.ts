@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import type { AnyCommand, Node } from '../src/command.ts';
+import * as topics from '../src/commands/help/topics.ts';
 import { drawFrontPage, drawPage, pageOf } from '../src/help.ts';
 import { plainStyle } from '../src/io/style.ts';
 import { drawExample, wrapLine } from '../src/io/wrap.ts';
 import { program } from '../src/program.ts';
 import { faultHelp } from '../src/sandbox/faults.ts';
+import { shots } from '../src/shots/help-page.ts';
 
 // Every page of help at every width: whole words, no line wider than the terminal, and every word of the tree on it.
 
@@ -58,6 +60,19 @@ describe.each(widths)('at %i columns', (columns) => {
         expect(joined, path.join(' ')).toBe(example);
       }
     }
+  });
+
+  test('a command line of a topic is itself again when its lines are joined', () => {
+    const commandLines = (width: number) =>
+      [...Object.values(topics), shots]
+        .flatMap((draw) =>
+          draw.length === 1 ? (draw as typeof shots)({ columns: width, style: plainStyle }) : [],
+        )
+        .flatMap((text) => text.replace(/ \\\n +/g, ' ').split('\n'))
+        .filter((line) =>
+          /^ {2}(ExecStart=gw|gw|printf|ffmpeg|ENTRYPOINT|HEALTHCHECK) (?!.* {3})/.test(line),
+        );
+    expect(commandLines(columns)).toEqual(commandLines(1000));
   });
 
   test('gw alone has every command and three examples', async () => {

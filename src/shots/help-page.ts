@@ -24,8 +24,7 @@ export const shots = (paper: Paper): string =>
       'A row waits until the one that it names is saved, and holds no place meanwhile. Where that one fails, what follows is not ' +
         'sent and says why; once it is cured, --retry-failed goes on with the chain. Stopped and run again, nothing is made twice.',
       'A shot in the middle made anew, and all that follow it (without --following they are left as they are, and are stale):\n' +
-        '  gw batch run story.csv --sandbox -o "clips/{row}.{ext}" \\\n' +
-        '    --redo s2 --following --force\n' +
+        '  gw batch run story.csv --sandbox -o "clips/{row}.{ext}" --redo s2 --following --force\n' +
         '  gw batch status story.csv --sandbox',
       'The clips in one film, by ffmpeg:\n' +
         '  printf "file \'%s\'\\n" clips/[2-5].mp4 > clips.txt\n' +

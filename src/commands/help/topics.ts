@@ -280,7 +280,7 @@ export const machines: Draw = text(
     '  COPY gw-cli-*.tgz /tmp/\n' +
     '  RUN npm install --global /tmp/gw-cli-*.tgz\n' +
     '  ENTRYPOINT ["gw", "worker", "--listen", "9464", "--root", "/srv/projects", "--redis"]\n' +
-    '  HEALTHCHECK CMD node -e "fetch(\'http://127.0.0.1:9464/healthz\').then((r) => { process.exitCode = r.ok ? 0 : 1; })"\n' +
+    '  HEALTHCHECK CMD curl --fail http://127.0.0.1:9464/healthz\n' +
     'Keep GW_STATE_DIR on a volume: the ledger knows what was sent. Run it with docker run --init.',
   'Not promised: a Redis that comes back with an older state may have forgotten what was sent since. --max-cost and budgets are ' +
     'per machine. One Redis database is for one account of a gateway.',
