@@ -185,7 +185,8 @@ export const recordedStreams: readonly RecordedStream[] = [
       event({
         type: 'message_delta',
         delta: { stop_reason: 'tool_use', stop_sequence: null },
-        usage: { output_tokens: 40, output_tokens_details: { thinking_tokens: 7 } },
+        // What is null here was said before.
+        usage: { input_tokens: null, output_tokens: 40, output_tokens_details: { thinking_tokens: 7 } },
       }),
       event({ type: 'message_stop' }),
     ].join(''),

@@ -363,7 +363,9 @@ describe('one meaning, three spellings', () => {
       tools: [{ functionDeclarations: [weather] }],
       toolConfig: { functionCallingConfig: { mode: 'ANY', allowedFunctionNames: ['get_weather'] } },
     });
-    const { url: whole, headers } = await shown(['hi', '--api', 'geo', '--no-stream', '-m', 'a/b']);
+    const json = ['hi', '--api', 'geo', '--no-stream', '-m', 'a/b', '--response-format', 'json_object'];
+    const { url: whole, headers, body: wanted } = await shown(json);
+    expect(wanted.generationConfig).toEqual({ responseMimeType: 'application/json' });
     expect(whole).toMatch(/\/v1beta\/models\/a%2Fb:generateContent$/);
     expect(headers.accept).toBe('application/json');
   });
@@ -436,7 +438,7 @@ describe('one meaning, three spellings', () => {
   });
 
   const saved = [
-    { role: 'system', content: 'Be kind.' },
+    { role: 'developer', content: 'Be kind.' },
     { role: 'user', content: 'weather?' },
     {
       role: 'assistant',
