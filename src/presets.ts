@@ -70,8 +70,8 @@ export function withDefaults(input: Input, called: Called, defaults: Profile | u
   const said = prefix && defaultsOf(defaults, prefix);
   if (prefix === undefined || said === undefined) return input;
   const laid = laidUnder(input, said, called, `defaults.${prefix.join('.')}.`);
-  // Only jobs have rules that a default may break beside what is typed.
-  if (prefix[0] !== 'video' && prefix[0] !== 'image') return laid;
+  // Only what these send has rules that a default may break.
+  if (!['video', 'image', 'chat'].includes(prefix[0] ?? '')) return laid;
   const stored = Object.keys(laid.flags).filter((key) => !(key in input.flags));
   return { ...laid, flags: { ...laid.flags, stored } };
 }

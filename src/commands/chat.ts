@@ -204,7 +204,7 @@ function readyRequest(
   const model = typeof body.model === 'string' ? body.model : asked.model;
   const stream = surface.api === 'geo' ? (typedStream ?? true) : body.stream === true;
   const uses = toolUses(itemsOf(own[surface.historyField]), asked.turns);
-  const flagAt = typedFlagAt({ flagAt: (path) => flagOf(surface, path) }, body, flags, []);
+  const flagAt = typedFlagAt({ flagAt: (path) => flagOf(surface, path) }, body, flags, [], 'chat');
   const { breaches, oddities } = lookAtBody(surface.schema(model), body, flagAt, {
     isGiven: givenIn(own, sets),
   });

@@ -7,39 +7,39 @@ import type { Io } from '../io/io.ts';
 import type { BodyFlags } from './body-flags.ts';
 import { flagName } from './flag.ts';
 import { nearest } from './nearest.ts';
+import type { WithStored } from './yielding.ts';
 
 // A breach of a documented rule, as the sentence a person reads: which flag or field, its value, the rule, what to do.
 
 /** Where in the body -> the flag that set it, if one did. */
 export type FlagOfPath = (path: readonly PropertyKey[]) => string | undefined;
 
-/** The flag of a place in a body, for messages: where it was typed, or would set what is missing. `words` are the prompt. */
+/**
+ * The flag of a place in a body, for messages: where it was typed, or would set what is missing; a default of the profile
+ * goes by its setting, and a value that --set laid over a flag by its field. `words` are the prompt.
+ */
 export const typedFlagAt =
   (
-    { flagAt }: Pick<BodyFlags, 'flagAt'>,
+    { flagAt, lay }: Pick<BodyFlags, 'flagAt'> & Partial<Pick<BodyFlags, 'lay'>>,
     body: Readonly<Record<string, unknown>>,
-    typed: Readonly<Record<string, unknown>>,
+    { stored = [], ...typed }: WithStored,
     words: readonly string[],
+    command: string,
   ): FlagOfPath =>
   (path) => {
     const name = flagAt(path, body);
+    const laid = lay && valueAt(lay({}, typed), path);
+    if (laid !== undefined && laid !== valueAt(body, path)) return undefined;
+    if (stored.some((key) => flagName(key) === name))
+      return `defaults.${command.replaceAll(' ', '.')}.${name?.slice(2)}`;
     const others = name === '--prompt' ? ['promptFile', 'shot'] : name === '--system' ? ['systemFile'] : [];
     const made = others.find((key) => typed[key] !== undefined);
     if (made) return flagName(made);
     const isTyped = Object.keys(typed).some((key) => flagName(key) === name);
-    return isTyped || isAbsent(body, path) || (name === '--prompt' && words.length > 0) ? name : undefined;
+    // What lies in a list is not asked for.
+    const isAbsent = valueAt(body, path) === undefined && !path.some((key) => typeof key === 'number');
+    return isTyped || isAbsent || (name === '--prompt' && words.length > 0) ? name : undefined;
   };
-
-/** Whether nothing stands at a path of fields; what lies in a list is not asked for. */
-function isAbsent(body: unknown, path: readonly PropertyKey[]): boolean {
-  let here = body;
-  for (const key of path) {
-    if (here === undefined) return true;
-    if (typeof here !== 'object' || here === null || Array.isArray(here)) return false;
-    here = Object.hasOwn(here, key) ? (here as Record<PropertyKey, unknown>)[key] : undefined;
-  }
-  return here === undefined;
-}
 
 /** A broken rule as a sentence, and why it is said: what the document says of it, or a remark of our own. */
 export interface Breach {

@@ -23,7 +23,7 @@ export function withoutYielding(
   flags: WithStored,
   asked: (flags: FlagValues<FlagSet>) => Asked,
   note: (text: string) => void,
-): FlagValues<FlagSet> {
+): WithStored {
   const { stored = [], ...all } = flags;
   if (stored.length === 0) return all;
   const alone = brokenBy(stored, Object.fromEntries(stored.map((key) => [key, all[key]])), asked);
@@ -33,7 +33,7 @@ export function withoutYielding(
     note(`${flagName(key)} ${String(all[key])} of the profile's defaults is left out: ${rule}`);
     delete left[key];
   }
-  return left;
+  return { ...left, stored: stored.filter((key) => key in left) };
 }
 
 function brokenBy(

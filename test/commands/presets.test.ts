@@ -202,6 +202,33 @@ test.each([
   });
 });
 
+test.each([
+  [
+    'video alpha create',
+    'defaults.video.alpha.duration',
+    'error: defaults.video.alpha.duration 3: 2.5 takes',
+  ],
+  ['image create', 'defaults.image.create.partial-images', 'error: defaults.image.create.partial-images 9: '],
+  ['chat', 'defaults.chat.temperature', 'warning: defaults.chat.temperature: usually 0-2'],
+])(
+  'a default that breaks a rule of %s is named as the setting it is, what is typed as typed',
+  async (command, name, said) => {
+    const world = await World.open();
+    const [value = '', flag = ''] = [/ (\d): /.exec(said)?.[1] ?? '9', name.split('.').at(-1)];
+    const words = [...command.split(' '), 'a fox', '--dry-run'];
+    await world.ok(['config', 'set', name, value]);
+    expect((await world.gw(words)).err).toContain(said);
+    expect((await world.gw([...words, `--${flag}`, value])).err).toContain(said.replace(name, `--${flag}`));
+  },
+);
+
+test('a value that --set lays over a flag is told by its field, not as if the flag had said it', async ({
+  world,
+}) => {
+  const over = [...alpha, '--duration', '5', '--set', 'duration=3'];
+  expect((await world.gw(over)).err).toMatch(/(?<!-)duration 3: 2\.5 takes/);
+});
+
 test('a default that is stored and cannot be used is named as the setting it is', async () => {
   const world = await World.open();
   await world.ok(['config', 'set', 'defaults.chat.temperature', '1']);

@@ -4,7 +4,7 @@ import type { Settings } from '../../config/settings.ts';
 import { type Context, gatewayName } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import { type BodyFlags, referencesOf } from '../../flags/body-flags.ts';
-import { refuseOrWarn, typedFlagAt } from '../../flags/breaches.ts';
+import { type FlagOfPath, refuseOrWarn, typedFlagAt } from '../../flags/breaches.ts';
 import { everywhere, type FlagSet, type FlagValues, on } from '../../flags/flag.ts';
 import { budgetFlags, onceFlags, promptFlags, refuseOnce, saveFlags } from '../../flags/job-flags.ts';
 import { applySets, baseBody, checkBody } from '../../flags/json-body.ts';
@@ -124,7 +124,8 @@ async function run<F extends FlagSet>(
   const planned = bodyWith(references.map(standInFor));
   const images = typeof planned.n === 'number' ? planned.n : 1;
   if (!spec.endpoint.body) throw new Error(`${spec.endpoint.name} has no body`);
-  checkBody(spec.endpoint.body, planned, typedFlagAt(spec.fields, planned, typed, args), base, ctx);
+  const flagOf = typedFlagAt(spec.fields, planned, typed, args, spec.command);
+  checkBody(spec.endpoint.body, planned, flagOf, base, ctx);
   refuseOnce(flags);
   const plan = planOutput(flags, images, settings, ctx);
   noteOfName(flags.out ?? settings.out.value, ctx);
@@ -153,7 +154,7 @@ async function run<F extends FlagSet>(
   refuseOrWarn(breaches, validate, io);
   const request = requestOf(
     spec,
-    { args, typed, base, model, prompt, references, planned, images, media, settings, plan },
+    { flagOf, typed, base, model, prompt, references, planned, images, media, settings, plan },
     ctx,
   );
   const asked = { request, body: () => askedOf(compared) };
@@ -173,7 +174,7 @@ async function run<F extends FlagSet>(
 }
 
 interface Read {
-  readonly args: readonly string[];
+  readonly flagOf: FlagOfPath;
   readonly typed: FlagValues<FlagSet>;
   readonly base: Readonly<Body>;
   readonly model: string;
@@ -187,7 +188,7 @@ interface Read {
 }
 
 function requestOf<F extends FlagSet>(spec: ImageCommand<F>, read: Read, ctx: Context): JobRequest {
-  const { args, typed, base, model, prompt, references, planned, images, media, settings, plan } = read;
+  const { flagOf, typed, base, model, prompt, references, planned, images, media, settings, plan } = read;
   const isOff = readSwitch(ctx.host.env, 'GW_LEDGER_PROMPTS') === false;
   return Object.freeze<JobRequest>({
     family: imageFamily,
@@ -195,7 +196,7 @@ function requestOf<F extends FlagSet>(spec: ImageCommand<F>, read: Read, ctx: Co
     body: planned,
     how: typed as SharedValues,
     outputsExpected: images,
-    flagOf: typedFlagAt(spec.fields, planned, typed, args),
+    flagOf,
     intent: {
       event: 'intent',
       family: 'image',

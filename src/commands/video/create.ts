@@ -30,7 +30,7 @@ import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { Modality } from '../../gateway/limits.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
 import { taskState } from '../../gateway/task-state.ts';
-import { BEAT_MS, once } from '../../host.ts';
+import { BEAT_MS, isObject, once } from '../../host.ts';
 import { digestsOf, identifyBody, type JobRequest } from '../../jobs/create/job-request.ts';
 import type { Made } from '../../jobs/create/make.ts';
 import type { OncePlace } from '../../jobs/create/once.ts';
@@ -314,7 +314,7 @@ async function read<F extends FlagSet>(
       body,
       how,
       outputsExpected: 1,
-      flagOf: typedFlagAt(spec.fields, body, typed, args),
+      flagOf: typedFlagAt(spec.fields, body, typed, args, `video ${spec.family.name}`),
       intent: {
         event: 'intent',
         family: spec.family.name,
@@ -661,7 +661,7 @@ function askedIn({ content, contents, prompt, ...rest }: Body) {
 }
 
 const scalarsOf = (value: unknown): Body =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
+  isObject(value)
     ? Object.fromEntries(Object.entries(value).filter(([, each]) => typeof each !== 'object'))
     : {};
 
