@@ -13,7 +13,7 @@ import {
   type Stands,
 } from '../jobs/create/once.ts';
 import type { KnownJob } from './jobs/find-jobs.ts';
-import { endedOutcome, fromOtherHands, planToSave, resultOf, taskJob } from './jobs/task-job.ts';
+import { endedBeside, fromOtherHands, planToSave, resultOf, taskJob } from './jobs/task-job.ts';
 import { followFromFlags, type JobResult, resultIn, waitDeadlineMs } from './video/follow-job.ts';
 import { createFollowers } from './video/followers.ts';
 
@@ -46,14 +46,12 @@ export async function makeUnderKey<T>(
  * Goes on with the job that stands under a key: its error again where it ended badly, its files where they are home, else
  * with `wait` as `jobs wait` does; without it the ID at once.
  */
-export async function goOnWith(
-  stands: Stands,
-  flags: PollFlags & SaveFlags & { readonly wait?: boolean },
-  ctx: Context,
-): Promise<Outcome<JobResult>> {
+export async function goOnWith(stands: Stands, flags: GoingOn, ctx: Context): Promise<Outcome<JobResult>> {
   const outcome = await pickUp(stands, flags, ctx);
   return { ...outcome, made: madeOf(stands, outcome) };
 }
+
+type GoingOn = PollFlags & SaveFlags & { readonly wait?: boolean };
 
 function madeOf({ job, error }: Stands, outcome: Outcome<JobResult>): Made {
   if (error) return { kind: isUnknownOutcome(error) ? 'unknown' : 'refused', job, error };
@@ -68,18 +66,14 @@ function madeOf({ job, error }: Stands, outcome: Outcome<JobResult>): Made {
   };
 }
 
-async function pickUp(
-  { job, error }: Stands,
-  flags: PollFlags & SaveFlags & { readonly wait?: boolean },
-  ctx: Context,
-): Promise<Outcome<JobResult>> {
+async function pickUp({ job, error }: Stands, flags: GoingOn, ctx: Context): Promise<Outcome<JobResult>> {
   const id = job.id ?? job.key;
   // One that was refused is no job, and its create printed nothing.
   if (error) return { ...(job.state !== 'refused' && { value: resultOf(job, []) }), error };
   const [known] = await (await import('./jobs/find-jobs.ts')).withFamilies([job]);
   if (!known) throw new Error('a job has an entry');
   if (job.family !== 'image' && !flags.wait) return { value: resultOf(job, []) };
-  const ended = await endedOutcome(known, ctx.signal);
+  const ended = await endedBeside(known, flags, ctx);
   if (ended) return ended;
   const deadlineMs = waitDeadlineMs(flags, ctx);
   if (job.family === 'image') {

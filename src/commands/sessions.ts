@@ -73,10 +73,7 @@ function listed({ name, file, changedAtMs }: StoredName): Listed {
 const textOf = (turn: Extract<ChatTurn, { role: 'user' }>): string =>
   turn.parts.map((part) => (part.type === 'text' ? part.text : '')).join(' ');
 
-interface Shown {
-  readonly name: string;
-  readonly api: string | undefined;
-  readonly model: string | undefined;
+interface Shown extends Pick<Listed, 'name' | 'api' | 'model'> {
   /** As chat completions spell them: what --messages takes. */
   readonly messages: readonly unknown[];
 }

@@ -111,7 +111,8 @@ function isSaved(job: Job, { files, missing }: SavedOutputs): boolean | null {
   return !(job.state === 'unknown' && typeof n === 'number' && files.length < n);
 }
 
-function usageOf(usage: TaskUsage | undefined) {
+/** What a record says of what it made and cost, as it is printed; null where it says nothing. */
+export function usageOf(usage: TaskUsage | undefined) {
   const { outputS, tokens, charges } = usage ?? {};
   if (outputS === undefined && tokens === undefined && charges === undefined) return null;
   return { output_s: outputS ?? null, tokens: tokens ?? null, charges: charges ?? null };

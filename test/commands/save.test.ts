@@ -128,6 +128,37 @@ describe('--sidecar', () => {
     expect(readJson(world, 'fox.mp4.json')).toMatchObject({ id: made.out.trim(), prompt: 'a fox' });
   });
 
+  test.each([
+    ['jobs', 'wait', 'last'],
+    ['jobs', 'download', 'last'],
+    ['jobs', 'wait', 'last', '-o', 'fox.png'],
+    ['jobs', 'download', 'last', '-o', 'copy.png'],
+    ['image', 'create', 'a fox', '--once', 'fox'],
+    ['video', 'beta', 'wait', 'last'],
+    ['video', 'beta', 'download', 'last', '-o', 'fox.mp4'],
+    ['video', 'beta', 'create', 'a fox', '--once', 'fox', '--wait'],
+  ])('is written where it is asked for once the output is saved: %s %s %s %s %s', async (...typed) => {
+    const world = await World.open();
+    const words = typed.filter((word) => word !== undefined);
+    const isVideo = words.includes('beta');
+    const create = isVideo ? ['video', 'beta', 'create', '--wait'] : ['image', 'create'];
+    await world.ok([...create, 'a fox', '--once', 'fox', '-o', isVideo ? 'fox.mp4' : 'fox.png']);
+    const run = await world.ok([...words, '--sidecar']);
+    const sidecar = readJson(world, `${path.basename(run.out.trim())}.json`);
+    expect(sidecar).toMatchObject({ prompt: 'a fox', sha256: sha256(readFileSync(run.out.trim())) });
+  });
+
+  test('is not written over another file beside an output that is saved, which is said', async ({
+    world,
+  }) => {
+    await world.ok(['image', 'create', 'a fox', '-o', 'fox.png']);
+    const mine = path.join(world.cwd, 'fox.png.json');
+    writeFileSync(mine, 'mine');
+    const run = await world.ok(['jobs', 'wait', 'last', '--sidecar']);
+    expect(run.err).toContain(`warning: ${mine} is another file and stays: `);
+    expect(readFileSync(mine, 'utf8')).toBe('mine');
+  });
+
   test('a disk that takes no more costs the sidecar and not the output, and a taken name is cut for the next', async () => {
     const world = await World.open();
     const name = 'x'.repeat(255 - '.png'.length);

@@ -21,6 +21,7 @@ import {
 import { type Asset, type AssetGroup, readAsset } from '../../gateway/asset/record.ts';
 import { helpOf } from '../../gateway/body.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
+import { isObject } from '../../host.ts';
 import type { Reply } from '../../http/client.ts';
 import { oneLine } from '../../io/escape.ts';
 import type { Table } from '../../io/io.ts';
@@ -146,8 +147,7 @@ type ListFlags = FlagValues<typeof listFlags> & {
 export function listBody(base: JsonObject, flags: ListFlags): JsonObject {
   const { Filter } = base;
   // A filter that is no object is left as it is: the schema says what is wrong with it.
-  const isOdd =
-    Filter !== undefined && (typeof Filter !== 'object' || Filter === null || Array.isArray(Filter));
+  const isOdd = Filter !== undefined && !isObject(Filter);
   return {
     ...base,
     Filter: isOdd
@@ -163,13 +163,12 @@ export const fillListBody =
   (all: boolean | undefined) =>
   (body: JsonObject): JsonObject => {
     const { Filter, ...rest } = body;
-    const isObject = typeof Filter === 'object' && Filter !== null && !Array.isArray(Filter);
     const byPage = body.PageNumber !== undefined || body.PageSize !== undefined;
     if (all && byPage) {
       throw usage('--all: it follows tokens and cannot be mixed with page numbers', 'leave one of them out');
     }
     return {
-      Filter: isObject ? { GroupType: DEFAULT_GROUP_TYPE, ...Filter } : Filter,
+      Filter: isObject(Filter) ? { GroupType: DEFAULT_GROUP_TYPE, ...Filter } : Filter,
       ...(all && { MaxResults: LIST_MAX }),
       ...rest,
     };

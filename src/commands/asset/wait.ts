@@ -8,7 +8,7 @@ import type { JsonObject } from '../../flags/json-body.ts';
 import { getAsset } from '../../gateway/asset/actions.ts';
 import { type Asset, type AssetView, assetFailure, readAsset } from '../../gateway/asset/record.ts';
 import { YOUNG_MS } from '../../gateway/task.ts';
-import type { Clock } from '../../host.ts';
+import type { PollOptions } from '../../jobs/watch/poll.ts';
 import { MAX_FAILING_MS, MAX_FAILURES, nextDelayMs, waitOver } from '../../jobs/watch/poll.ts';
 import { showInstead } from '../show-instead.ts';
 import { endedBy, waitDeadlineMs } from '../video/follow-job.ts';
@@ -148,18 +148,11 @@ function outcomeOf(end: WaitEnd, flags: AssetWaitFlags, ctx: Context): Outcome<L
   };
 }
 
-export interface WaitOptions extends Omit<LookRequest, 'send'> {
-  /** Between two looks, in milliseconds. */
-  readonly intervalMs: { readonly min: number; readonly max: number };
-  /** Steady milliseconds at which the wait ends; the processing goes on. */
-  readonly deadlineMs: number;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly signal: AbortSignal;
+type Pacing = 'intervalMs' | 'deadlineMs' | 'clock' | 'random' | 'signal' | 'youngUntilMs';
+
+export interface WaitOptions extends Omit<LookRequest, 'send'>, Pick<PollOptions<never>, Pacing> {
   /** Look at once: the assets are not new. */
   readonly atOnce: boolean;
-  /** Steady milliseconds until when "not found" may only mean "not known yet". */
-  readonly youngUntilMs?: number | undefined;
   readonly onUpdate: (view: AssetView, elapsedMs: number) => void;
   /** A look failed, and the wait goes on. */
   readonly onTrouble: (error: GwError) => void;

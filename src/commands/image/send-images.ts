@@ -16,7 +16,6 @@ import type { OncePlace } from '../../jobs/create/once.ts';
 import { createImages } from '../../jobs/image/create-images.ts';
 import { checkTarget, refuseOneName } from '../../jobs/save/check-target.ts';
 import { isFixedName, planTarget } from '../../jobs/save/output-path.ts';
-import type { SavePlan } from '../../ledger/event.ts';
 import { withoutSecrets } from '../../ledger/serialize.ts';
 import { namesOutput } from '../../shots/outputs.ts';
 import { warnOfAlike, withinBudget } from '../before-create.ts';
@@ -144,11 +143,6 @@ const NUMBERED = '{id}-{index}.{ext}';
 
 type OutputFlags = SaveFlags & OnceFlags & { readonly preview?: boolean; readonly keepPartials?: boolean };
 
-interface OutputPlan {
-  readonly save: SavePlan;
-  readonly toStdout: boolean;
-}
-
 /**
  * Where the images of a request go. One image is `{id}.{ext}`, several are numbered, unless `--out` names them.
  * Throws `usage` for what does not go with `--out -`, and for a target that cannot be read.
@@ -158,7 +152,7 @@ export function planOutput(
   images: number,
   settings: Pick<Settings, 'out' | 'sidecar'>,
   { host, globals }: Pick<Context, 'host' | 'globals'>,
-): OutputPlan {
+) {
   const force = flags.force ?? false;
   if (flags.out === '-') {
     refuseWithStdout(flags, images, globals.json ? '--json' : flags.events ? '--events' : undefined);

@@ -15,7 +15,7 @@ import { idArgs, type NamedJob, namedJobs } from './find-jobs.ts';
 import { withoutTask } from './image-jobs.ts';
 import { failedOutcome, fromOtherHands, laterSaveFlags, showNamed, tasksOf } from './task-job.ts';
 
-const flags = (({ out, force, events, exec }) => ({ out, force, events, exec }))(laterSaveFlags);
+const { download: _, ...flags } = laterSaveFlags;
 
 /**
  * `gw jobs download ID…`: saves the outputs of finished jobs of any family and gateway; waits for nothing. With a family it

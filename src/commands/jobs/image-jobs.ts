@@ -10,7 +10,7 @@ import { type JobResult, outcomeOf } from '../video/follow-job.ts';
 import type { Followers } from '../video/followers.ts';
 import { ofTask } from '../video/task-ids.ts';
 import { type KnownJob, type NamedJob, syncInput } from './find-jobs.ts';
-import { endedOutcome, planToSave, resultOf } from './task-job.ts';
+import { endedBeside, planToSave, resultOf } from './task-job.ts';
 
 /**
  * What is to be said of a named job of which no task is looked at: it ended badly, it is saved already, or it is an image.
@@ -28,7 +28,7 @@ export async function withoutTask(
   const isImage = known.family?.name === 'image';
   const isLooked = isOfFamily && (known.job.state === 'lost' || flags.download !== undefined);
   const isAsBefore = flags.out === undefined && flags.force === undefined && !isLooked;
-  const ended = isAsBefore ? await endedOutcome(known, ctx.signal) : undefined;
+  const ended = isAsBefore ? await endedBeside(known, flags, ctx) : undefined;
   return isImage ? (ended ?? syncImage(known, followers, ctx, flags)) : ended;
 }
 

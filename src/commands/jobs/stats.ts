@@ -80,12 +80,8 @@ export const stats = defineCommand<typeof flags, Stats>({
   human: ({ by, groups }) => ({
     columns: [
       ...by.map((name) => ({ name, whole: true })),
-      figure('jobs'),
-      figure('done'),
-      figure('failed'),
-      figure('open'),
-      { ...figure('other'), optional: true },
-      { ...figure('seconds'), optional: true },
+      ...['jobs', 'done', 'failed', 'open'].map(figure),
+      ...['other', 'seconds'].map((name) => ({ ...figure(name), optional: true })),
       figure('tokens'),
       ...columnsOf([], ['spend'], ['by price file', 'test credit']),
     ],

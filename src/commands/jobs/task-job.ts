@@ -7,14 +7,16 @@ import type { Family, TaskFamily } from '../../gateway/task.ts';
 import { holdWhenFree } from '../../jobs/create/hold-job.ts';
 import { answerOf, printableRecord } from '../../jobs/job-view.ts';
 import { planTarget } from '../../jobs/save/output-path.ts';
+import { addBeside } from '../../jobs/save/publish.ts';
 import { savedOutputs } from '../../jobs/save/saved.ts';
+import { sidecarOfJob } from '../../jobs/save/sidecar.ts';
 import { type TaskLook, taskFailed } from '../../jobs/watch/look.ts';
 import { type Job, mayExist, type SavedFile, type SavePlan } from '../../ledger/event.ts';
 import { adoptedJobKey } from '../../ledger/job-key.ts';
 import type { Hold, Ledger } from '../../ledger/ledger.ts';
 import { lacksOutputs, taskOf } from '../../ledger/settled.ts';
 import type { Followers } from '../video/followers.ts';
-import { type JobResult, newSavePlan } from '../video/job-result.ts';
+import { type JobResult, newSavePlan, resultIn } from '../video/job-result.ts';
 import { ofTask, showQueries } from '../video/task-ids.ts';
 import { type KnownJob, type NamedJob, notInLedger } from './find-jobs.ts';
 
@@ -152,6 +154,17 @@ export async function endedOutcome(
   const { files, missing } = await savedOutputs(job, family, signal);
   if (error !== undefined) return { value: resultOf(job, files), error };
   return files.length > 0 && missing.length === 0 ? { value: resultOf(job, files) } : undefined;
+}
+
+/** As {@link endedOutcome}, with the file of --sidecar beside each output that is saved already. */
+export async function endedBeside(known: KnownJob, flags: SaveFlags, ctx: Context) {
+  const ended = await endedOutcome(known, ctx.signal);
+  const { job, family } = known;
+  const save = { ...job.save, sidecar: flags.sidecar ? ctx.host.version : undefined };
+  const textOf = ended && sidecarOfJob(job, family, save);
+  for (const { path, sha256 } of (textOf && resultIn(ended)?.files) || [])
+    await addBeside(path, textOf?.(sha256), (text) => ctx.io.warn(text));
+  return ended;
 }
 
 function badEnd(job: Job, family: Family | undefined, id: string): GwError | undefined {

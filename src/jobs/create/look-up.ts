@@ -1,10 +1,10 @@
 import { GwError, type UnknownOutcome } from '../../errors.ts';
 import { type ExternalIds, type TaskFamily, taskIdOf, YOUNG_MS } from '../../gateway/task.ts';
-import type { Clock } from '../../host.ts';
 import type { Client, Reply } from '../../http/client.ts';
 import type { Job } from '../../ledger/event.ts';
 import { isOwnExternalId } from '../../ledger/job-key.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import type { JobDeps } from '../watch/follow.ts';
 import type { SeenTask, TaskLook } from '../watch/look.ts';
 import type { Accepted } from './make.ts';
 
@@ -178,12 +178,9 @@ export async function confirmId(
 // Many at once.
 
 /** What looks by external ID need. */
-export interface ExternalLook {
-  readonly client: Client;
+export interface ExternalLook extends Pick<JobDeps, 'client' | 'signal' | 'clock'> {
   readonly family: TaskFamily;
   readonly externalIds: ExternalIds;
-  readonly signal: AbortSignal;
-  readonly clock: Clock;
 }
 
 export type ExternalLooked = TaskLook | { readonly error: GwError };

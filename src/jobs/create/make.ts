@@ -1,11 +1,12 @@
 import { GwError } from '../../errors.ts';
 import type { CreateReply, TaskFamily } from '../../gateway/task.ts';
-import { type Clock, sleepAloud } from '../../host.ts';
-import type { Client, SendOptions } from '../../http/client.ts';
+import { sleepAloud } from '../../host.ts';
+import type { SendOptions } from '../../http/client.ts';
 import type { SavedFile } from '../../ledger/event.ts';
 import { isOwnExternalId } from '../../ledger/job-key.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { Spend } from '../stats.ts';
+import type { JobDeps } from '../watch/follow.ts';
 import type { Within } from './budget.ts';
 import { digestOf, type IdentifiedBody, type Intent, type JobRequest } from './job-request.ts';
 import type { SlotInput } from './slots.ts';
@@ -56,12 +57,10 @@ export interface Came {
 /** What is needed to make a paid job. */
 export interface MakeInput
   extends IdentifiedBody,
-    Pick<JobRequest<TaskFamily>, 'family' | 'endpoint' | 'intent'> {
+    Pick<JobRequest<TaskFamily>, 'family' | 'endpoint' | 'intent'>,
+    Pick<JobDeps, 'client' | 'ledger' | 'clock'> {
   /** What the body asks for, where that stands for what it holds: words for an output, a stand-in for a file. */
   readonly asked?: IdentifiedBody['body'] | undefined;
-  readonly client: Client;
-  readonly ledger: Ledger;
-  readonly clock: Clock;
   /** Ends waiting between attempts, never an exchange under way: its reply holds the ID of what was paid for. */
   readonly signal: AbortSignal;
   /** Longest time without a sign of life of another gw that is waited for (`--timeout`). */

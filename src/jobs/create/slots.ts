@@ -7,26 +7,19 @@ import { SignsOfLife } from '../../disk/other-gw.ts';
 import { GwError } from '../../errors.ts';
 import { type AccountType, poolOf, type RatePool } from '../../gateway/limits.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
-import type { Clock } from '../../host.ts';
 import { counted } from '../../io/quantity-text.ts';
 import { type Job, mayExist } from '../../ledger/event.ts';
-import type { Ledger } from '../../ledger/ledger.ts';
 import { claimError } from '../../ledger/write-error.ts';
+import type { FollowDeps } from '../watch/follow.ts';
 import { recordLook, youngUntilMs } from '../watch/look.ts';
-import type { Looker } from '../watch/looker.ts';
 import { spedUp } from '../watch/poll.ts';
 import { isOtherKey } from './hold-job.ts';
 
 /** What waiting for a slot needs. */
-export interface SlotInput {
+export interface SlotInput extends Pick<FollowDeps, 'looker' | 'ledger' | 'clock' | 'random' | 'signal'> {
   readonly family: TaskFamily;
   readonly intent: { readonly gateway: string; readonly keyId?: string | undefined };
   readonly pool: RatePool;
-  readonly looker: Looker;
-  readonly ledger: Ledger;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly signal: AbortSignal;
   /** Resolves when nothing else must be done before new money is spent. */
   readonly calm?: (() => Promise<void>) | undefined;
   /** Steady milliseconds at which the wait ends. */

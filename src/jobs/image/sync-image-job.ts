@@ -8,7 +8,7 @@ import { namingOf } from '../save/output-path.ts';
 import { type DownloadJournal, forgetPart, type RecordedPart, removePart } from '../save/part-file.ts';
 import { refugeOf } from '../save/rescue.ts';
 import { savedOutputs } from '../save/saved.ts';
-import { sidecarOf } from '../save/sidecar.ts';
+import { sidecarOfJob } from '../save/sidecar.ts';
 import { takeUpPart } from '../save/take-up-part.ts';
 import type { Followed, JobDeps } from '../watch/follow.ts';
 import { imageJournal, imagePath, type Published, publishImage } from './publish-image.ts';
@@ -101,7 +101,11 @@ function bringImages(
   const outputs = roles.map(
     (role) => links.find((link) => link.role === role) ?? { role, type: 'image' as const, url: '' },
   );
-  return downloadImages(outputs, { names: namingOf(job), journal, plan, sidecar: sidecarFor(job) }, deps);
+  return downloadImages(
+    outputs,
+    { names: namingOf(job), journal, plan, sidecar: sidecarFor(job, plan) },
+    deps,
+  );
 }
 
 /**
@@ -193,11 +197,7 @@ async function publishPartOf(
   return publishImage({ part, index: imageIndex(role), ...where });
 }
 
-const sidecarFor = (job: Job) =>
-  sidecarOf(
-    { ...job, id: job.key },
-    job.record === undefined ? undefined : imageFamily.readTask(job.record, job.key),
-  );
+const sidecarFor = (job: Job, plan?: SavePlan) => sidecarOfJob(job, imageFamily, plan);
 
 const followsLinks = (job: Job): boolean => namesOutputs(job) && job.save.download;
 

@@ -3,7 +3,7 @@ import * as path from 'node:path';
 import { promisify } from 'node:util';
 import { DiskFault, faultReason, kindOf } from '../../disk/disk-fault.ts';
 import { renameFile } from '../../disk/durable-directory.ts';
-import { type DiskWays, isThere } from './disk-ways.ts';
+import { type DiskWays, isThere, waysOf } from './disk-ways.ts';
 import { besidePart, isPartName, newPartName } from './output-path.ts';
 import { type PartFile, removePart } from './part-file.ts';
 import {
@@ -155,7 +155,7 @@ class Publication {
   }
 
   /** Takes the name beside an output's; where the disk does not let it, the output goes without, with a warning. */
-  private async takeBeside(final: string): Promise<Beside | undefined> {
+  async takeBeside(final: string): Promise<Beside | undefined> {
     const { ways, warn } = this.options;
     const text = this.besideText();
     if (text === undefined) return undefined;
@@ -214,6 +214,19 @@ class Publication {
       if (!isThere(from)) throw new PartGone(`${from} is gone`);
       throw DiskFault.of(`${final} cannot be replaced`, error);
     }
+  }
+}
+
+/** Puts the file of --sidecar beside an output that has its name already, or warns that it cannot. */
+export async function addBeside(final: string, sidecar: string | undefined, warn: (text: string) => void) {
+  const [dir, source] = [path.dirname(final), { path: final, bytes: 0, sha256: '' }];
+  const how = { dir, name: () => final, force: false, mode: 0o666 & ~process.umask(), sidecar, warn };
+  try {
+    if (sidecar === undefined) return;
+    const beside = await new Publication(source, { ...how, ways: waysOf(dir) }).takeBeside(final);
+    if (beside === 'taken') warn(`${besideOf(final)} is another file and stays: ${final} has no sidecar`);
+  } catch (error) {
+    warn(`${besideOf(final)} could not be written: ${faultReason(error)}`);
   }
 }
 

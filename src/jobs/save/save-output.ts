@@ -11,7 +11,7 @@ import type { GetBudget } from './get-output.ts';
 import { misnamed, type Naming, type OutputPath, outputPath } from './output-path.ts';
 import { forgetPart, type PartFile, type RecordedPart } from './part-file.ts';
 import { PartSink } from './part-sink.ts';
-import { type NamedPart, wholePart } from './publish.ts';
+import { addBeside, type NamedPart, wholePart } from './publish.ts';
 import { type Placed, partHome, publishOrRescue, rescuedError } from './rescue.ts';
 import type { SaveInput } from './save-outputs.ts';
 import { isWhole } from './saved.ts';
@@ -120,6 +120,7 @@ export class SaveOutput {
       if (saved.cut || !(await isWhole(saved, signal))) continue;
       if (!saved.rescued && (await this.isAtTarget(saved.path))) {
         this.dropRecorded();
+        await addBeside(saved.path, this.input.sidecar?.(saved.sha256), this.shared.warn);
         return { file: saved };
       }
       other ??= saved;

@@ -2,9 +2,11 @@ import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { readRegular } from '../../disk/small-file.ts';
-import type { TaskView } from '../../gateway/task.ts';
+import type { Family, TaskView } from '../../gateway/task.ts';
 import type { IntentEvent, Job, KeptRequest } from '../../ledger/event.ts';
 import { trimRequest } from '../../ledger/serialize.ts';
+import { taskOf } from '../../ledger/settled.ts';
+import { usageOf } from '../job-view.ts';
 import type { Whole } from './take-name.ts';
 
 /** What is known of a job when its outputs are saved. */
@@ -25,7 +27,6 @@ export function sidecarOf(
   const { family, id, model, prompt, settings, references = [], request, createdAtMs, save } = job;
   if (save.sidecar === undefined) return undefined;
   const isLink = (value: unknown) => typeof value === 'string' && /^https?:\/\//i.test(value);
-  const { outputS, tokens, charges } = view?.usage ?? {};
   const facts = {
     family,
     id,
@@ -38,15 +39,16 @@ export function sidecarOf(
       ...(sha256 !== undefined && { sha256 }),
     })),
     seed: view?.made?.seed ?? settings.seed ?? null,
-    usage:
-      outputS === undefined && tokens === undefined && charges === undefined
-        ? null
-        : { output_s: outputS ?? null, tokens: tokens ?? null, charges: charges ?? null },
+    usage: usageOf(view?.usage),
     created_at: new Date(createdAtMs).toISOString(),
     request: request && portableRequest(request),
   };
   return (sha256) => `${JSON.stringify({ ...facts, sha256, gw: save.sidecar }, undefined, 2)}\n`;
 }
+
+/** As {@link sidecarOf}, of a job as the ledger has it; `save` is where its outputs go this time. */
+export const sidecarOfJob = (job: Job, family: Family | undefined, save = job.save) =>
+  sidecarOf({ ...job, id: job.id ?? job.key, save }, taskOf(job, family));
 
 /**
  * What `gw again` makes the same request from on another machine, as a row of a batch says it: without links, and with each

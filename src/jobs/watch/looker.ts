@@ -1,9 +1,9 @@
 import { GwError } from '../../errors.ts';
 import { type AccountType, poolOf, type RatePool } from '../../gateway/limits.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
-import type { Clock } from '../../host.ts';
-import type { Client, RetryPause } from '../../http/client.ts';
+import type { RetryPause } from '../../http/client.ts';
 import { type Ask, LookBatch, readable, readLook } from './batch.ts';
+import type { JobDeps } from './follow.ts';
 import type { TaskLook } from './look.ts';
 import { Pace, type SharedRate } from './rate.ts';
 
@@ -39,13 +39,9 @@ export interface LookOptions {
   readonly retryNotFoundUntilMs?: number | undefined;
 }
 
-export interface LookerOptions {
-  readonly client: Client;
+export interface LookerOptions extends Pick<JobDeps, 'client' | 'clock' | 'random'> {
   readonly family: TaskFamily;
-  readonly clock: Clock;
   readonly account: AccountType;
-  /** Uniform in [0, 1). */
-  readonly random: () => number;
   /** A pool's rate as all processes keep it; each process keeps its own when absent. */
   readonly rateOf?: ((pool: string) => SharedRate) | undefined;
 }

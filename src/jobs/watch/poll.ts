@@ -1,13 +1,13 @@
 import { GwError } from '../../errors.ts';
 import type { TaskView } from '../../gateway/task.ts';
-import type { Clock } from '../../host.ts';
+import type { JobDeps } from './follow.ts';
 
 /** One look at a task: what it says, and the earliest moment the gateway wants to be asked again. */
 export interface Look {
   readonly view: TaskView;
 }
 
-export interface PollOptions<L extends Look> {
+export interface PollOptions<L extends Look> extends Pick<JobDeps, 'clock' | 'random' | 'signal'> {
   /** Asks once, until the signal ends it. Its errors are judged here, so it must not retry by itself. */
   readonly look: (signal: AbortSignal) => Promise<L>;
   readonly intervalMs: { readonly min: number; readonly max: number };
@@ -15,9 +15,6 @@ export interface PollOptions<L extends Look> {
   readonly speed?: (() => number) | undefined;
   /** Steady milliseconds at which the wait ends; the job goes on. */
   readonly deadlineMs: number;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly signal: AbortSignal;
   readonly onUpdate: (look: L) => void | Promise<void>;
   /** A look failed, and the wait goes on. */
   readonly onTrouble: (error: GwError, failures: number) => void;
