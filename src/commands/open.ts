@@ -6,7 +6,8 @@ import { GwError } from '../errors.ts';
 import { on } from '../flags/flag.ts';
 import type { Host } from '../host.ts';
 import { outputsBySize } from '../jobs/save/saved.ts';
-import { jobIdSummary, knownJob } from './jobs/find-jobs.ts';
+import { taskOf } from '../ledger/settled.ts';
+import { jobIdSummary, type KnownJob, knownJob } from './jobs/find-jobs.ts';
 
 const flags = { folder: on('open the folder that the output is in') } as const;
 
@@ -29,7 +30,7 @@ export const open = defineCommand<typeof flags, Opened>({
     const { id, job, family } = await knownJob(args, ctx);
     const { files, missing } = outputsBySize(job, family);
     const file = files[0] ?? missing.find(({ rescued }) => rescued)?.rescued;
-    if (!file) throw nothingToOpen(id, missing[0]?.path, ctx);
+    if (!file) throw await nothingToOpen({ job, family }, missing[0]?.path, ctx);
     const target = flags.folder ? path.dirname(file.path) : file.path;
     const opened = await openOnDesktop(target, ctx);
     if (opened) ctx.io.note(`opened ${target}`);
@@ -38,9 +39,14 @@ export const open = defineCommand<typeof flags, Opened>({
   human: ({ path: target, opened }) => (opened ? '' : `${target}\n`),
 });
 
-function nothingToOpen(id: string, gone: string | undefined, ctx: Context): GwError {
+async function nothingToOpen({ job, family }: KnownJob, gone: string | undefined, ctx: Context) {
+  const id = job.id ?? job.key;
   const what = gone ? `${gone} is gone, unreadable or not what was saved` : `job ${id} has no saved output`;
-  const hint = `save it with: ${commandFor(`gw jobs download ${id}`, ctx)}`;
+  // An image that came as Base64 cannot be fetched again.
+  const keepsNone = gone !== undefined && job.family === 'image' && !taskOf(job, family)?.outputs.length;
+  const hint = keepsNone
+    ? (await import('./jobs/image-jobs.ts')).hintAnew(id, ctx)
+    : `save it with: ${commandFor(`gw jobs download ${id}`, ctx)}`;
   return new GwError('not_found', what, { taskId: id, hint });
 }
 

@@ -64,3 +64,15 @@ test('says what there is not: an output, a file, a job', async ({ world }) => {
     expect(run.err).toContain(`hint: ${hint}`);
   }
 });
+
+test('says how an image is had again that the gateway keeps no copy of', async ({ world }) => {
+  const { out } = await world.ok(['image', 'create', 'a fox', '-o', 'fox.png', '--json']);
+  rmSync(path.join(world.cwd, 'fox.png'));
+  const [opened, downloaded] = [
+    await world.gw(['open', 'last']),
+    await world.gw(['jobs', 'download', 'last']),
+  ];
+  expect(opened.err).toMatch(/hint: .*pay for a new one with: gw again gw-/);
+  expect(opened.err.split('\n')[1]).toBe(downloaded.err.split('\n')[1]);
+  expect(opened.err).toContain(JSON.parse(out).id);
+});

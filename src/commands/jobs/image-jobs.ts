@@ -66,6 +66,10 @@ function hasOnlyLinks({ job, family }: KnownJob): boolean {
   return namesOutputs(job) && job.files.length === 0 && outputs !== undefined && outputs.length > 0;
 }
 
+/** What brings back an image of which the gateway keeps none. */
+export const hintAnew = (key: string, ctx: Context): string =>
+  `mend its disk or put it back, or pay for a new one with: ${commandFor(`gw again ${key}`, ctx)}`;
+
 /** Where an image job stands once nothing more can be done for it. */
 async function settledOutcome({ job: { key }, family }: KnownJob, ctx: Context): Promise<Outcome<JobResult>> {
   const [job] = await (await ctx.ledger()).find({ ids: [key] });
@@ -87,9 +91,8 @@ async function settledOutcome({ job: { key }, family }: KnownJob, ctx: Context):
   if (lost === undefined && files.length > 0) return { ...(value && { value }) };
   const unsaved = files.length > 0 && lost ? `its ${lost.role} was not saved` : 'no image was saved';
   const what = lost?.path === undefined ? unsaved : `${lost.path} is gone, unreadable or not what was saved`;
-  const anew = `mend its disk or put it back, or pay for a new one with: ${commandFor(`gw again ${key}`, ctx)}`;
   const message = `image job ${key}: ${what}, and the gateway keeps none to fetch again`;
-  const hint = lost?.path === undefined ? facts.hint : anew;
+  const hint = lost?.path === undefined ? facts.hint : hintAnew(key, ctx);
   const error = new GwError('download', message, { ...facts, hint });
   return { ...(value && { value }), error };
 }
