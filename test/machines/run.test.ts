@@ -839,6 +839,14 @@ exec redis-server "$@"
   const environment = fs.readFileSync(path.join(bin, 'environment'), 'utf8');
   expect(environment).toContain('PATH=');
   expect(environment).not.toContain(KEY);
+  expect(await studio.laptop.run(['queue', 'serve'])).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('serves this queue already'),
+  });
+  expect(await studio.machine().run(['queue', 'serve', '--port', new URL(url).port])).toMatchObject({
+    code: 2,
+    err: expect.stringMatching(/^error: --port \d+: another program has it$/m),
+  });
   write(studio, [image]);
   const env = { GW_REDIS_URL: url };
   const worker = studio.machine().start(['worker', '--redis'], { env });

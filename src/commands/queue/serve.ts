@@ -1,12 +1,14 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import * as fs from 'node:fs';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import * as path from 'node:path';
 import { defineCommand } from '../../command.ts';
 import { trustedStateDir } from '../../config/dirs.ts';
 import type { Context } from '../../context.ts';
 import { ensureDirectory } from '../../disk/durable-directory.ts';
+import { holderName, tryLock } from '../../disk/lock-file.ts';
 import { GwError, usage } from '../../errors.ts';
 import { port } from '../../flags/flag.ts';
 import { aborted } from '../../host.ts';
@@ -53,7 +55,9 @@ export const serve = defineCommand<typeof flags, Served>({
     try {
       const failed = await Promise.race([server.ready, ended, late, aborted(ctx.signal)]);
       ctx.signal.throwIfAborted();
-      if (failed !== undefined) throw cannotServe(failed, chosen);
+      if (/in use/i.test(server.said()))
+        throw usage(`--port ${chosen}: another program has it`, 'choose another --port');
+      if (failed !== undefined) throw new GwError('unavailable', `redis-server did not start: ${failed}`);
       yield { value: { url: `redis://:${password}@127.0.0.1:${chosen}` } };
       ctx.io.note(`Redis listens on 127.0.0.1:${chosen} and keeps its rows in ${dir}, until Ctrl-C`);
       const why = await Promise.race([aborted(ctx.signal), ended]);
@@ -64,6 +68,7 @@ export const serve = defineCommand<typeof flags, Served>({
       timer = setTimeout(() => server.child.kill('SIGKILL'), END_MS);
       await ended;
       clearTimeout(timer);
+      server.lock.release();
     }
     throw ctx.signal.reason;
   },
@@ -82,6 +87,10 @@ function start(
     );
   }
   signal.throwIfAborted();
+  const lockFile = path.join(dir, 'lock');
+  const lock = tryLock(lockFile);
+  // Two servers on one journal would lose each other's rows.
+  if (!lock) throw usage(`${holderName(lockFile)} serves this queue already`, 'use its URL, or end it first');
   // In a process group of its own: Ctrl-C reaches gw, which ends it.
   // It needs nothing of this environment, which may hold a key.
   const env = { PATH: host.env.PATH };
@@ -108,7 +117,7 @@ function start(
   ];
   child.stdin.on('error', () => {});
   child.stdin.end(`${lines.join('\n')}\n`);
-  return { child, ready, said: () => said };
+  return { child, ready, lock, said: () => said };
 }
 
 const onPath = (name: string, dirs = ''): boolean =>
@@ -126,23 +135,10 @@ function passwordIn(dir: string): string {
   }
 }
 
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.on('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
-    });
-  });
-}
-
-function cannotServe(why: string, port: number): GwError {
-  if (/in use/i.test(why)) {
-    return usage(
-      `redis-server cannot listen on --port ${port}: another program has it`,
-      'choose another --port',
-    );
-  }
-  return new GwError('unavailable', `redis-server did not start: ${why}`);
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  await once(server.close(), 'close');
+  return port;
 }
