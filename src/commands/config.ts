@@ -31,7 +31,7 @@ export const get = defineCommand<Record<string, never>, SettingRow>({
       throw usage(`there is no setting ${name}`, hint);
     }
     if (row.value !== undefined) return { value: row };
-    const hint = `set it with: ${commandFor(`gw config set ${name} VALUE`, ctx)}`;
+    const hint = `set it with: ${commandFor(name === 'key' ? 'gw login' : `gw config set ${name} VALUE`, ctx)}`;
     throw new GwError('not_found', `${name} is not set`, { hint });
   },
   human: ({ value }) => `${textOf(value)}\n`,

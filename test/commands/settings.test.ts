@@ -105,6 +105,7 @@ describe('profiles and settings', () => {
       code: 4,
       err: expect.stringContaining('hint: set it with: gw config set out VALUE --profile studio\n'),
     });
+    expect((await run('config', 'get', 'key')).err).toContain('hint: set it with: gw login\n');
     expect(await run('config', 'unset', 'timeout')).toMatchObject({ code: 0 });
     expect((await run('config', 'list')).out).toMatch(/^timeout\t60s\tdefault$/m);
     expect(await run('profile', 'remove', 'studio')).toMatchObject({ code: 0 });
