@@ -86,7 +86,8 @@ export class RowSums {
     const next = [
       left + cancelled > 0 && `go on with: ${line('')}`,
       failed > 0 && `create anew what failed with: ${line(' --retry-failed')}`,
-      unknown > 0 && `gw jobs sync${where} looks for what is unknown`,
+      unknown > 0 &&
+        `gw jobs sync${where} looks for what is unknown (family B), and gw jobs resolve closes it`,
     ];
     const sum = `${counted(this.rows, 'row')}: ${parts.filter(Boolean).join(', ')}`;
     ctx.io.note([sum, ...next].filter(Boolean).join('; '));
