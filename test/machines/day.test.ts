@@ -89,7 +89,7 @@ test('a follower that is killed as it hands over leaves no row of unknown outcom
 });
 
 test('a row that is forbidden ends alone; a key that is refused ends the creates of a worker, which brings home what runs', async () => {
-  const { batch, worker, write, paid, faults, sandbox, laptop, env } = await openDay({
+  const { batch, worker, write, paid, faults, sandbox, laptop, redis, env } = await openDay({
     fault: 'create:403:x1',
     speed: 20,
   });
@@ -110,6 +110,13 @@ test('a row that is forbidden ends alone; a key that is refused ends the creates
   const why = 'anna: it has ended: the gateway does not accept the key (HTTP 401';
   await until('the follower says why nothing is made', () => following.err().includes(why));
   expect((await batch('status')).out).toContain(why);
+  const [words = ''] = await redis.client.keys('*:workers');
+  const eve = {
+    ...JSON.parse(String(await redis.client.hget(words, 'anna'))),
+    stands: ['\u001b[31m\n::error::'],
+  };
+  await redis.client.hset(words, 'eve', JSON.stringify(eve));
+  expect((await batch('status')).out).toContain('eve: \\x1b[31m\\n::error::\n');
   expect((await batch('status', '--row', 'c')).out).toMatch(/nothing_made\tanna\t1\t.*HTTP 401/);
   await faults('');
   const bert = worker('bert');

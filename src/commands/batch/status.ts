@@ -4,6 +4,7 @@ import { gatewayName } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import { on, text } from '../../flags/flag.ts';
 import { redisFlags } from '../../flags/job-flags.ts';
+import { oneLine } from '../../io/escape.ts';
 import { columnsOf } from '../../io/layout.ts';
 import { counted } from '../../io/quantity-text.ts';
 import type { Job } from '../../ledger/event.ts';
@@ -116,7 +117,7 @@ const rowTable = (rows: readonly RowLine[]) => ({
   })),
 });
 
-/** The words of the queue are its states; what is nothing is left out. */
+/** The words of the queue are its states; what is nothing is left out. What Redis tells is a stranger's word. */
 const machinesText = ({ counts, workers, slots, toSave, stands }: MachinesStatus): string => {
   const states = Object.entries(counts).filter(([, count]) => count > 0);
   const used = slots.filter(({ taken, waiting }) => taken + waiting > 0);
@@ -130,7 +131,7 @@ const machinesText = ({ counts, workers, slots, toSave, stands }: MachinesStatus
     ...(toSave > 0 ? [`${toSave} outputs to save`] : []),
     ...stands.map(({ host, what }) => `${host}: ${what}`),
   ]
-    .map((line) => `${line}\n`)
+    .map((line) => `${oneLine(line, 4_000)}\n`)
     .join('');
 };
 
