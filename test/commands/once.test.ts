@@ -80,6 +80,7 @@ describe.each(Object.keys(creates))('--once, %s', (family) => {
     const setting = await world.gw([...changed, flag, value], hidden);
     expect(setting.code).toBe(2);
     expect(setting.err).toMatch(new RegExp(`^error: --once shots/1: .* with another ${flag}`));
+    if (family === 'alpha') expect((await once(world, '-m', '2.0')).err).toMatch(/with another --model\n/);
     expect(posts(world)).toHaveLength(1);
   });
 

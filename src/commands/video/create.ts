@@ -301,6 +301,7 @@ async function read<F extends FlagSet>(
   );
   const out = how.out ?? settings.out.value;
   if (out !== undefined) noteOfName(out, ctx);
+  const asSent = typed.model === undefined ? typed : { ...typed, model };
   return {
     media,
     uploads,
@@ -314,7 +315,7 @@ async function read<F extends FlagSet>(
       body,
       how,
       outputsExpected: 1,
-      flagOf: typedFlagAt(spec.fields, body, typed, args, `video ${spec.family.name}`),
+      flagOf: typedFlagAt(spec.fields, body, asSent, args, `video ${spec.family.name}`),
       intent: {
         event: 'intent',
         family: spec.family.name,
