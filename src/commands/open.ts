@@ -39,15 +39,18 @@ export const open = defineCommand<typeof flags, Opened>({
   human: ({ path: target, opened }) => (opened ? '' : `${target}\n`),
 });
 
-async function nothingToOpen({ job, family }: KnownJob, gone: string | undefined, ctx: Context) {
+async function nothingToOpen(known: KnownJob, gone: string | undefined, ctx: Context): Promise<GwError> {
+  const { job, family } = known;
   const id = job.id ?? job.key;
-  const what = gone ? `${gone} is gone, unreadable or not what was saved` : `job ${id} has no saved output`;
+  const { error } = (await (await import('./jobs/task-job.ts')).endedOutcome(known, ctx.signal)) ?? {};
+  const ended = error instanceof GwError ? error : undefined;
+  const none = [`job ${id} has no saved output`, ended?.message].filter(Boolean).join(': ');
+  const what = gone ? `${gone} is gone, unreadable or not what was saved` : none;
   // An image that came as Base64 cannot be fetched again.
-  const keepsNone = gone !== undefined && job.family === 'image' && !taskOf(job, family)?.outputs.length;
-  const hint = keepsNone
-    ? (await import('./jobs/image-jobs.ts')).hintAnew(id, ctx)
-    : `save it with: ${commandFor(`gw jobs download ${id}`, ctx)}`;
-  return new GwError('not_found', what, { taskId: id, hint });
+  const keepsNone = gone && job.family === 'image' && !taskOf(job, family)?.outputs.length;
+  const anew = keepsNone && (await import('./jobs/image-jobs.ts')).hintAnew(id, ctx);
+  const save = anew || `save it with: ${commandFor(`gw jobs download ${id}`, ctx)}`;
+  return new GwError('not_found', what, { taskId: id, hint: ended ? ended.facts.hint : save });
 }
 
 /** The desktop's program that opens any file; undefined where no desktop is to be seen. */

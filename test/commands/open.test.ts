@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync }
 import * as path from 'node:path';
 import { expect } from 'vitest';
 import { KEY, test, World } from '../helpers/gw.ts';
-import { acceptedJob, savedJob } from './jobs-seed.ts';
+import { acceptedJob, ledgerOf, savedJob } from './jobs-seed.ts';
 
 /** A desktop whose program for everything writes down what it was asked to open and what it was given. */
 function desktop(world: World, exitCode = 0) {
@@ -51,10 +51,14 @@ test('prints the path where there is no desktop, none of its programs, or one th
 
 test('says what there is not: an output, a file, a job', async ({ world }) => {
   acceptedJob(world, 'cgt-run', 2000);
+  const record = { id: 'cgt-failed', status: 'failed' };
+  const failed = { event: 'final', state: 'failed', status: 'failed', record, serverDateMs: 0 } as const;
+  ledgerOf(world).append(acceptedJob(world, 'cgt-failed', 1500), failed);
   savedJob(world, 'cgt-gone', 1000);
   rmSync(`${world.cwd}/cgt-gone.mp4`);
   for (const [id, said, hint] of [
     ['cgt-run', 'job cgt-run has no saved output', 'save it with: gw jobs download cgt-run'],
+    ['cgt-failed', 'job cgt-failed has no saved output: task cgt-failed ended failed', 'make it anew'],
     ['cgt-gone', `${world.cwd}/cgt-gone.mp4 is gone`, 'save it with: gw jobs download cgt-gone'],
     ['cgt-none', 'no job cgt-none in the ledger', 'gw jobs list shows'],
   ] as const) {
