@@ -57,7 +57,7 @@ export interface FieldVerdict {
   readonly exempt?: readonly string[];
   /** Words that may have been meant, beside those that the schema knows. */
   readonly suggestions?: readonly string[];
-  /** Whether --body or --set says a value in so many words: what the document does not forbid of it is only odd. */
+  /** Whether --body or --set says a value in so many words: no flag is named, and what is not forbidden is only odd. */
   readonly isGiven?: ((path: readonly PropertyKey[], value: unknown) => boolean) | undefined;
 }
 
@@ -73,9 +73,10 @@ export type Look = Readonly<Record<'breaches' | 'oddities', readonly Breach[]>>;
 export function lookAtBody(
   schema: z.ZodMiniType,
   body: unknown,
-  flagOf: FlagOfPath,
+  flagAt: FlagOfPath,
   { exempt = [], suggestions = [], isGiven = () => false }: FieldVerdict = {},
 ): Look {
+  const flagOf: FlagOfPath = (at) => (isGiven(at, valueAt(body, at) ?? '') ? undefined : flagAt(at));
   const found = issuesOf(schema, body);
   const said = found.unstated.filter(({ path }) => !isGiven(path, valueAt(body, path)));
   const breaches = new Map<string, Breach>();
@@ -96,10 +97,9 @@ export function lookAtBody(
       const [near] = nearest(value, known, 1);
       const where = [flagOf(path) ?? path.map(String).join('.'), near && value].filter(Boolean).join(' ');
       // What concerns the body as a whole says so itself.
-      const text = [where, message].filter(Boolean).join(': ');
+      const text = [where, near ? `${message}; did you mean ${near}?` : message].filter(Boolean).join(': ');
       const says = quoted(sentence ?? rule.sentence) ?? rule.remark;
-      const meant = near ? `; did you mean ${near}?` : '';
-      return { text: `${text}${meant}`, says, isUndocumented: rule.remark !== undefined };
+      return { text, says, isUndocumented: rule.remark !== undefined };
     }),
   };
 }

@@ -549,7 +549,7 @@ describe('one meaning, three spellings', () => {
       'a format without a type',
       ['--set', 'response_format={"schema":{}}'],
       { role: 'user', content: 'hi' },
-      /response-format: is required in the public API/,
+      /response_format\.type: is required in the public API/,
     ],
   ])('%s that the document does not show is sent with a warning', async (_, words, message, warning) => {
     const argv = [

@@ -142,6 +142,7 @@ test.each<[argv: readonly string[], err: string]>([
     'error: --reasoning-effort max: geo-3.6-flash takes none, minimal, low, medium, high\n' +
       'hint: the document says: accepts none, minimal, low, medium, high',
   ],
+  [['image', 'create', 'fox', '--n', '2', '--set', 'n=11'], 'error: n 11: a whole number from 1 to 10\n'],
   [
     ['image', 'create', 'fox', '-m', 'legacy-image-3', '--quality', 'low'],
     'error: --quality low: legacy-image-3 takes standard, hd, auto; low is for img-2, img-2.5-sunburst, img-2.5-flare\n',
