@@ -197,10 +197,11 @@ function readyRequest(
     surface.api === 'completions' && settings.maxTokens !== undefined ? withoutLimits(base) : base;
   const own = history.own ? { ...under, ...history.ownSystem, [surface.historyField]: history.own } : under;
   const sets = globals.set ?? [];
-  const ofStream = sets.filter((raw) => raw.startsWith('stream='));
-  const said = applySets(base, ofStream).stream;
-  const typedStream = flags.stream ?? (typeof said === 'boolean' ? said : undefined);
-  const body = applySets(surface.body({ ...asked, settings, base: own, stream: typedStream ?? true }), sets);
+  // What gw adds of its own depends on these.
+  const early = sets.filter((raw) => /^(stream|thinking|reasoning_effort)\b/.test(raw));
+  const laid = applySets(own, early);
+  const typedStream = flags.stream ?? (typeof laid.stream === 'boolean' ? laid.stream : undefined);
+  const body = applySets(surface.body({ ...asked, settings, base: laid, stream: typedStream ?? true }), sets);
   const model = typeof body.model === 'string' ? body.model : asked.model;
   const stream = surface.api === 'geo' ? (typedStream ?? true) : body.stream === true;
   const uses = toolUses(itemsOf(own[surface.historyField]), asked.turns);

@@ -290,7 +290,12 @@ describe('one meaning, three spellings', () => {
     expect((await shown(['hi', '--show-thoughts', '--reasoning-effort', 'low'])).body).not.toHaveProperty(
       'extra_body',
     );
-    expect((await shown(['hi', '--show-thoughts', '-m', 'other'])).body).not.toHaveProperty('extra_body');
+    for (const other of [
+      ['-m', 'other'],
+      ['--set', 'model=other'],
+      ['--set', 'reasoning_effort=low'],
+    ])
+      expect((await shown(['hi', '--show-thoughts', ...other])).body).not.toHaveProperty('extra_body');
   });
 
   test('messages', async () => {
@@ -315,14 +320,24 @@ describe('one meaning, three spellings', () => {
       stream: true,
     });
     const limitOf = async (...more: string[]) =>
-      (await shown(['hi', '--api', 'messages', '-m', 'm', ...more])).body;
+      (await shown(['hi', '--api', 'messages', '--set', 'model=m', ...more])).body;
+    const own = { thinking: { type: 'enabled', budget_tokens: 8000 } };
+    const started = file('own.json', own);
     expect(await limitOf()).toMatchObject({ max_tokens: 4096 });
     expect(await limitOf('--thinking', '8000')).toMatchObject({ max_tokens: 12_096 });
     expect(await limitOf('--thinking', 'adaptive')).toMatchObject({
       max_tokens: 4096,
       thinking: { type: 'adaptive' },
     });
-    expect(await limitOf('--thinking', 'off')).not.toHaveProperty('thinking');
+    for (const given of [
+      ['--body', started],
+      ['--set', `thinking=${JSON.stringify(own.thinking)}`],
+    ])
+      expect(await limitOf(...given)).toMatchObject({ max_tokens: 12_096, ...own });
+    for (const typed of [[], ['--body', started]]) {
+      const { max_tokens, thinking } = await limitOf('--thinking', 'off', ...typed);
+      expect([max_tokens, thinking]).toEqual([4096, undefined]);
+    }
   });
 
   test('geo', async () => {
@@ -608,6 +623,7 @@ describe('one meaning, three spellings', () => {
     const native = (await shown(['--messages', file('n.json', { messages }), '--api', 'messages', '-m', 'm']))
       .body;
     expect(native.messages).toEqual(messages);
+    expect((await shown(['--set', `messages=${JSON.stringify(messages)}`])).body.messages).toEqual(messages);
   });
 });
 
@@ -662,8 +678,8 @@ describe('refused before anything is sent', () => {
     ['--reasoning-effort on geo', ['hi', '--api', 'geo', '--reasoning-effort', 'low'], /--thinking-level/],
     [
       'two output limits',
-      ['hi', '--max-tokens', '5', '--set', 'max_tokens=5'],
-      /--max-tokens 5: only one of the two output limits/,
+      ['hi', '--max-tokens', '5', '--set', 'max_tokens=6'],
+      /error: max_tokens 6: only one of the two output limits/,
     ],
     [
       'effort with a level',

@@ -1,5 +1,5 @@
 import { chatMessages, MessagesBody, MIN_THINKING_BUDGET } from '../../gateway/chat/messages.ts';
-import { itemsOf } from '../../gateway/json-value.ts';
+import { fieldsOf, itemsOf } from '../../gateway/json-value.ts';
 import { type ChatSettings, type ChatTurn, DEFAULT_MAX_TOKENS } from '../chat.ts';
 import {
   argumentsOf,
@@ -50,12 +50,15 @@ export const messages: Surface = {
 };
 
 function body({ base = {}, model, system, turns, settings = {}, stream }: BodyRequest): JsonObject {
+  const { thinking: asked, ...others } = base;
+  const budget = Number(settings.thinking ?? fieldsOf(asked).budget_tokens);
+  const limit = DEFAULT_MAX_TOKENS + (budget >= MIN_THINKING_BUDGET ? budget : 0);
   const sent = [...itemsOf(base.messages), ...joinResults(turns.map(message))];
   return {
-    ...base,
+    ...(settings.thinking === 'off' ? others : base),
     ...given({
       model,
-      max_tokens: settings.maxTokens ?? (base.max_tokens === undefined ? defaultLimit(settings) : undefined),
+      max_tokens: settings.maxTokens ?? (base.max_tokens === undefined ? limit : undefined),
       messages: sent.length > 0 || base.messages === undefined ? sent : undefined,
       system,
       temperature: settings.temperature,
@@ -71,9 +74,6 @@ function body({ base = {}, model, system, turns, settings = {}, stream }: BodyRe
     }),
   };
 }
-
-const defaultLimit = ({ thinking: budget }: ChatSettings): number =>
-  DEFAULT_MAX_TOKENS + (typeof budget === 'number' && budget >= MIN_THINKING_BUDGET ? budget : 0);
 
 function thinking(mode: ChatSettings['thinking']): JsonObject | undefined {
   // Thinking is off where nothing asks for it; the document has no word for it.

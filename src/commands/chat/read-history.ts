@@ -7,6 +7,7 @@ import { SLOW_ANSWER_SILENCE_MS } from '../../config/table.ts';
 import type { Context } from '../../context.ts';
 import { GwError, usage } from '../../errors.ts';
 import {
+  applySets,
   baseBody,
   type JsonBodyDeps,
   type JsonObject,
@@ -141,11 +142,8 @@ export const toolUses = (own: readonly unknown[], turns: readonly ChatTurn[]): T
 ];
 
 function toolUseOfTurn(turn: ChatTurn): ToolUse {
-  if (turn.role === 'tool') return { calls: [], results: [turn.toolCallId] };
-  return {
-    calls: turn.role === 'assistant' ? (turn.toolCalls ?? []).map(({ id }) => ({ id })) : [],
-    results: [],
-  };
+  const calls = turn.role === 'assistant' ? (turn.toolCalls ?? []) : [];
+  return { calls: calls.map(({ id }) => ({ id })), results: turn.role === 'tool' ? [turn.toolCallId] : [] };
 }
 
 function toolUseOfMessage(message: unknown): ToolUse {
@@ -197,13 +195,14 @@ export async function readStart(flags: ChatFlags, ctx: Context): Promise<Start> 
     { ...deps, note: (text) => ctx.io.note(text) },
   );
   const known = session?.settings.api === surface.api ? session.settings.model : undefined;
-  const ofBody = typeof base.model === 'string' ? base.model : undefined;
+  const ofModel = ctx.globals.set?.filter((raw) => raw.startsWith('model='));
+  const { model } = applySets({ model: flags.model ?? base.model }, ofModel ?? []);
   return {
     surface,
     base,
     history,
     session,
-    model: flags.model ?? ofBody ?? known ?? defaultModel(surface.api, inForce),
+    model: typeof model === 'string' ? model : (known ?? defaultModel(surface.api, inForce)),
     system: system ?? history.system ?? session?.settings.system,
     settings: await readSettings(flags, surface, deps, session?.settings.tools),
     silenceMs: inForce.timeoutMs.source === 'default' ? SLOW_ANSWER_SILENCE_MS : inForce.timeoutMs.value,

@@ -2,6 +2,7 @@ import type { ChatPart, ChatTurn } from '../../chat/chat.ts';
 import type { Context } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import { refuseOrWarn } from '../../flags/breaches.ts';
+import { parseSet } from '../../flags/json-body.ts';
 import { noPrompt, readPrompt } from '../../flags/prompt.ts';
 import { itemsOf } from '../../gateway/json-value.ts';
 import { MB } from '../../gateway/limits.ts';
@@ -37,7 +38,8 @@ export async function readQuestion(
     },
     ctx,
   );
-  const hasTurns = Object.keys(history).length > 0 || base[surface.historyField] !== undefined;
+  const given = [...Object.keys(base), ...(globals.set ?? []).map((raw) => parseSet(raw).path.join('.'))];
+  const hasTurns = Object.keys(history).length > 0 || given.includes(surface.historyField);
   const hasQuestion = hasTurns || results.length > 0;
   const piped =
     isStdinFree && (prompt !== undefined || flags.messages !== undefined || !hasQuestion)

@@ -166,15 +166,13 @@ async function readTools(files: readonly string[], deps: JsonBodyDeps): Promise<
   const tools: ChatTool[] = [];
   for (const file of files) {
     const found = toolsIn(await readJsonFile(file, deps, '--tool'));
-    const [first] = found;
-    if (first === undefined || found.includes(undefined)) {
+    if (found.length === 0 || found.includes(undefined)) {
       throw usage(
         `--tool ${file}: not the description of a function`,
         'write {"name": …, "description": …, "parameters": {JSON schema}}, or a list of them',
       );
     }
-    for (const tool of found) {
-      if (tool === undefined) continue;
+    for (const tool of found.filter((each) => each !== undefined)) {
       if (tools.some(({ name }) => name === tool.name)) {
         throw usage(`--tool ${file}: there are two tools of the name ${tool.name}`, 'rename one of them');
       }
