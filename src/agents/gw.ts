@@ -1,3 +1,4 @@
+import * as path from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { type Host, machineClock, type Program } from '../host.ts';
 import { main } from '../main.ts';
@@ -24,11 +25,10 @@ export function openLibrary({ version, distDir }: Library) {
   };
   return async (words: readonly string[], asked: Asked): Promise<GwRun> => {
     const { env, cwd, onEvent, signal } = asked;
-    const stdout = new Kept();
-    const stderr = new Kept();
+    const [stdout, stderr] = [new Kept(), new Kept()];
     const host: Host = {
       env: { ...env },
-      cwd,
+      cwd: path.resolve(cwd),
       platform: process.platform,
       homeDir: env.HOME ?? env.USERPROFILE,
       version,

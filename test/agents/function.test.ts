@@ -26,9 +26,14 @@ describe('a run in this process', () => {
     expect(events).toEqual(expect.arrayContaining(['intent', 'accepted', 'saved', 'result']));
     const [{ files }] = made.results as [{ files: { path: string }[] }];
     expect(fs.existsSync(files[0]?.path ?? '')).toBe(true);
-    const listed = await gw(['jobs', 'list'], at(place));
+    const cwd = path.relative('', place.cwd);
+    const image = await gw(['image', 'create', 'a fox'], { ...at(place), cwd });
+    expect(image, image.error?.message).toMatchObject({ exitCode: 0 });
+    const listed = await gw(['jobs', 'list', '--family', 'alpha'], at(place));
     expect(listed.results).toEqual([[expect.objectContaining({ prompt: 'a boat' })]]);
-    expect((await gw(['jobs', 'list', '--json'], at(place))).results).toEqual(listed.results);
+    expect((await gw(['jobs', 'list', '--family', 'alpha', '--json'], at(place))).results).toEqual(
+      listed.results,
+    );
     expect((await gw(['help', 'exit-codes'], at(place))).results).toEqual([
       expect.stringContaining('unknown_outcome'),
     ]);
