@@ -419,6 +419,9 @@ function wordOf(name: string, said: unknown): string {
 }
 
 function refuseField(name: string, command: string, flags: FlagSet): never {
+  const dashed = `--${name.replace(/^no-/, '')}`;
+  const isFlag = Object.keys(flags).some((key) => notFields.has(key) && flagName(key) === dashed);
+  if (isFlag) throw usage(`${name}: only the user types it, on the command line`);
   const known = [...fieldsOf(flags).map(([key]) => flagName(key).slice(2)), ...ownFields];
   const [near] = nearest(name, known, 1);
   throw usage(
@@ -468,7 +471,4 @@ export function faultsOf(error: unknown): string[] {
 }
 
 /** `--duration 3: too short` -> `duration: 3: too short`. */
-const fieldFirst = (message: string): string =>
-  message.replace(/^--([a-z][a-z-]*)(?: ([^\n]*?))?: /, (_, field: string, value?: string) =>
-    value ? `${field}: ${value}: ` : `${field}: `,
-  );
+const fieldFirst = (message: string): string => message.replace(/^--([a-z][a-z-]*):? (?!and )/, '$1: ');

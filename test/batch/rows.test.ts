@@ -161,7 +161,9 @@ test.each<[object, string]>([
   [{ resolutoin: '768P' }, 'resolutoin: no flag of gw video gamma create; did you mean resolution?'],
   [{ 'api-key-file': 'x' }, 'api-key-file: no flag of gw video gamma create'],
   [{ base_url: 'x' }, 'base-url: no flag of gw video gamma create'],
-  [{ once: 'x' }, 'once: no flag of gw video gamma create'],
+  [{ once: 'x' }, 'once: only the user types it'],
+  [{ 'no-wait': true }, 'no-wait: only the user types it'],
+  [{ interval: '5' }, 'interval: "5" is not a duration; write a number with its unit'],
   [
     { first_frame: 'a', 'first-frame': 'b' },
     'first-frame: given twice, as first-frame and in another spelling',
