@@ -47,7 +47,8 @@ export async function createImages(request: ImageRequest, deps: JobDeps): Promis
       begun += 1;
       return new IncomingImage({ home: partHome(dir, refuge, true), refuge, role, journal });
     },
-    onPartial: (count) => show(`partial ${count}${partialsExpected > 0 ? ` of ${partialsExpected}` : ''}`),
+    onPartial: (count) =>
+      show(`partial ${count}${partialsExpected > 0 ? ` of ${partialsExpected * outputsExpected}` : ''}`),
   });
   // Partial ones are waited for only where they are kept.
   const asked = { finals: outputsExpected, partials: keepPartials ? partialsExpected : 0 };
