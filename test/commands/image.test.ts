@@ -152,6 +152,20 @@ describe('gw image create', () => {
     expect(world.requests()).toEqual([]);
   });
 
+  test.each([
+    ['-o', '-'],
+    ['--n', '2', '--partial-images', '1'],
+  ])('defaults of the profile that only some images have a use for yield to %s %s', async (...more) => {
+    const world = await open();
+    const defaults = ['preview', 'sidecar', 'keep-partials'].map((name) => [name, 'true']);
+    for (const [name, value] of [...defaults, ['exec', 'true']])
+      await world.ok(['config', 'set', `defaults.image.create.${name}`, `${value}`]);
+    const run = await world.ok(['image', 'create', 'a fox', ...small, ...more]);
+    expect(Object.keys(world.files())).toHaveLength(more[1] === '-' ? 1 : 7);
+    if (more[1] !== '-') expect(run.err).toMatch(/partial 2 of 2/);
+    expect((await world.gw(['image', 'create', 'a fox', ...small])).code).toBe(0);
+  });
+
   test('--out - to a terminal is refused before anything is sent', async () => {
     const world = await open();
     const run = await world.gw(['image', 'create', 'a fox', '-o', '-'], { terminal: true });

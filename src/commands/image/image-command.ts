@@ -129,7 +129,8 @@ async function run<F extends FlagSet>(
   refuseOnce(flags);
   const plan = planOutput(flags, images, settings, ctx);
   noteOfName(flags.out ?? settings.out.value, ctx);
-  if (flags.keepPartials && !(Number(planned.partial_images) > 0)) {
+  const isTyped = flags.keepPartials && !typed.stored?.includes('keepPartials');
+  if (isTyped && !(Number(planned.partial_images) > 0)) {
     throw usage('--keep-partials: no partial images are asked for', 'add --partial-images N');
   }
 

@@ -7,6 +7,7 @@ import { sha256OfFile } from '../../disk/small-file.ts';
 import { usage } from '../../errors.ts';
 import { flagName } from '../../flags/flag.ts';
 import { type OnceFlags, type SaveFlags, sidecarBy } from '../../flags/job-flags.ts';
+import type { WithStored } from '../../flags/yielding.ts';
 import { EDIT_MASK_FIELD } from '../../gateway/image/create.ts';
 import { readImageUsage, readRevisedPrompt } from '../../gateway/image/reply.ts';
 import type { RequestInput } from '../../http/client.ts';
@@ -77,7 +78,7 @@ export async function sendImages(
         streams: body.stream === true,
         partialsExpected: typeof body.partial_images === 'number' ? body.partial_images : 0,
         outputsExpected,
-        keepPartials,
+        keepPartials: keepPartials && !toStdout,
         key: place?.key,
         within,
         onExchange: telling.onExchange,
@@ -141,7 +142,7 @@ export const settingsIn = (body: Readonly<Record<string, unknown>>): Record<stri
 
 const NUMBERED = '{id}-{index}.{ext}';
 
-type OutputFlags = SaveFlags & OnceFlags & { readonly preview?: boolean; readonly keepPartials?: boolean };
+type OutputFlags = SaveFlags & OnceFlags & WithStored;
 
 /**
  * Where the images of a request go. One image is `{id}.{ext}`, several are numbered, unless `--out` names them.
@@ -176,7 +177,7 @@ function refuseWithStdout(flags: OutputFlags, images: number, printing: string |
     throw usage(`--out -: stdout takes one image, and ${images} are asked for`, 'name a directory instead');
   }
   const needsDisk = ['keepPartials', 'preview', 'once', 'sidecar', 'exec'] as const;
-  const key = needsDisk.find((each) => flags[each] !== undefined && flags[each] !== false);
+  const key = needsDisk.find((each) => (flags[each] ?? false) !== false && !flags.stored?.includes(each));
   const flag = key && flagName(key);
   if (flag) throw usage(`--out -: ${flag} needs the image on disk`, `leave out ${flag}, or name a file`);
 }
