@@ -124,7 +124,7 @@ export function laidUnder(
       if (strangerIn !== undefined && value === '-')
         throw usage(`${name}: a preset of the working directory may not read stdin`, `type --${name} -`);
       const parsed = typedOf(flag, name, value, negated, '');
-      if (parsed !== undefined) laid[key] = parsed;
+      if (parsed !== undefined) laid[key] = (key !== 'out' || parsePattern(String(parsed), name)) && parsed;
     }
     if (strangerIn === undefined) return { ...input, flags: { ...laid, ...input.flags } };
     const confined = confinedPaths(placeIn(strangerIn));

@@ -103,6 +103,11 @@ test.each([
     'duration: x\n',
     (file: string) => `error: ${file}: duration x: not a whole number of seconds\n`,
   ],
+  [
+    'another placeholder',
+    'out: "{nope}.mp4"\n',
+    (file: string) => `error: ${file}: out: {nope} is not a placeholder\n`,
+  ],
   ['no list of flags', '- a\n', (file: string) => `error: the preset ${file} is no list of flags\n`],
 ])('%s in a preset is refused with the file, and nothing is sent', async (_, text, message) => {
   const world = await World.open();
