@@ -142,6 +142,10 @@ test.each<[argv: readonly string[], err: string]>([
     'error: --reasoning-effort max: geo-3.6-flash takes none, minimal, low, medium, high\n' +
       'hint: the document says: accepts none, minimal, low, medium, high',
   ],
+  [
+    ['image', 'create', 'fox', '-m', 'legacy-image-3', '--partial-images', '2'],
+    'error: --partial-images 2: only img models stream partial images\n',
+  ],
   [['image', 'create', 'fox', '--n', '2', '--set', 'n=11'], 'error: n 11: a whole number from 1 to 10\n'],
   [
     ['image', 'create', 'fox', '-m', 'legacy-image-3', '--quality', 'low'],

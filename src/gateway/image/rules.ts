@@ -35,8 +35,8 @@ const owners: Readonly<Record<string, [has: (model: ImageModel | undefined) => b
   moderation: [isImg, 'only img models take a moderation level'],
   output_format: [isImg, 'only img models let the format be chosen'],
   output_compression: [isImg, 'only img models take a compression'],
-  stream: [isImg, 'only img models stream'],
   partial_images: [isImg, 'only img models stream partial images'],
+  stream: [isImg, 'only img models stream'],
   response_format: [
     (model) => model?.family !== 'img',
     'img models always return Base64 and must not be sent this parameter',
