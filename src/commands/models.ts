@@ -53,10 +53,8 @@ function refuseUnknownType(type: string, entries: readonly ModelEntry[]): void {
   const known = new Set([...modelTypes, ...entries.flatMap((entry) => entry.supported_endpoint_types ?? [])]);
   if (known.has(type)) return;
   const [near] = nearest(type, [...known], 1);
-  throw usage(
-    `--type ${JSON.stringify(type)}: one of ${[...known].join(', ')}`,
-    near === undefined ? undefined : `did you mean ${near}?`,
-  );
+  const hint = near && `did you mean ${near}?`;
+  throw usage(`--type ${JSON.stringify(type)}: one of ${[...known].join(', ')}`, hint);
 }
 
 const modelTable = (entries: readonly ModelEntry[]): Table => ({

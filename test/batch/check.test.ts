@@ -111,7 +111,8 @@ test.each([
 });
 
 test('with --json each fault and each sum is an object', async () => {
-  const run = await check('j.jsonl', jsonl(gamma, { ...gamma, ratio: '5:4' }), '--json');
+  const run = await check('j.jsonl', jsonl(gamma, { ...gamma, ratio: '5:4', count: 3 }), '--json');
+  expect(run.out.match(/5:4/g)).toHaveLength(1);
   const [fault] = run.out
     .trimEnd()
     .split('\n')
@@ -122,7 +123,7 @@ test('with --json each fault and each sum is an object', async () => {
 test('in a JSON list on one line each fault names the place of its row', async () => {
   const image = { command: 'image create', prompt: 'fox' };
   const again = { ...image, id: 'a' };
-  const one = JSON.stringify([again, again, { ...image, image: 'row:none' }, 5]);
+  const one = JSON.stringify([again, again, { ...image, image: 'row:none', count: 2 }, 5]);
   const told = [
     'one.json:1: row 2: id: a: row 1 has it too',
     'one.json:1: row 4: a row is an object of fields, such as {"prompt": "a fox"}',

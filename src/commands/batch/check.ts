@@ -194,18 +194,20 @@ interface Fault extends Place {
 }
 
 /**
- * Checks every row as its create would; gives each fault and counts the rest. Nothing is sent. In a spreadsheet what is wrong
- * with a column is wrong in every row: it is told once, with the rows that it meets.
+ * Checks every row as its create would; gives each fault once, also of a row with a count, and counts the rest. Nothing is
+ * sent. In a spreadsheet what is wrong with a column is wrong in every row: it is told with the rows that it meets.
  */
 export async function* checkRows(...args: Parameters<typeof faultsIn>): AsyncGenerator<Fault> {
-  if (!/\.[ct]sv$/i.test(args[0].manifest.named)) return yield* faultsIn(...args);
+  const isSheet = /\.[ct]sv$/i.test(args[0].manifest.named);
   const linesOf = new Map<string, number[]>();
-  for await (const { line, message } of faultsIn(...args)) {
-    const lines = linesOf.get(message);
-    if (lines === undefined) linesOf.set(message, [line]);
-    else lines.push(line);
+  for await (const fault of faultsIn(...args)) {
+    const told = isSheet ? fault.message : `${placeText(fault)} ${fault.message}`;
+    const lines = linesOf.get(told) ?? [];
+    if (!isSheet && lines.length === 0) yield fault;
+    if (lines.at(-1) !== fault.line) lines.push(fault.line);
+    linesOf.set(told, lines);
   }
-  for (const [message, lines] of linesOf)
+  for (const [message, lines] of isSheet ? linesOf : [])
     yield { line: lines[0] ?? 1, message: lines.length === 1 ? message : `${message} (${rowsText(lines)})` };
 }
 
