@@ -3,6 +3,7 @@ import * as path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { errorKinds } from '../../src/errors.ts';
 import { cmd } from '../helpers/cmd.ts';
+import { freePort } from '../helpers/free-port.ts';
 import { create, creates, type Ended, KEY, openPlace, Place, until } from './place.ts';
 
 // Promise 18: the exit code says what to do next; one run of the real program a code, as a person and with --json.
@@ -63,8 +64,8 @@ const rows: Row[] = [
     when: 'nobody listens',
     act: async () => {
       const place = await openPlace();
-      await place.sandbox.close();
-      return (more) => place.run([...makeFox, '--retries', '0', ...more]);
+      const url = `http://127.0.0.1:${await freePort()}`;
+      return (more) => place.run([...makeFox, '--retries', '0', '--base-url', url, ...more]);
     },
   },
   {

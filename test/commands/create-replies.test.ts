@@ -4,7 +4,8 @@ import * as path from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { fakeGateway } from '../helpers/fake-gateway.ts';
 import { type Fault, honest, startFaultProxy } from '../helpers/fault-proxy.ts';
-import { closedPort, json, replyBytes, startFaultServer } from '../helpers/fault-server.ts';
+import { json, replyBytes, startFaultServer } from '../helpers/fault-server.ts';
+import { freePort } from '../helpers/free-port.ts';
 import { type RunOptions, World } from '../helpers/gw.ts';
 import { listening } from '../helpers/listening.ts';
 import { ledgerOf } from './jobs-seed.ts';
@@ -89,9 +90,7 @@ describe.each(Object.entries(creates))('%s', (family, argv) => {
       expect(run.code, run.err).toBe(130);
       return ledgerOf(here).find();
     };
-    expect(await interrupted(`http://127.0.0.1:${await closedPort()}`)).toMatchObject([
-      { state: 'not_sent' },
-    ]);
+    expect(await interrupted(`http://127.0.0.1:${await freePort()}`)).toMatchObject([{ state: 'not_sent' }]);
     const busy = await startFaultServer({ steps: [json(429, {})] });
     expect(await interrupted(busy.url)).toMatchObject([{ state: 'refused' }]);
     expect(busy.requests).toHaveLength(1);

@@ -175,10 +175,3 @@ export const dribble =
       else socket.write(bytes.subarray(at, ++at));
     }, everyMs);
   };
-
-/** A port that nothing listens on. */
-export async function closedPort(): Promise<number> {
-  const server = await startFaultServer({ steps: [silence] });
-  await server.close();
-  return server.port;
-}

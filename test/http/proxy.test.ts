@@ -5,7 +5,8 @@ import type { ExchangeError, WireRequest } from '../../src/http/exchange.ts';
 import { isExempt, type Proxies, proxiesFromEnv, proxyFor } from '../../src/http/proxy.ts';
 import { HttpTransport, type TransportOptions } from '../../src/http/transport.ts';
 import { closing } from '../helpers/closing.ts';
-import { closedPort, dribble, json, replyBytes, reset, startFaultServer } from '../helpers/fault-server.ts';
+import { dribble, json, replyBytes, reset, startFaultServer } from '../helpers/fault-server.ts';
+import { freePort } from '../helpers/free-port.ts';
 import { startProxyServer } from '../helpers/proxy-server.ts';
 import { makeSelfSigned } from '../helpers/self-signed.ts';
 import { errorOf } from './test-client.ts';
@@ -130,7 +131,7 @@ test('an exempt target is reached directly', async () => {
 });
 
 test('a proxy that is not there, or asks for a password: certainly not sent', async () => {
-  const gone = open({ httpProxy: `127.0.0.1:${await closedPort()}` });
+  const gone = open({ httpProxy: `127.0.0.1:${await freePort()}` });
   expect(await failure(gone.exchange(get('http://gw.example/')))).toMatchObject({
     sent: 'no',
     code: 'ECONNREFUSED',

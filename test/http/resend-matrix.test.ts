@@ -4,7 +4,6 @@ import { UnknownOutcome } from '../../src/errors.ts';
 import { allEndpoints } from '../../src/gateway/all-endpoints.ts';
 import {
   close,
-  closedPort,
   cut,
   type FaultServerOptions,
   json,
@@ -16,6 +15,7 @@ import {
   silence,
   startFaultServer,
 } from '../helpers/fault-server.ts';
+import { freePort } from '../helpers/free-port.ts';
 import { create, errorOf, paidEndpoint, read, readEndpoint, testClient } from './test-client.ts';
 
 // Every fault against a read and a paid create. What counts is what the server took: a paid create never twice.
@@ -153,7 +153,7 @@ test.each([
   [readEndpoint, read],
   [paidEndpoint, create],
 ] as const)('connection refused: sent again, then unavailable (%#)', async (endpoint, input) => {
-  const { client, clock } = testClient(`http://127.0.0.1:${await closedPort()}`);
+  const { client, clock } = testClient(`http://127.0.0.1:${await freePort()}`);
   const error = await failure(client.send(endpoint, input));
   expect(error.kind).toBe('unavailable');
   expect(error.message).toMatch(/connection refused.*tried 5 times/);

@@ -8,7 +8,6 @@ import { HttpTransport, type TransportOptions } from '../../src/http/transport.t
 import { closing } from '../helpers/closing.ts';
 import {
   close,
-  closedPort,
   cut,
   dribble,
   type FaultServerOptions,
@@ -20,6 +19,7 @@ import {
   silence,
   startFaultServer,
 } from '../helpers/fault-server.ts';
+import { freePort } from '../helpers/free-port.ts';
 import { makeSelfSigned } from '../helpers/self-signed.ts';
 import { errorOf } from './test-client.ts';
 
@@ -219,7 +219,7 @@ test('a connection that the server closed while idle is not used again', async (
 });
 
 test('refused: certainly not sent', async () => {
-  const error = await failure(open().exchange(get(`http://127.0.0.1:${await closedPort()}`)));
+  const error = await failure(open().exchange(get(`http://127.0.0.1:${await freePort()}`)));
   expect([error.name, error.sent, error.code]).toEqual(['ExchangeError', 'no', 'ECONNREFUSED']);
   expect(error.message).toContain('connection refused');
 });

@@ -7,7 +7,8 @@ import type { Job } from '../../src/ledger/event.ts';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
 import { cmd } from '../helpers/cmd.ts';
 import { type Fault, honest, replyOf, startFaultProxy, type Upstream } from '../helpers/fault-proxy.ts';
-import { closedPort, type FaultServer, type SeenRequest, startFaultServer } from '../helpers/fault-server.ts';
+import { type FaultServer, type SeenRequest, startFaultServer } from '../helpers/fault-server.ts';
+import { freePort } from '../helpers/free-port.ts';
 import { World } from '../helpers/gw.ts';
 import { makeSelfSigned } from '../helpers/self-signed.ts';
 import { tinyPng } from '../jobs/save/tiny-media.ts';
@@ -458,7 +459,7 @@ torture('each fault against each call of chat, models and assets', { short: 24 }
 
 /** What lets not a byte of a request out: the address to ask at. */
 const noWays: Readonly<Record<string, (round: Pick<Round, 'after'>) => Promise<string>>> = {
-  'connection refused': async () => `http://127.0.0.1:${await closedPort()}`,
+  'connection refused': async () => `http://127.0.0.1:${await freePort()}`,
   'name not found': async () => 'https://gateway.invalid',
   'connect timeout': (round) => secured(round, () => true),
   'TLS failure': (round) => secured(round, () => false, makeSelfSigned()),
