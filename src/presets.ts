@@ -58,10 +58,9 @@ async function isFlagOfAny({ load, children = [] }: Node, name: string): Promise
 
 /** Throws `usage` for a preset of the working directory that another user could have written, or that a link leads to. */
 function refuseForeign(file: string, { cwd, platform }: Host): void {
-  const what = 'the preset';
-  const real = confinedPaths({ ...placeIn(cwd), hint: MOVE_IT })(file, `${what} ${file}`);
+  const real = confinedPaths({ ...placeIn(cwd), hint: MOVE_IT })(file, `the preset ${file}`);
   for (const each of [path.dirname(path.dirname(real)), path.dirname(real), real])
-    refuseUntrusted(fs.statSync(each), { file: each, what, kind: 'usage', platform });
+    refuseUntrusted(fs.statSync(each), { file: each, what: 'the preset', kind: 'usage', platform });
 }
 
 /** The input with the defaults that the profile has for the command laid under it. Throws `usage` naming the setting. */
@@ -124,7 +123,8 @@ export function laidUnder(
       if (strangerIn !== undefined && value === '-')
         throw usage(`${name}: a preset of the working directory may not read stdin`, `type --${name} -`);
       const parsed = typedOf(flag, name, value, negated, '');
-      if (parsed !== undefined) laid[key] = (key !== 'out' || parsePattern(String(parsed), name)) && parsed;
+      if (parsed !== undefined && key === 'out') parsePattern(String(parsed), name);
+      if (parsed !== undefined) laid[key] = parsed;
     }
     if (strangerIn === undefined) return { ...input, flags: { ...laid, ...input.flags } };
     const confined = confinedPaths(placeIn(strangerIn));

@@ -1,6 +1,9 @@
 import { jsonIn, parseJson } from '../http/parse-json.ts';
 import type { Heard, ReplyReader } from './surface.ts';
 
+/** After so many events in a row that are unlike the one before, none is compared any more: it would cost more than it saves. */
+const MOST_UNLIKE = 8;
+
 /**
  * Reads the events of a stream. Where the answer is not kept whole, an event that differs from the one before in nothing but
  * its text is not parsed but for that: all else that the reader remembers of it, it remembers already.
@@ -8,6 +11,7 @@ import type { Heard, ReplyReader } from './surface.ts';
 export class EventReader {
   /** What stood around the text of the event before. */
   #around: readonly [before: string, after: string] | undefined;
+  #unlike = 0;
 
   constructor(
     private readonly reader: Pick<ReplyReader, 'event'>,
@@ -18,9 +22,13 @@ export class EventReader {
   read(data: string, heard: Heard): void {
     const text = this.#textOf(data);
     if (text !== undefined) {
+      this.#unlike = 0;
       heard.hear('text', text);
-      return;
-    }
+    } else if (this.keepsWhole || this.#unlike >= MOST_UNLIKE) this.reader.event(parseJson(data), heard);
+    else this.#remember(data, heard);
+  }
+
+  #remember(data: string, heard: Heard): void {
     const said: (string | undefined)[] = [];
     this.reader.event(parseJson(data), {
       hear(kind, words) {
@@ -32,8 +40,8 @@ export class EventReader {
         heard.keep(bytes);
       },
     });
-    const [words, ...more] = said;
-    this.#around = this.keepsWhole || more.length > 0 ? undefined : aroundOf(data, words);
+    this.#unlike += 1;
+    this.#around = this.#unlike < MOST_UNLIKE ? aroundOf(data, said) : undefined;
   }
 
   #textOf(data: string): string | undefined {
@@ -46,9 +54,10 @@ export class EventReader {
   }
 }
 
-/** Undefined where no text was heard, or where another text of the event could be the one that was. */
-function aroundOf(data: string, words: string | undefined): readonly [string, string] | undefined {
+/** Undefined where not one text alone was heard, or where another one of the event could be meant. */
+function aroundOf(data: string, [words, ...others]: readonly (string | undefined)[]) {
+  if (words === undefined || others.length > 0) return undefined;
   const [before, after, ...more] = data.split(JSON.stringify(words));
-  const isSure = after !== undefined && more.length === 0 && !`${before}${after}`.includes('\\');
-  return isSure ? [`${before}"`, `"${after}`] : undefined;
+  if (after === undefined || more.length > 0 || `${before}${after}`.includes('\\')) return undefined;
+  return [`${before}"`, `"${after}`] as const;
 }

@@ -12,10 +12,8 @@ export interface Verdict {
 const limitReasons = ['length', 'max_tokens', 'MAX_TOKENS', 'model_context_window_exceeded'];
 
 /** A filter or the model's own safety ended the answer; "safety-related reasons" are those of the public API. */
-const filterReasons = [
-  ...['content_filter', 'refusal', 'SAFETY', 'RECITATION', 'LANGUAGE', 'BLOCKLIST', 'PROHIBITED_CONTENT'],
-  ...['SPII', 'IMAGE_SAFETY', 'IMAGE_PROHIBITED_CONTENT', 'OTHER'],
-];
+const filterReason =
+  /^(?:content_filter|refusal|(?:IMAGE_)?(?:SAFETY|PROHIBITED_CONTENT)|RECITATION|LANGUAGE|BLOCKLIST|SPII|OTHER)$/;
 
 /**
  * Text and finish reason together decide ("Errors": success is judged from content and finish reason). An answer with
@@ -23,7 +21,7 @@ const filterReasons = [
  */
 export function judgeAnswer(answer: ChatAnswer): Verdict {
   const { hasText, toolCalls, finishReason: reason, usage } = answer;
-  if (reason !== undefined && filterReasons.includes(reason)) {
+  if (reason !== undefined && filterReason.test(reason)) {
     return {
       error: new GwError('incomplete', `a filter ended the answer (${reason})`, {
         code: reason,

@@ -75,9 +75,10 @@ test.each(chatApis)('%s: an event of which the text alone is parsed says all tha
   const runs = fc.array(
     fc.record({
       shape: shapes[api],
-      texts: fc.array(words, { minLength: 1, maxLength: 4 }),
+      texts: fc.array(words, { minLength: 1, maxLength: 8 }),
       isEscaped: fc.boolean(),
     }),
+    { maxLength: 4 },
   );
   fc.assert(
     fc.property(runs, (all) => {
@@ -116,4 +117,17 @@ test.each(chatApis)('%s: an event of which the text alone is parsed says all tha
     { numRuns: 1000, seed: 20261126 },
   );
   expect(parsed).toBeLessThan(read * 0.9);
+});
+
+test('events that are unlike each other are soon no longer compared, and what they say stands', async () => {
+  const reader = (await loadSurface('completions')).reader(false);
+  const events = new EventReader(reader, false);
+  const heard: string[] = [];
+  const hears = { hear: (_: string, said: string) => heard.push(said), keep: () => {} };
+  const event = (id: number, content: string, completion_tokens: number) =>
+    JSON.stringify({ id, choices: [{ delta: { content } }], usage: { completion_tokens } });
+  for (let id = 1; id <= 8; id += 1) events.read(event(id, 'a', 3), hears);
+  events.read(event(9, '', 4), hears);
+  events.read(event(8, 'b', 3), hears);
+  expect([heard.join(''), reader.usage.outputTokens]).toEqual(['aaaaaaaab', 3]);
 });

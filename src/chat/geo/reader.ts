@@ -31,14 +31,9 @@ export class GeoReader implements ReplyReader {
 
   constructor(private readonly keepWhole: boolean) {}
 
-  event(value: unknown, heard: Heard): void {
-    this.#take(value, heard);
-  }
-
   whole(reply: unknown, heard: Heard): void {
     // Services of this style answer a stream that was not asked for as events with one list of all of them.
-    if (Array.isArray(reply)) for (const each of reply) this.#take(each, heard);
-    else this.#take(reply, heard);
+    for (const each of Array.isArray(reply) ? reply : [reply]) this.event(each, heard);
   }
 
   isFinished(): boolean {
@@ -63,7 +58,7 @@ export class GeoReader implements ReplyReader {
       : undefined;
   }
 
-  #take(value: unknown, heard: Heard): void {
+  event(value: unknown, heard: Heard): void {
     const { candidates, error, ...top } = fieldsOf(value);
     if (error !== undefined && error !== null) throw new StreamedError(value);
     if (candidates === undefined && isBareError(value)) throw new StreamedError(value);

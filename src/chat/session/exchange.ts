@@ -2,14 +2,8 @@ import { readLines } from '../../disk/read-lines.ts';
 import { formatOf, refuseNewer } from '../../formats.ts';
 import { isObject } from '../../host.ts';
 import { jsonOf } from '../../json-text.ts';
-import {
-  type ChatApi,
-  type ChatPart,
-  type ChatTool,
-  type ChatTurn,
-  chatApis,
-  type ToolCall,
-} from '../chat.ts';
+import type { ChatApi, ChatPart, ChatTool, ChatTurn, ToolCall } from '../chat.ts';
+import { chatApis } from '../chat.ts';
 
 /** What a conversation was held with; a later run goes on with it where it is told nothing else. */
 export interface SessionSettings {

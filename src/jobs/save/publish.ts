@@ -155,7 +155,7 @@ class Publication {
   }
 
   /** Takes the name beside an output's; where the disk does not let it, the output goes without, with a warning. */
-  async takeBeside(final: string): Promise<Beside | undefined> {
+  private async takeBeside(final: string): Promise<Beside | undefined> {
     const { ways, warn } = this.options;
     const text = this.besideText();
     if (text === undefined) return undefined;
@@ -218,13 +218,13 @@ class Publication {
 }
 
 /** Puts the file of --sidecar beside an output that has its name already, or warns that it cannot. */
-export async function addBeside(final: string, sidecar: string | undefined, warn: (text: string) => void) {
-  const [dir, source] = [path.dirname(final), { path: final, bytes: 0, sha256: '' }];
-  const how = { dir, name: () => final, force: false, mode: 0o666 & ~process.umask(), sidecar, warn };
+export async function addBeside(final: string, text: string | undefined, warn: (text: string) => void) {
+  if (text === undefined) return;
+  const dir = path.dirname(final);
+  const beside = { text, mode: 0o666 & ~process.umask(), trial: besidePart(path.join(dir, newPartName())) };
   try {
-    if (sidecar === undefined) return;
-    const beside = await new Publication(source, { ...how, ways: waysOf(dir) }).takeBeside(final);
-    if (beside === 'taken') warn(`${besideOf(final)} is another file and stays: ${final} has no sidecar`);
+    const made = await writeBeside(final, beside, (whole, to) => takeName(whole, to, waysOf(dir)));
+    if (made === 'taken') warn(`${besideOf(final)} is another file and stays: ${final} has no sidecar`);
   } catch (error) {
     warn(`${besideOf(final)} could not be written: ${faultReason(error)}`);
   }
