@@ -45,6 +45,8 @@ describe('the tokens of JSON', () => {
     ['{"a": [1, -2.5e+3]}', '{ "a" : [ 1 , -2.5e+3 ] }'],
     ['"a\\"b" "\\\\" "c', '"a\\"b" "\\\\" "c'],
     ["truly'{", "truly ' {"],
+    // What stands at the two ends of ASCII, and beyond it, is no blank.
+    ['\u0000 \u007f\u0080 \u00a0', '\u0000 \u007f \u0080 \u00a0'],
     [' \n\t\r', ''],
   ])('%s', (text, words) => {
     expect(

@@ -796,10 +796,14 @@ test('flags that do not go with each other, a URL that is none, and a Redis that
   const run = (...words: string[]) => studio.laptop.run(['batch', 'run', 'day.jsonl', ...words]);
   expect((await run('--detach')).err).toContain('error: --detach: goes with --redis');
   expect((await run('--redis')).err).toContain('error: --redis: GW_REDIS_URL is not set');
-  expect((await run('--redis', 'http://x')).err).toContain('error: --redis: not the URL of a Redis server');
+  expect((await run('--redis', 'http://x')).err).toMatch(
+    /^error: --redis: not the URL of a Redis server\nhint: write it as redis:\/\/HOST:6379 or .*/m,
+  );
   const none = await run('--redis', 'redis://:secret-of-redis-0123@127.0.0.1:1');
   expect(none).toMatchObject({ code: 8 });
-  expect(none.err).toContain('Redis at redis://127.0.0.1:1 cannot be reached');
+  expect(none.err).toMatch(
+    /Redis at redis:\/\/127\.0\.0\.1:1 cannot be reached: .*ECONNREFUSED.*\nhint: is it running\? gw queue serve/,
+  );
   expect(none.err).not.toContain('secret-of-redis');
   const gateway = await run('--redis', studio.sandbox.baseUrl.replace('http', 'redis'));
   expect(gateway, gateway.err).toMatchObject({ code: 8 });
@@ -818,6 +822,23 @@ test('flags that do not go with each other, a URL that is none, and a Redis that
   const open = await studio.laptop.run(['worker', '--redis', studio.redis.url]);
   expect(open, open.err).toMatchObject({ code: 2, err: expect.stringContaining('hint: run: chmod go-w') });
   expect(open.err).not.toContain('takes rows');
+});
+
+test('who only looks at a queue is told where it is of another kind of account', async () => {
+  const studio = await openNearStudio();
+  write(studio, [alpha]);
+  const place = studio.machine();
+  giveManifest(studio, place);
+  const said =
+    'warning: the account of the queue is enterprise, and its limits hold; here it is set to personal';
+  await studio.laptop.run(['config', 'set', 'account', 'enterprise']);
+  for (const run of [await studio.batch('run', '--detach'), await studio.batch('status')])
+    expect([run.code, run.err], run.err).toEqual([
+      0,
+      expect.not.stringContaining('the account of the queue'),
+    ]);
+  const status = await place.run(['batch', 'status', 'day.jsonl', '--redis', studio.redis.url]);
+  expect([status.code, status.err]).toEqual([0, expect.stringContaining(said)]);
 });
 
 test('gw queue serve starts a Redis of this user, and prints its URL', async () => {

@@ -94,7 +94,7 @@ export async function openQueue(
     const mine = settings.account.value;
     const account = await engine.agree(mine, as);
     if (account !== mine) {
-      ctx.io.warn(`the queue was opened for a ${account} account, whose limits hold; here it is ${mine}`);
+      ctx.io.warn(`the account of the queue is ${account}, and its limits hold; here it is set to ${mine}`);
     }
     const pools: readonly Place[] = tasks.map((task) => placeOf(task, account));
     if (as !== 'reader') await engine.limit(pools);
