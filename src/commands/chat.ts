@@ -4,6 +4,7 @@ import { judgeAnswer, usageLine } from '../chat/verdict.ts';
 import { defineCommand, type Outcome } from '../command.ts';
 import type { Context } from '../context.ts';
 import { ClosedPipe, usage } from '../errors.ts';
+import { withOddModel } from '../flags/body-flags.ts';
 import { lookAtBody, refuseLook, typedFlagAt, warnOfUnlisted } from '../flags/breaches.ts';
 import { applySets, givenIn, type JsonObject } from '../flags/json-body.ts';
 import { refuseSharedStdin, stdinReaders } from '../flags/prompt.ts';
@@ -50,8 +51,7 @@ export const chat = defineCommand<typeof chatFlags, never>({
     const start = await readStart(typed, ctx);
     const isStdinFree = !Object.values(readers).includes('-');
     const turns = await readQuestion(args, typed, start, isStdinFree, ctx);
-    if (turns === undefined) return converseOnTerminal(typed, start, ctx);
-    return askOnce(typed, start, turns, ctx);
+    return turns === undefined ? converseOnTerminal(typed, start, ctx) : askOnce(typed, start, turns, ctx);
   },
 });
 
@@ -201,7 +201,8 @@ function readyRequest(
   const early = sets.filter((raw) => /^(stream|thinking|reasoning_effort)\b/.test(raw));
   const laid = applySets(own, early);
   const typedStream = flags.stream ?? (typeof laid.stream === 'boolean' ? laid.stream : undefined);
-  const body = applySets(surface.body({ ...asked, settings, base: laid, stream: typedStream ?? true }), sets);
+  const made = surface.body({ ...asked, settings, base: laid, stream: typedStream ?? true });
+  const body = applySets(withOddModel(made, base.model, flags), sets);
   const model = typeof body.model === 'string' ? body.model : asked.model;
   const stream = surface.api === 'geo' ? (typedStream ?? true) : body.stream === true;
   const uses = toolUses(itemsOf(own[surface.historyField]), asked.turns);
@@ -243,9 +244,9 @@ function unansweredCalls(uses: readonly ToolUse[]): string[] {
   });
   if (missing.length === 0) return [];
   const ids = [...new Set(missing.map(({ id }) => id))];
+  const what = ids.length === 1 ? 'a tool call' : 'tool calls';
   return [
-    `${ids.join(', ')}: ${ids.length === 1 ? 'a tool call' : 'tool calls'} without a result right after; ` +
-      'give each one with --tool-result ID=VALUE',
+    `${ids.join(', ')}: ${what} without a result right after; give each one with --tool-result ID=VALUE`,
   ];
 }
 

@@ -3,8 +3,8 @@ import type * as z from 'zod/mini';
 import { type ConfinedPath, OutsideFile } from '../disk/confined-path.ts';
 import { GwError, usage } from '../errors.ts';
 import {
+  fieldsOf as bodyFields,
   type Field,
-  fieldsOf,
   helpOf,
   type ItemFlag,
   setOf,
@@ -13,7 +13,7 @@ import {
   valueAt,
   withoutOptional,
 } from '../gateway/body.ts';
-import { isObject } from '../host.ts';
+import { fieldsOf, isObject } from '../gateway/json-value.ts';
 import { parseReference } from '../media/reference.ts';
 import { everywhere, type Flag, type FlagSet, flagName, withValue } from './flag.ts';
 
@@ -55,7 +55,7 @@ export function flagsOfBodies(
   models: readonly (readonly [name: string, model: unknown])[] = [],
 ): BodyFlags {
   const fields = new Map<string, Field>();
-  for (const field of bodies.flatMap((body) => fieldsOf(body))) {
+  for (const field of bodies.flatMap((body) => bodyFields(body))) {
     if (!fields.has(field.key)) fields.set(field.key, field);
   }
   const items: Record<string, ItemFlag> = {};
@@ -160,9 +160,20 @@ function put(
   value: unknown,
 ): Record<string, unknown> {
   if (rest.length === 0) return { ...body, [name]: value };
-  const inner = body[name];
-  return { ...body, [name]: put(isObject(inner) ? inner : {}, rest, value) };
+  return { ...body, [name]: fieldsOver(body[name], put(fieldsOf(body[name]), rest, value)) };
 }
+
+/** `fields` laid over `own`, a value of --body; what is no object stays, for the schema to refuse. */
+export const fieldsOver = (own: unknown, fields: TypedValues): unknown =>
+  Object.keys(fields).length === 0 || (own !== undefined && !isObject(own)) ? own : { ...own, ...fields };
+
+/** The `list` made of `own`, a value of --body, and more; an `own` that is no list stays, for the schema to refuse. */
+export const listOver = (own: unknown, list: readonly unknown[]): unknown =>
+  own === undefined || (Array.isArray(own) && list.length > 0) ? list : own;
+
+/** `body` with `model`, that of --body, where it is no text and no flag replaces it: the schema says what is wrong with it. */
+export const withOddModel = (body: TypedValues, model: unknown, typed: TypedValues = {}) =>
+  model === undefined || typeof model === 'string' || typed.model !== undefined ? body : { ...body, model };
 
 /** A reference to a medium or an element as it was typed. */
 export interface TypedReference extends ItemFlag {

@@ -148,26 +148,14 @@ export function portOf(raw: string, flag: string): number {
 
 export const port = (summary: string): Flag<number> => parsed('PORT', summary, portOf);
 
-export const on = (summary: string, extra: Extra = {}): Flag<boolean> => ({
-  summary,
-  parse: () => true,
-  ...extra,
-});
+const switchFlag =
+  (how: Pick<Flag, 'negatable' | 'negativeOnly'>) =>
+  (summary: string, extra: Extra = {}): Flag<boolean> => ({ summary, ...how, parse: () => true, ...extra });
 
-export const onOff = (summary: string, extra: Extra = {}): Flag<boolean> => ({
-  summary,
-  negatable: true,
-  parse: () => true,
-  ...extra,
-});
-
+export const on = switchFlag({});
+export const onOff = switchFlag({ negatable: true });
 /** A flag that only exists as `--no-NAME`. */
-export const off = (summary: string, extra: Extra = {}): Flag<boolean> => ({
-  summary,
-  negativeOnly: true,
-  parse: () => true,
-  ...extra,
-});
+export const off = switchFlag({ negativeOnly: true });
 
 /** `firstFrame` -> `--first-frame`. */
 export const flagName = (key: string): string =>

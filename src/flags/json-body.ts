@@ -5,6 +5,7 @@ import { usage } from '../errors.ts';
 import { valueAt } from '../gateway/body.ts';
 import { MB } from '../gateway/limits.ts';
 import { type Host, isObject } from '../host.ts';
+import { counted } from '../io/quantity-text.ts';
 import { findJsonFault, JsonTokens, jsonOf } from '../json-text.ts';
 import { decodeUtf8 } from '../media/decode-utf8.ts';
 import { type CheckedRun, type FlagOfPath, lookAtBody, refuseLook, warnOfUnlisted } from './breaches.ts';
@@ -190,8 +191,8 @@ function itemIndex(list: readonly unknown[], name: string, at: readonly string[]
     );
   }
   if (Number(name) > list.length) {
-    const items = `${list.length} ${list.length === 1 ? 'item' : 'items'}`;
-    throw usage(`${named}: ${place} has ${items}`, `the next that can be set is ${place}.${list.length}`);
+    const next = `the next that can be set is ${place}.${list.length}`;
+    throw usage(`${named}: ${place} has ${counted(list.length, 'item')}`, next);
   }
   return name;
 }
@@ -201,9 +202,7 @@ function copyOf(here: unknown, next: string, at: readonly string[], named: strin
   if (here === undefined) return /^\d+$/.test(next) ? [] : {};
   if (Array.isArray(here)) return [...here];
   if (typeof here === 'object' && here !== null) return { ...here };
-  throw usage(
-    `${named}: ${cut(at.join('.'))} is ${here === null ? 'null' : `a ${typeof here}`}, so nothing can be set in it`,
-  );
+  throw usage(`${named}: ${cut(at.join('.'))} is ${kindOf(here)}, so nothing can be set in it`);
 }
 
 const MAX_SHOWN = 80;
@@ -252,22 +251,13 @@ function assertSafeName(name: string, named: string): void {
 export function assertSafeJson(value: unknown, named: string, levelsAbove = 0): void {
   const open: { readonly value: unknown; readonly depth: number }[] = [{ value, depth: levelsAbove + 1 }];
   for (let each = open.pop(); each !== undefined; each = open.pop()) {
-    assertFinite(each.value, named);
+    // `1e999` is read as infinity, which JSON writes as null.
+    if (typeof each.value === 'number' && !Number.isFinite(each.value))
+      throw usage(`${named}: a number is too large`, 'write it in quotes to send it as text');
     if (typeof each.value !== 'object' || each.value === null) continue;
-    if (each.depth > MAX_JSON_DEPTH) {
+    if (each.depth > MAX_JSON_DEPTH)
       throw usage(`${named}: nested more than ${MAX_JSON_DEPTH} levels deep`, 'make the body flatter');
-    }
     if (!Array.isArray(each.value)) for (const name of Object.keys(each.value)) assertSafeName(name, named);
-    for (const inner of Object.values(each.value)) {
-      if (typeof inner === 'object' && inner !== null) open.push({ value: inner, depth: each.depth + 1 });
-      else assertFinite(inner, named);
-    }
-  }
-}
-
-/** `1e999` is read as infinity, which JSON writes as null. */
-function assertFinite(value: unknown, named: string): void {
-  if (typeof value === 'number' && !Number.isFinite(value)) {
-    throw usage(`${named}: a number is too large`, 'write it in quotes to send it as text');
+    for (const inner of Object.values(each.value)) open.push({ value: inner, depth: each.depth + 1 });
   }
 }

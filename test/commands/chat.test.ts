@@ -946,6 +946,25 @@ describe('conversations and limits that do not fit', () => {
     );
   });
 
+  test.each([
+    [{ model: 4 }, [], 'model 4: must be a text'],
+    [{ messages: 'x' }, [], 'messages x: must be a list'],
+    [{ messages: 'x' }, native, 'messages x: must be a list'],
+    [{ contents: 'x' }, ['--api', 'geo'], 'contents x: must be a list'],
+    [{ generationConfig: 'x' }, ['--api', 'geo', '--top-k', '4'], 'generationConfig x: must be an object'],
+    [{ extra_body: 'x' }, ['--thinking-level', 'low'], 'extra_body x: must be an object'],
+  ])('%j of a body is refused, not dropped', async (body, words, said) => {
+    expect(await refusal(['hi', '--body', file('b.json', body), ...words])).toMatch(`error: ${said}`);
+  });
+
+  test('a model of a body that no text names is sent on geo as given, and a typed one replaces it', async () => {
+    const words = ['hi', '--body', file('b.json', { model: 4 }), '--api', 'geo'];
+    expect((await shown(words)).body).toHaveProperty('model', 4);
+    const typed = await shown([...words, '-m', 'geo-3.6-flash']);
+    expect(typed.body).not.toHaveProperty('model');
+    expect(typed.url).toMatch('geo-3.6-flash');
+  });
+
   test('a typed limit takes the place of the other limit of a body', async () => {
     const old = file('b.json', { max_tokens: 5 });
     const { body } = await shown(['hi', '--body', old, '--max-tokens', '9']);

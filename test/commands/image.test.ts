@@ -325,6 +325,9 @@ describe('gw image create', () => {
       model: 'img-2',
       user: 'u',
     });
+    writeFileSync(path.join(world.cwd, 'body.json'), JSON.stringify({ model: 4 }));
+    const odd = await world.gw(cmd`image create fox --body body.json --dry-run`);
+    expect(odd).toMatchObject({ code: 2, err: expect.stringMatching(/^error: model 4: must be a text\n/) });
     const piped = await world.gw(['image', 'create', '--dry-run', '--json'], { stdin: 'from a pipe' });
     expect(JSON.parse(piped.out).body).toEqual({ model: 'img-2', prompt: 'from a pipe' });
   });

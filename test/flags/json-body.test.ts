@@ -185,7 +185,7 @@ describe('applySets', () => {
   });
 
   it.each<[JsonObject, string, RegExp]>([
-    [{ a: 'x' }, 'a.b=1', /--set a\.b: a is a string, so nothing can be set in it/],
+    [{ a: 'x' }, 'a.b=1', /--set a\.b: a is a text, so nothing can be set in it/],
     [{ a: null }, 'a.b=1', /a is null, so nothing/],
     [{ a: { b: 3 } }, 'a.b.0=1', /a\.b is a number/],
     [{ a: [1] }, 'a.2=1', /a has 1 item/],

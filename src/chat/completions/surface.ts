@@ -1,3 +1,4 @@
+import { fieldsOver, listOver } from '../../flags/body-flags.ts';
 import { CompletionsBody, chatCompletions } from '../../gateway/chat/completions.ts';
 import { isGeoModel } from '../../gateway/chat/models.ts';
 import { fieldsOf, itemsOf } from '../../gateway/json-value.ts';
@@ -39,14 +40,13 @@ export const completions: Surface = {
 
 function body({ base = {}, model, system, turns, settings = {}, stream }: BodyRequest): JsonObject {
   const history = itemsOf(base.messages);
-  const isSystem = (message: unknown) => (message as { role?: unknown } | null)?.role === 'system';
-  const told = system === undefined ? history : history.filter((message) => !isSystem(message));
+  const told = history.filter((message) => system === undefined || fieldsOf(message).role !== 'system');
   const messages = [...messagesOf({ system, turns: [] }), ...told, ...messagesOf({ turns })];
   return {
     ...base,
     ...given({
       model,
-      messages: messages.length > 0 || base.messages === undefined ? messages : undefined,
+      messages: listOver(base.messages, messages),
       temperature: settings.temperature,
       ...limit(settings),
       tools: settings.tools?.map((tool) => ({ type: 'function', function: given({ ...tool }) })),
@@ -56,7 +56,7 @@ function body({ base = {}, model, system, turns, settings = {}, stream }: BodyRe
       stream: stream || base.stream !== undefined ? stream : undefined,
       // Public servers of this shape send no figures in a stream unless they are asked for.
       stream_options:
-        stream && settings.usage ? { ...fieldsOf(base.stream_options), include_usage: true } : undefined,
+        stream && settings.usage ? fieldsOver(base.stream_options, { include_usage: true }) : undefined,
     }),
   };
 }
@@ -75,9 +75,10 @@ function thinking(model: string, settings: ChatSettings, base: Readonly<JsonObje
     include_thoughts: asks ? true : undefined,
   });
   if (Object.keys(config).length === 0) return { reasoning_effort: effort };
-  const outer = (base.extra_body ?? {}) as { geo?: { thinking_config?: JsonObject } };
-  const geo = { ...outer.geo, thinking_config: { ...outer.geo?.thinking_config, ...config } };
-  return { reasoning_effort: effort, extra_body: { ...outer, geo } };
+  const { geo } = fieldsOf(base.extra_body);
+  const thinking_config = fieldsOver(fieldsOf(geo).thinking_config, config);
+  const geoOver = { geo: fieldsOver(geo, { thinking_config }) };
+  return { reasoning_effort: effort, extra_body: fieldsOver(base.extra_body, geoOver) };
 }
 
 function toolChoice(choice: string | undefined): unknown {

@@ -1,3 +1,4 @@
+import { fieldsOver, listOver, withOddModel } from '../../flags/body-flags.ts';
 import { geoBodyFor, geoGenerate, geoStream } from '../../gateway/chat/geo.ts';
 import { fieldsOf, itemsOf } from '../../gateway/json-value.ts';
 import { isObject } from '../../host.ts';
@@ -22,7 +23,7 @@ export const geo: Surface = {
   historyField: 'contents',
   endpoint: (stream) => (stream ? geoStream : geoGenerate),
   // The model and the way of answering stand in the path.
-  input: (model, { stream: _, model: __, ...body }) => ({ params: { model }, body }),
+  input: (model, { stream: _, model: m, ...body }) => ({ params: { model }, body: withOddModel(body, m) }),
   body,
   schema: geoBodyFor,
   undocumented: {
@@ -51,9 +52,8 @@ export const geo: Surface = {
   reader: (keepWhole) => new GeoReader(keepWhole),
 };
 
-function body({ base = {}, system, turns, settings = {} }: BodyRequest): JsonObject {
+function body({ base = {}, model, system, turns, settings = {} }: BodyRequest): JsonObject {
   const contents = [...itemsOf(base.contents), ...contentsOf(turns, itemsOf(base.contents))];
-  const before = fieldsOf(base.generationConfig);
   const config = given({
     maxOutputTokens: settings.maxTokens,
     temperature: settings.temperature,
@@ -62,14 +62,15 @@ function body({ base = {}, system, turns, settings = {} }: BodyRequest): JsonObj
     stopSequences: settings.stop,
     candidateCount: settings.candidates,
     ...responseFormat(settings.responseFormat),
-    thinkingConfig: thinkingConfig(settings, fieldsOf(before.thinkingConfig)),
+    thinkingConfig: fieldsOver(fieldsOf(base.generationConfig).thinkingConfig, thinkingOf(settings)),
   });
   return {
     ...base,
     ...given({
-      contents: contents.length > 0 || base.contents === undefined ? contents : undefined,
+      model,
+      contents: listOver(base.contents, contents),
       systemInstruction: system === undefined ? undefined : { parts: [{ text: system }] },
-      generationConfig: Object.keys(config).length === 0 ? undefined : { ...before, ...config },
+      generationConfig: fieldsOver(base.generationConfig, config),
       tools: settings.tools && [{ functionDeclarations: settings.tools.map((tool) => given({ ...tool })) }],
       toolConfig: toolConfig(settings.toolChoice),
       safetySettings: settings.safety,
@@ -77,15 +78,12 @@ function body({ base = {}, system, turns, settings = {} }: BodyRequest): JsonObj
   };
 }
 
-function thinkingConfig(settings: ChatSettings, before: Readonly<JsonObject>): JsonObject | undefined {
-  const { thinking, thinkingLevel, showThoughts } = settings;
-  const config = given({
+const thinkingOf = ({ thinking, thinkingLevel, showThoughts }: ChatSettings): JsonObject =>
+  given({
     thinkingBudget: thinking === 'off' ? 0 : typeof thinking === 'number' ? thinking : undefined,
     thinkingLevel: thinkingLevel?.toUpperCase(),
     includeThoughts: showThoughts,
   });
-  return Object.keys(config).length === 0 ? undefined : { ...before, ...config };
-}
 
 function responseFormat(format: ChatSettings['responseFormat']): JsonObject {
   if (format === undefined) return {};

@@ -1,3 +1,4 @@
+import { listOver } from '../../flags/body-flags.ts';
 import { chatMessages, MessagesBody, MIN_THINKING_BUDGET } from '../../gateway/chat/messages.ts';
 import { fieldsOf, itemsOf } from '../../gateway/json-value.ts';
 import { type ChatSettings, type ChatTurn, DEFAULT_MAX_TOKENS } from '../chat.ts';
@@ -53,13 +54,12 @@ function body({ base = {}, model, system, turns, settings = {}, stream }: BodyRe
   const { thinking: asked, ...others } = base;
   const budget = Number(settings.thinking ?? fieldsOf(asked).budget_tokens);
   const limit = DEFAULT_MAX_TOKENS + (budget >= MIN_THINKING_BUDGET ? budget : 0);
-  const sent = [...itemsOf(base.messages), ...joinResults(turns.map(message))];
   return {
     ...(settings.thinking === 'off' ? others : base),
     ...given({
       model,
       max_tokens: settings.maxTokens ?? (base.max_tokens === undefined ? limit : undefined),
-      messages: sent.length > 0 || base.messages === undefined ? sent : undefined,
+      messages: listOver(base.messages, [...itemsOf(base.messages), ...joinResults(turns.map(message))]),
       system,
       temperature: settings.temperature,
       top_p: settings.topP,

@@ -3,7 +3,7 @@ import { readSwitch } from '../../config/environment.ts';
 import type { Settings } from '../../config/settings.ts';
 import { type Context, gatewayName } from '../../context.ts';
 import { usage } from '../../errors.ts';
-import { type BodyFlags, referencesOf } from '../../flags/body-flags.ts';
+import { type BodyFlags, referencesOf, withOddModel } from '../../flags/body-flags.ts';
 import { type FlagOfPath, refuseOrWarn, typedFlagAt } from '../../flags/breaches.ts';
 import { everywhere, type FlagSet, type FlagValues, on } from '../../flags/flag.ts';
 import { budgetFlags, onceFlags, promptFlags, refuseOnce, saveFlags } from '../../flags/job-flags.ts';
@@ -259,7 +259,8 @@ async function read<F extends FlagSet>(
   const bodyWith = (urls: readonly string[]): Body => {
     const media = kinds.map(({ kind, raw }, index) => ({ kind, url: urls[index] ?? raw }));
     const laid = spec.fields.lay(base, { ...typed, model: undefined });
-    const whole = applySets(spec.place({ base: laid, prompt, model, media }), set);
+    const placed = withOddModel(spec.place({ base: laid, prompt, model, media }), base.model, typed);
+    const whole = applySets(placed, set);
     return spec.fill?.(whole) ?? whole;
   };
   return { base, model, prompt, references, bodyWith };

@@ -2,7 +2,7 @@ import { type AnyCommand, defineCommand, type Outcome, ShownRequest } from '../.
 import type { Settings } from '../../config/settings.ts';
 import { type Access, type Context, commandFor, gatewayName, tellIfInterrupted } from '../../context.ts';
 import { GwError, usage } from '../../errors.ts';
-import { type BodyFlags, referencesOf } from '../../flags/body-flags.ts';
+import { type BodyFlags, referencesOf, withOddModel } from '../../flags/body-flags.ts';
 import {
   type FieldVerdict,
   type FlagOfPath,
@@ -365,9 +365,7 @@ function bodyMaker<F extends FlagSet>(
   const { base, typed, model, prompt, references, inputs, media } = read;
   const flags = typed as unknown as FlagValues<F>;
   const laid = spec.fields.lay(base, spec.knownModels ? { ...typed, model: undefined } : typed);
-  // A model of --body that is no text is left for the schema to refuse.
-  const hasModel =
-    spec.knownModels && (isText(typed.model) || base.model === undefined || isText(base.model));
+  const of = spec.knownModels ? withOddModel({ ...laid, model }, base.model, typed) : laid;
   return (addressOf) => {
     const places = inputs.keys();
     const items = references.map(({ kind, modality, id, raw }) => {
@@ -375,7 +373,7 @@ function bodyMaker<F extends FlagSet>(
       const [input, item] = at === undefined ? [] : [inputs[at], media.items[at]];
       return { kind, modality, id, url: input && item ? addressOf(input, item.url) : raw };
     });
-    const placed = spec.place({ base: hasModel ? { ...laid, model } : laid, flags, prompt, items });
+    const placed = spec.place({ base: of, flags, prompt, items });
     const whole = json?.applySets(placed, sets) ?? placed;
     return spec.fill?.(whole, flags) ?? whole;
   };
