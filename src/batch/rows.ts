@@ -286,20 +286,14 @@ function flagsByName(flags: FlagSet) {
   };
 }
 
-/** The first name among what a row says that is no flag of its command; undefined where all are. */
-export function unknownFlag(
-  command: string,
-  said: Readonly<Record<string, unknown>>,
-  creates: CreateFlags,
-): string | undefined {
-  const known = flagsByName(creates[command] ?? {});
-  return Object.keys(said).find((name) => known(flagName(name).slice(2)) === undefined);
-}
-
-/** A row that another machine wrote down, read as if it stood in a manifest. Throws `usage` for what is wrong in it. */
+/**
+ * A row that another machine wrote down, read as if it stood in a manifest; `onUnknown` hears of names that are no flag of its
+ * command. Throws `usage` for what is wrong in it.
+ */
 export function readWritten(
   { said, ...row }: Omit<Row, 'flags' | 'said'> & { readonly said: Readonly<Record<string, unknown>> },
   creates: CreateFlags,
+  onUnknown: (name: string) => void = () => {},
 ): Row {
   assertSafeJson({ said, body: row.body }, 'the row');
   const flags = creates[row.command] ?? {};
@@ -309,7 +303,10 @@ export function readWritten(
   for (const [written, value] of Object.entries(said)) {
     const name = flagName(written).slice(2);
     const meant = known(name);
-    if (meant === undefined) continue;
+    if (meant === undefined) {
+      onUnknown(written);
+      continue;
+    }
     if (!mayStandIn(meant.flag, 'row')) throw typedOnly(name);
     const parsed = typedOf(meant.flag, name, value, meant.isNegated);
     if (parsed !== undefined) values[meant.key] = parsed;

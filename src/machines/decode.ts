@@ -1,6 +1,7 @@
 import * as z from 'zod/mini';
 import { unportable } from '../batch/portable.ts';
-import { type CreateFlags, faultsOf, type Row, readWritten, unknownFlag } from '../batch/rows.ts';
+import { type CreateFlags, faultsOf, type Row, readWritten } from '../batch/rows.ts';
+import { usage } from '../errors.ts';
 import { refuseNewer } from '../formats.ts';
 import { taskIdPattern } from '../gateway/task-state.ts';
 import { jsonOf } from '../json-text.ts';
@@ -128,12 +129,11 @@ export function decode(
   const hasTask = rest.state === 'running' || rest.state === 'ended';
   if (hasTask && family !== 'image' && !id) return fault('id', `is not there, and the row is ${rest.state}`);
   const { said = written.flags ?? {}, body, flags: _older, ...own } = written;
-  const strange = unknownFlag(written.command, said, reader.creates);
-  if (strange !== undefined)
-    return fault('row', `${strange.slice(0, 60)} is no flag of gw ${written.command}`);
   let row: Row;
   try {
-    row = readWritten({ ...own, said, ...(body && { body }) }, reader.creates);
+    row = readWritten({ ...own, said, ...(body && { body }) }, reader.creates, (name) => {
+      throw usage(`${name.slice(0, 60)} is no flag of gw ${written.command}`);
+    });
     const [unfit] = unportable(row, reader.creates, (text) => text);
     if (unfit !== undefined) return fault('row', unfit);
   } catch (error) {
