@@ -26,27 +26,21 @@ export interface WorkerWord extends Said {
   readonly host: string;
 }
 
-const beatScript = `
-local now = redis.call('TIME')
-local t = string.format('%d%03d', now[1], math.floor(now[2] / 1000))
-redis.call('HSET', KEYS[1], ARGV[1], '{"t":' .. t .. ',' .. string.sub(ARGV[2], 2))
-return 1
-`;
-
 /** The words of an account's workers on one Redis. */
 export class Board {
   readonly #key: string;
 
   constructor(private readonly store: RowStore) {
     this.#key = `${store.prefix}:workers`;
-    store.door.redis.defineCommand('gwBeat', { numberOfKeys: 1, lua: beatScript });
   }
 
   async say(host: string, word: Omit<Said, 'format'>): Promise<void> {
     const { door } = this.store;
-    const scripted = door.redis as unknown as { gwBeat(...args: string[]): Promise<number> };
-    const text = JSON.stringify({ format: formatOf('rows'), ...word });
-    await door.tell(() => scripted.gwBeat(this.#key, host, text));
+    await door.tell(async () => {
+      const [seconds] = await door.redis.time();
+      const said = { t: Number(seconds) * 1000, format: formatOf('rows'), ...word };
+      await door.redis.hset(this.#key, host, JSON.stringify(said));
+    });
   }
 
   /** The last words of the workers that live, and of those that ended lately for an error. */

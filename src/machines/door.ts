@@ -1,4 +1,4 @@
-import { setMaxListeners } from 'node:events';
+import { EventEmitter, once, setMaxListeners } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis, type RedisOptions } from 'ioredis';
 import { type ErrorKind, errorCode, GwError, usage } from '../errors.ts';
@@ -11,6 +11,8 @@ import { steadyMs } from '../host.ts';
 export const ANSWER_MS = 4_000;
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 5_000;
+/** How long BullMQ's commands wait once one of them was refused. */
+const REFUSED_PAUSE_MS = 1_000;
 
 interface Refusal {
   readonly kind: ErrorKind;
@@ -58,7 +60,12 @@ const isAwayError = (error: unknown): boolean =>
     (error as Partial<Error> | undefined)?.message ?? '',
   );
 
-class Silent extends Error {}
+/** No answer came in time. */
+export class Silent extends Error {
+  constructor() {
+    super('Redis does not answer');
+  }
+}
 
 interface Trouble {
   readonly sinceMs: number;
@@ -90,7 +97,8 @@ export class Door {
   readonly #signal: AbortSignal;
   readonly #over = new AbortController();
   #trouble: Trouble | undefined;
-  #isWanted: (() => void)[] = [];
+  /** Tells each time that Redis went away or refused. */
+  readonly #troubles = new EventEmitter().setMaxListeners(0);
   /** What a connection failed with last. */
   #last: unknown;
 
@@ -111,7 +119,7 @@ export class Door {
     } satisfies RedisOptions;
     this.redis = new Redis(url, { ...common, enableOfflineQueue: false, maxRetriesPerRequest: 0 });
     const line = new Redis(url, { ...common, maxRetriesPerRequest: null });
-    this.line = tended(line, new Weather(), this.#lines);
+    this.line = tended(line, { refusedMs: Number.NEGATIVE_INFINITY }, this.#lines);
     this.redis.on('error', (error) => {
       this.#last = error;
     });
@@ -163,21 +171,14 @@ export class Door {
 
   /** Resolves when a promise is settled, with true where Redis went away before that. */
   async isAwayBefore(settled: Promise<unknown>): Promise<boolean> {
-    let wanted = () => {};
-    const away = new Promise<true>((resolve) => {
-      wanted = () => resolve(true);
-      if (this.#trouble) wanted();
-      else this.#isWanted.push(wanted);
-    });
+    const over = new AbortController();
     const done = settled.then(
       () => false,
       () => false,
     );
-    try {
-      return await Promise.race([done, away]);
-    } finally {
-      this.#isWanted = this.#isWanted.filter((each) => each !== wanted);
-    }
+    if (this.#trouble) return true;
+    const away = once(this.#troubles, 'trouble', over).then(() => true);
+    return Promise.race([done, away]).finally(() => over.abort());
   }
 
   /** As `tell`, of a question that changes nothing: its answer says nothing of whether Redis takes changes. */
@@ -196,7 +197,7 @@ export class Door {
       const askedMs = steadyMs();
       let failed: GwError;
       try {
-        const answer = await this.#within(question());
+        const answer = await unlessAborted(within(this.#answerMs, question()), this.#signal);
         this.#answers(isChange);
         return answer;
       } catch (error) {
@@ -211,19 +212,6 @@ export class Door {
     }
   }
 
-  async #within<T>(answer: Promise<T>): Promise<T> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => reject(new Silent()), this.#answerMs);
-    });
-    answer.catch(() => {});
-    try {
-      return await unlessAborted(Promise.race([answer, late]), this.#signal);
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-
   #answers(isChange: boolean): void {
     if (this.#trouble && (isChange || !this.#trouble.untilChange)) this.#trouble = undefined;
   }
@@ -233,7 +221,7 @@ export class Door {
     // A connection is closed and opened again after some refusals, which makes none of them good.
     if (!known?.untilChange || untilChange)
       this.#trouble = { sinceMs: known?.sinceMs ?? sinceMs, untilChange, error };
-    for (const wanted of this.#isWanted.splice(0)) wanted();
+    this.#troubles.emit('trouble');
   }
 
   #away(): GwError {
@@ -268,32 +256,11 @@ export class Door {
 
 const isClosedByUs = ({ message }: Error): boolean => message === 'Connection is closed.';
 
-/** How the server has taken what several connections asked of it. */
-class Weather {
-  #pauseMs = 0;
-  #untilMs = 0;
-
-  waitMs(): number {
-    return Math.max(0, this.#untilMs - steadyMs());
-  }
-
-  refused(): void {
-    // Those that were under way together count once.
-    if (this.waitMs() > 0) return;
-    this.#pauseMs = Math.min(LONGEST_PAUSE_MS, Math.max(FIRST_PAUSE_MS, this.#pauseMs * 2));
-    this.#untilMs = steadyMs() + this.#pauseMs;
-  }
-
-  answered(): void {
-    if (steadyMs() > this.#untilMs + LONGEST_PAUSE_MS) this.#pauseMs = 0;
-  }
-}
-
 /**
  * Makes a connection one for BullMQ, whose loops ask again at once what was refused: after a refusal every further command
  * waits, on this connection and its copies, so that a worker asks no faster than Redis can be well again.
  */
-function tended(redis: Redis, weather: Weather, all: Set<Redis>): Redis {
+function tended(redis: Redis, last: { refusedMs: number }, all: Set<Redis>): Redis {
   all.add(redis);
   redis.on('error', () => {});
   const send: Redis['sendCommand'] = redis.sendCommand.bind(redis);
@@ -301,22 +268,28 @@ function tended(redis: Redis, weather: Weather, all: Set<Redis>): Redis {
   redis.sendCommand = (command, stream) => {
     // ioredis asks for the version and the like before it is ready; a pipeline is sent as a whole.
     if (redis.status !== 'ready' || stream) return send(command, stream);
-    command.promise.then(
-      () => weather.answered(),
-      (error: unknown) => {
-        const code = replyCode(error);
-        if (code !== undefined && Object.hasOwn(refusals, code)) weather.refused();
-      },
-    );
-    const waitMs = weather.waitMs();
-    if (waitMs === 0) return send(command, stream);
+    command.promise.catch((error: unknown) => {
+      const code = replyCode(error);
+      if (code !== undefined && Object.hasOwn(refusals, code)) last.refusedMs = steadyMs();
+    });
+    const waitMs = last.refusedMs + REFUSED_PAUSE_MS - steadyMs();
+    if (waitMs <= 0) return send(command, stream);
     setTimeout(() => send(command, stream), waitMs);
     return command.promise;
   };
   Object.assign(redis, {
-    duplicate: (override?: Partial<RedisOptions>) => tended(copy(override), weather, all),
+    duplicate: (override?: Partial<RedisOptions>) => tended(copy(override), last, all),
   });
   return redis;
+}
+
+/** The answer to a question. Throws Silent where it does not come within `ms`; what was asked goes on. */
+export async function within<T>(ms: number, answer: Promise<T>): Promise<T> {
+  const over = new AbortController();
+  const late = pause(ms, undefined, over).then(() => {
+    throw new Silent();
+  });
+  return Promise.race([answer, late]).finally(() => over.abort());
 }
 
 /** Rejects with the signal's reason as soon as it is aborted; what was begun goes on. */

@@ -3,6 +3,7 @@ import * as z from 'zod/mini';
 import { GwError } from '../errors.ts';
 import { refuseNewer } from '../formats.ts';
 import { type AccountType, accountTypes } from '../gateway/limits.ts';
+import { createTurns, type Turns } from '../jobs/watch/turns.ts';
 import { jsonOf } from '../json-text.ts';
 import { digestOf, fenceOf, type Stage } from './row.ts';
 import type { RowStore } from './store.ts';
@@ -54,8 +55,7 @@ export interface Given {
 }
 
 /** Who is given rows. */
-export interface Taker {
-  readonly pools: readonly Pool[];
+interface Taker {
   readonly host: string;
   /** How many rows of all pools at once; as many as they have where absent. */
   readonly atOnce: number | undefined;
@@ -69,13 +69,15 @@ export interface Taker {
 /** What became of a row that was given out: it leaves the queue, or goes back to its front for another worker. */
 export type Put = 'done' | 'back';
 
-export interface PoolCount extends Pool {
+interface PoolCount extends Pool {
   /** Rows that were given out; of a pool of tasks: the slots that are taken. */
   readonly taken: number;
   readonly waiting: number;
 }
 
 export class Engine {
+  /** The pools of the account, once they are known. */
+  pools: readonly Pool[] = [];
   readonly #queues = new Map<string, Queue<Ticket>>();
   readonly #workers: Worker<unknown>[] = [];
   #room: Room | undefined;
@@ -99,8 +101,8 @@ export class Engine {
   }
 
   /** Sets how many tasks run at once over all workers. */
-  async limit(pools: readonly Pool[]): Promise<void> {
-    for (const { name, atOnce } of pools)
+  async limit(): Promise<void> {
+    for (const { name, atOnce } of this.pools)
       await this.#change(name, (queue) => queue.setGlobalConcurrency(atOnce));
   }
 
@@ -162,11 +164,11 @@ export class Engine {
 
   /** Gives a worker rows: of each pool as many as it has room for, and those of the queue of outputs. */
   start(taker: Taker): void {
-    const { pools, atOnce = Number.POSITIVE_INFINITY, savesAtOnce, work } = taker;
+    const { atOnce = Number.POSITIVE_INFINITY, savesAtOnce, work } = taker;
     const room = new Room(atOnce, this.#workers);
     this.#room = room;
     const inRoom = { ...taker, work: (given: Given) => room.hold(() => work(given)) };
-    for (const pool of pools) this.#open(pool.name, 'task', Math.min(pool.atOnce, atOnce), inRoom);
+    for (const pool of this.pools) this.#open(pool.name, 'task', Math.min(pool.atOnce, atOnce), inRoom);
     this.#open(SAVE, 'save', savesAtOnce, taker);
   }
 
@@ -232,23 +234,23 @@ export class Engine {
   }
 
   /** How many rows of each pool wait and are given out, and what is to be saved. */
-  async counts(pools: readonly Pool[]): Promise<{ readonly pools: PoolCount[]; readonly save: PoolCount }> {
+  async counts(): Promise<{ readonly pools: PoolCount[]; readonly save: PoolCount }> {
     const count = async ({ name, atOnce }: Pool): Promise<PoolCount> => {
       const { active = 0, wait = 0 } = await this.#ask(name, (queue) => queue.getJobCounts('active', 'wait'));
       const most = await this.#ask(name, (queue) => queue.getGlobalConcurrency());
       return { name, atOnce: most ?? atOnce, taken: active, waiting: wait };
     };
     return {
-      pools: await Promise.all(pools.map(count)),
+      pools: await Promise.all(this.pools.map(count)),
       save: await count({ name: SAVE, atOnce: Number.POSITIVE_INFINITY }),
     };
   }
 
   /** How long the row that has waited longest has been on the queue of each pool, in seconds by Redis's clock; 0 for none. */
-  oldestWaitingS(pools: readonly Pool[]): Promise<{ readonly name: string; readonly seconds: number }[]> {
+  oldestWaitingS(): Promise<{ readonly name: string; readonly seconds: number }[]> {
     const { door } = this.store;
     return Promise.all(
-      pools.map(async ({ name }) => {
+      this.pools.map(async ({ name }) => {
         const [first] = await this.#ask(name, (queue) => queue.getJobs(['wait'], 0, 0, true));
         if (first === undefined) return { name, seconds: 0 };
         const [seconds] = await door.ask(() => door.redis.time());
@@ -258,8 +260,8 @@ export class Engine {
   }
 
   /** What BullMQ tells of its queues, in Prometheus' text form. */
-  exported(pools: readonly Pool[]): Promise<string[]> {
-    const names = [...pools.map(({ name }) => name), SAVE];
+  exported(): Promise<string[]> {
+    const names = [...this.pools.map(({ name }) => name), SAVE];
     return Promise.all(names.map((name) => this.#ask(name, (queue) => queue.exportPrometheusMetrics())));
   }
 
@@ -281,39 +283,31 @@ export class Engine {
 
 /** At most so many rows at once over all pools of this worker: once it is full, no pool takes another. */
 class Room {
-  readonly #waiting: (() => void)[] = [];
+  readonly #turns: Turns;
   #taken = 0;
   #isClosed = false;
 
   constructor(
     private readonly most: number,
     private readonly workers: readonly Worker[],
-  ) {}
+  ) {
+    this.#turns = createTurns(most);
+  }
 
-  async hold<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#taken >= this.most) await new Promise<void>((enter) => this.#waiting.push(enter));
-    else this.#taken += 1;
-    if (this.#taken >= this.most) this.#pause(true);
-    try {
-      return await work();
-    } finally {
-      const next = this.#waiting.shift();
-      if (next) next();
-      else {
-        this.#taken -= 1;
-        this.#pause(false);
-      }
-    }
+  hold<T>(work: () => Promise<T>): Promise<T> {
+    this.#take(1);
+    return this.#turns.take(0, work).finally(() => this.#take(-1));
   }
 
   /** For good. */
   close(): void {
     this.#isClosed = true;
-    this.#pause(true);
+    this.#take(0);
   }
 
-  #pause(isFull: boolean): void {
-    const isPaused = isFull || this.#isClosed;
+  #take(rows: number): void {
+    this.#taken += rows;
+    const isPaused = this.#taken >= this.most || this.#isClosed;
     for (const worker of this.workers) {
       if (worker.name === SAVE || worker.isPaused() === isPaused) continue;
       if (isPaused) void worker.pause(true);

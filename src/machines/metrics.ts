@@ -1,11 +1,5 @@
 // Figures in the text form that Prometheus reads, one registry: gw's own, and those that BullMQ exports of each queue.
 
-/** One value of a figure with its labels. */
-export interface Sample {
-  readonly value: number;
-  readonly labels?: Readonly<Record<string, string>>;
-}
-
 /** How long something took, counted in buckets. */
 export class Durations {
   static readonly #boundsS = [0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600];
@@ -32,36 +26,24 @@ export class Durations {
   }
 }
 
-const labelsText = (labels: Readonly<Record<string, string>> = {}): string => {
-  const said = Object.entries(labels).map(
-    ([name, value]) => `${name}="${value.replace(/\\/g, '\\\\').replace(/"/g, '\\"').replace(/\n/g, '\\n')}"`,
-  );
-  return said.length === 0 ? '' : `{${said.join(',')}}`;
-};
-
-/** A figure with its values. */
+/** A figure with its values, each behind its labels as they are printed. */
 export const figureLines = (
   type: 'gauge' | 'counter',
   name: `gw_${string}`,
   help: string,
-  samples: readonly Sample[],
+  values: readonly (readonly [labels: string, value: number])[],
 ): string[] => [
   `# HELP ${name} ${help}`,
   `# TYPE ${name} ${type}`,
-  ...samples.map(({ value, labels }) => `${name}${labelsText(labels)} ${value}`),
+  ...values.map(([labels, value]) => `${name}${labels} ${value}`),
 ];
 
 /** The exports of several queues as one: what a figure is stands there once, before all its values. */
 export function mergedExports(exports: readonly string[]): string[] {
-  const found = new Map<string, { readonly heads: Set<string>; readonly values: string[] }>();
+  const figures = new Map<string, Set<string>>();
   for (const line of exports.flatMap((text) => text.split('\n'))) {
-    const [, head] = /^# (?:HELP|TYPE) (\w+)/.exec(line) ?? [];
-    const name = head ?? /^\w+/.exec(line)?.[0];
-    if (name === undefined) continue;
-    const known = found.get(name) ?? { heads: new Set(), values: [] };
-    found.set(name, known);
-    if (head === undefined) known.values.push(line);
-    else known.heads.add(line);
+    const [, name = ''] = /^(?:# (?:HELP|TYPE) )?(\w+)/.exec(line) ?? [];
+    figures.set(name, (figures.get(name) ?? new Set()).add(line));
   }
-  return [...found.values()].flatMap(({ heads, values }) => [...heads, ...values]);
+  return [...figures.values()].flatMap((lines) => [...lines]);
 }

@@ -1,7 +1,7 @@
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import type { RatePool } from '../gateway/limits.ts';
 import type { SharedRate } from '../jobs/watch/rate.ts';
-import type { Door } from './door.ts';
+import { type Door, Silent, within } from './door.ts';
 
 // The rate of requests over all workers, counted in Redis by its own clock: so many in windows of five seconds that no
 // sixty seconds hold more than is documented. While Redis is away, or does not answer, each worker keeps to its own even pace.
@@ -48,20 +48,16 @@ export class PoolRate implements SharedRate {
 
   /** Takes a turn; in how many milliseconds it may be asked for again where there is none now, else 0. */
   async #take(): Promise<number> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<undefined>((resolve) => {
-      timer = setTimeout(resolve, ANSWER_MS, undefined);
-    });
+    const limiter = this.door.awayMs() > 0 ? this.#own : this.#limiter;
     try {
-      const isAway = this.door.awayMs() > 0;
-      const came = isAway ? undefined : await Promise.race([this.#limiter.consume(this.#key), late]);
-      if (!came) await this.#own.consume(this.#key);
+      await within(ANSWER_MS, limiter.consume(this.#key)).catch((error: unknown) => {
+        if (error instanceof Silent) return this.#own.consume(this.#key);
+        throw error;
+      });
       return 0;
     } catch (error) {
       if (error instanceof RateLimiterRes) return Math.max(1, error.msBeforeNext);
       throw error;
-    } finally {
-      clearTimeout(timer);
     }
   }
 

@@ -513,8 +513,7 @@ class BatchOnQueue {
 
   /** Rows that wait and have no ticket any more are put on the queue again; one that is there stays as it is. */
   async #putBack(): Promise<void> {
-    const { engine, pools } = this.queue;
-    const counts = await engine.counts(pools);
+    const counts = await this.queue.engine.counts();
     let there = 0;
     for (const { taken, waiting } of [...counts.pools, counts.save]) there += taken + waiting;
     if (there >= this.#open.size) return;

@@ -1,13 +1,12 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Access } from '../../context.ts';
 import { errorCode, GwError, usage } from '../../errors.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { Clock } from '../../host.ts';
 import type { RetryPause, SendOptions } from '../../http/client.ts';
 import { isLoopback, urlHost } from '../../loopback.ts';
-import { ANSWER_MS } from '../../machines/door.ts';
+import { ANSWER_MS, within } from '../../machines/door.ts';
 import { Durations, figureLines, mergedExports } from '../../machines/metrics.ts';
 import { rowStates } from '../../machines/row.ts';
 import type { ListenAt } from '../worker.ts';
@@ -21,8 +20,7 @@ export class Counters {
   tooMany = 0;
   downloads = 0;
   readonly steps = new Durations();
-  /** Since when the gateway has not been reached, by the steady clock. */
-  gatewayAwaySinceMs: number | undefined;
+  isGatewayAway = false;
 }
 
 /** What is done around each request, with the options that it is sent with. */
@@ -62,13 +60,12 @@ export function countedAccess(access: Access, counters: Counters, clock: Clock):
     };
     try {
       const reply = await send({ ...options, pause, onSend, onUnsent });
-      counters.gatewayAwaySinceMs = undefined;
+      counters.isGatewayAway = false;
       return reply;
     } catch (error) {
       if (!(error instanceof GwError)) throw error;
       if (error.kind === 'rate_limited') counters.tooMany += 1;
-      if (error.kind !== 'unavailable') counters.gatewayAwaySinceMs = undefined;
-      else counters.gatewayAwaySinceMs ??= clock.steady();
+      counters.isGatewayAway = error.kind === 'unavailable';
       throw error;
     }
   });
@@ -89,7 +86,8 @@ export async function startObserver(
       return answer(response, 404, 'healthz or metrics\n');
     if (request.method !== 'GET' && request.method !== 'HEAD') return answer(response, 405, 'GET\n');
     if (pathname === '/healthz') return health(response, queue, counters);
-    return withinMs(metrics(queue, counters), ANSWER_MS).then(
+    // Redis is asked for as long as this worker runs; who asks for figures waits no longer than for an answer of Redis.
+    return within(ANSWER_MS, metrics(queue, counters)).then(
       (text) => answer(response, 200, text),
       (error: unknown) => answer(response, 503, `${(error as Error).message}\n`),
     );
@@ -127,34 +125,22 @@ function answer(response: ServerResponse, status: number, text: string): ServerR
   return response.end(text);
 }
 
-function health(
-  response: ServerResponse,
-  { store }: OpenQueue,
-  { gatewayAwaySinceMs }: Counters,
-): ServerResponse {
+function health(response: ServerResponse, { store }: OpenQueue, { isGatewayAway }: Counters) {
   if (store.door.awayMs() > 0) return answer(response, 503, 'Redis is away\n');
-  if (gatewayAwaySinceMs !== undefined) return answer(response, 503, 'the gateway is away\n');
+  if (isGatewayAway) return answer(response, 503, 'the gateway is away\n');
   return answer(response, 200, 'ok\n');
 }
 
-/** Redis is asked for as long as this worker runs; who asks for figures waits no longer than for an answer of Redis. */
-function withinMs<T>(made: Promise<T>, ms: number): Promise<T> {
-  const late = pause(ms, undefined, { ref: false }).then(() => {
-    throw new Error('Redis does not answer');
-  });
-  return Promise.race([made, late]);
-}
-
 async function metrics(queue: OpenQueue, counters: Counters): Promise<string> {
-  const { engine, store, pools } = queue;
+  const { engine, store } = queue;
   const [counts, states, oldest, exported] = await Promise.all([
-    engine.counts(pools),
+    engine.counts(),
     store.counts(),
-    engine.oldestWaitingS(pools),
-    engine.exported(pools),
+    engine.oldestWaitingS(),
+    engine.exported(),
   ]);
-  const byState = rowStates.map((state) => ({ value: states[state], labels: { state } }));
-  const ofPool = (name: string, value: number) => ({ value, labels: { pool: name } });
+  const byState = rowStates.map((state) => [`{state="${state}"}`, states[state]] as const);
+  const ofPool = (name: string, value: number) => [`{pool="${name}"}`, value] as const;
   const used = counts.pools.map(({ name, taken }) => ofPool(name, taken));
   const allowed = counts.pools.map(({ name, atOnce }) => ofPool(name, atOnce));
   const waited = oldest.map(({ name, seconds }) => ofPool(name, seconds));
@@ -166,11 +152,9 @@ async function metrics(queue: OpenQueue, counters: Counters): Promise<string> {
     ...figureLines('gauge', 'gw_slots_used', 'Tasks that run at once, over all workers.', used),
     ...figureLines('gauge', 'gw_slots_allowed', 'Tasks that the account may run at once.', allowed),
     ...figureLines('gauge', 'gw_oldest_waiting_row_seconds', waits, waited),
-    ...figureLines('counter', 'gw_creates_total', 'Creates that this worker has sent.', [{ value: creates }]),
-    ...figureLines('counter', 'gw_replies_429_total', told, [{ value: tooMany }]),
-    ...figureLines('counter', 'gw_downloads_total', 'Outputs that this worker has saved.', [
-      { value: downloads },
-    ]),
+    ...figureLines('counter', 'gw_creates_total', 'Creates that this worker has sent.', [['', creates]]),
+    ...figureLines('counter', 'gw_replies_429_total', told, [['', tooMany]]),
+    ...figureLines('counter', 'gw_downloads_total', 'Outputs that this worker has saved.', [['', downloads]]),
     ...counters.steps.lines('gw_step_seconds', 'How long the steps of rows took on this worker.'),
     ...mergedExports(exported),
   ];

@@ -97,7 +97,8 @@ export async function openQueue(
       ctx.io.warn(`the account of the queue is ${account}, and its limits hold; here it is set to ${mine}`);
     }
     const pools: readonly Place[] = tasks.map((task) => placeOf(task, account));
-    if (as !== 'reader') await engine.limit(pools);
+    engine.pools = pools;
+    if (as !== 'reader') await engine.limit();
     // What cannot be begun is said at once; what was begun waits.
     door.patienceMs = patienceMs;
     return {

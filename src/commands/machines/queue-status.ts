@@ -75,7 +75,7 @@ export function statusOnMachines(input: Input, redis: RedisWords, ctx: Context) 
       rows += keys.length;
       for (const record of await queue.store.read(keys)) counts[record?.state ?? 'not_handed_over'] += 1;
     }
-    const { pools, save } = await queue.engine.counts(queue.pools);
+    const { pools, save } = await queue.engine.counts();
     return {
       rows,
       counts,

@@ -121,10 +121,9 @@ export class WorkerRun {
 
   /** What came of each row, until it is told to end; then what runs is handed back. */
   async *outcomes(): AsyncGenerator<Outcome<JobResult>> {
-    const { engine, pools, host } = this.queue;
+    const { engine, host } = this.queue;
     const { clock } = this.ctx;
     engine.start({
-      pools,
       host,
       atOnce: this.flags.concurrency,
       savesAtOnce: SAVES_AT_ONCE,
@@ -168,12 +167,10 @@ export class WorkerRun {
   #standing(): string[] {
     const nowMs = this.ctx.clock.now();
     for (const [what, untilMs] of this.#stands) if (untilMs < nowMs) this.#stands.delete(what);
-    const { gatewayAwaySinceMs } = this.counters;
+    const isAway = this.counters.isGatewayAway;
     return [
       ...this.#stands.keys(),
-      ...(gatewayAwaySinceMs === undefined
-        ? []
-        : ['the gateway does not answer: nothing is made until it does']),
+      ...(isAway ? ['the gateway does not answer: nothing is made until it does'] : []),
     ];
   }
 
