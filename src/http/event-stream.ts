@@ -1,3 +1,4 @@
+import { StringDecoder } from 'node:string_decoder';
 import { createParser, type ParseError } from 'eventsource-parser';
 import { GwError } from '../errors.ts';
 import type { TakeChunk } from './client.ts';
@@ -29,7 +30,9 @@ const MAX_EVENT_CHARACTERS = 64 * 1024 * 1024;
  * for an event that does not end.
  */
 export function eventStream(sink: EventSink): EventStream {
-  const decoder = new TextDecoder();
+  // Node's TextDecoder makes two bytes of each character, and takes three times as long.
+  const decoder = new StringDecoder('utf8');
+  let isBegun = false;
   let count = 0;
   let pieces: Uint8Array[] = [];
   let busy: Promise<void> | undefined;
@@ -49,6 +52,11 @@ export function eventStream(sink: EventSink): EventStream {
     },
   });
 
+  function feed(text: string): void {
+    parser.feed(isBegun || text[0] !== '\ufeff' ? text : text.slice(1));
+    isBegun ||= text !== '';
+  }
+
   async function work(): Promise<void> {
     // Chunks of one read off the socket arrive in one go; all of them are there when this runs.
     await undefined;
@@ -57,7 +65,7 @@ export function eventStream(sink: EventSink): EventStream {
         const [first] = pieces;
         const bytes = pieces.length === 1 && first ? first : Buffer.concat(pieces);
         pieces = [];
-        parser.feed(decoder.decode(bytes, { stream: true }));
+        feed(decoder.write(bytes));
         await sink.onPause();
       }
     } catch (error) {
@@ -82,7 +90,7 @@ export function eventStream(sink: EventSink): EventStream {
       await busy;
       if (failure) throw failure.error;
       if (!ended) return;
-      parser.feed(`${decoder.decode()}\n\n`);
+      feed(`${decoder.end()}\n\n`);
       await sink.onPause();
     },
   };
