@@ -76,6 +76,15 @@ describe('removing jobs', () => {
     expect(fs.statSync(path.join(dir, 'ledger/2026-11.jsonl')).ino).toBe(ino);
   });
 
+  it.each([0, 1, 2])('leaves a month the %i lines that are of other jobs', async (count) => {
+    const { dir, ledger, make } = setUp();
+    const old = make('t-1');
+    const others = Array.from({ length: count }, (_, at) => `{"v":1,"t":5,"job":"gw-${at}","event":"sent"}`);
+    fs.appendFileSync(path.join(dir, 'ledger/2026-10.jsonl'), others.map((line) => `\n${line}\n`).join(''));
+    await ledger.remove(new Set([old]));
+    expect(journalText(dir).split('\n').filter(Boolean)).toEqual(others);
+  });
+
   it('keeps a torn last line that may still be under way', async () => {
     const { dir, ledger, make } = setUp();
     const old = make('t-1');

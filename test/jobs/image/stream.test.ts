@@ -223,6 +223,16 @@ test('partial images stand beside the image that they became', async () => {
     ...saveTo(here, 'x-{index}.{ext}'),
   });
   expect(partials.map((file) => path.basename(file))).toEqual(['x-1.partial-1.png', 'x-2.partial-1.png']);
+  expect(
+    (await here.job()).files.map(({ role, path: file, type }) => [role, path.basename(file), type]),
+  ).toEqual(
+    [
+      ['image', 'x-1.png'],
+      ['image-2', 'x-2.png'],
+      ['partial-1', 'x-1.partial-1.png'],
+      ['image-2-partial-1', 'x-2.partial-1.png'],
+    ].map((each) => [...each, 'image/png']),
+  );
 });
 
 test('an image in an event that gw does not know is the result, where no other came', async () => {

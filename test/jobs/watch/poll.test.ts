@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { GwError } from '../../../src/errors.ts';
 import type { TaskView } from '../../../src/gateway/task.ts';
 import { youngUntilMs } from '../../../src/jobs/watch/look.ts';
-import { type Look, type PollOptions, poll } from '../../../src/jobs/watch/poll.ts';
+import { type Look, nextDelayMs, type PollOptions, poll } from '../../../src/jobs/watch/poll.ts';
 import type { Job } from '../../../src/ledger/event.ts';
 import { scriptedClock } from '../../http/scripted-clock.ts';
 import { errorOf } from '../../http/test-client.ts';
@@ -94,6 +94,21 @@ test('one that asks for longer than the wait lasts ends it at once, and says whe
   const error = await errorOf<GwError>(poll(here.options));
   expect(error).toMatchObject({ kind: 'wait_timeout', facts: { retryAtMs } });
   expect([here.looked(), here.tookMs()]).toEqual([1, 10_000]);
+});
+
+test.each([
+  { what: 'the shortest at first', min: 10_000, max: 60_000, elapsed: 0, random: 0, pause: 10_000 },
+  { what: 'up to a tenth longer', min: 10_000, max: 60_000, elapsed: 0, random: 1, pause: 11_000 },
+  { what: 'a tenth of the wait', min: 10_000, max: 60_000, elapsed: 300_000, random: 0.5, pause: 31_500 },
+  { what: 'never above the longest', min: 10_000, max: 60_000, elapsed: 900_000, random: 1, pause: 60_000 },
+  { what: 'always the one that was given', min: 7_000, max: 7_000, elapsed: 0, random: 1, pause: 7_000 },
+  { what: 'as fast as the gateway', min: 10_000, max: 60_000, elapsed: 0, random: 0, speed: 50, pause: 200 },
+  { what: 'no faster than 50 ms', min: 10_000, max: 60_000, elapsed: 0, random: 0, speed: 1e6, pause: 50 },
+  { what: 'a shorter one as it is', min: 20, max: 20, elapsed: 0, random: 0, speed: 1e6, pause: 20 },
+  { what: 'no slower', min: 10_000, max: 60_000, elapsed: 0, random: 0, speed: 0.5, pause: 10_000 },
+])('the pause between two looks is $what', ({ min, max, elapsed, random, speed = 1, pause }) => {
+  const pace = { intervalMs: { min, max }, random: () => random, speed: () => speed };
+  expect(nextDelayMs(pace, elapsed)).toBeCloseTo(pause);
 });
 
 test('a task is young from when the gateway took it, however long its job waited for a slot before', () => {
