@@ -203,6 +203,18 @@ describe('gw image create', () => {
     expect(world.requests()).toEqual([]);
   });
 
+  test('a transparent image has a format that can be transparent, also where none was typed', async () => {
+    const world = await open();
+    const formatOf = async (command: 'create' | 'edit', ...more: string[]) => {
+      const words = [command, 'a fox', '--background', 'transparent', '--dry-run', '--json', ...more];
+      return JSON.parse((await world.ok(['image', ...words])).out).body.output_format;
+    };
+    const image = ['--image', 'https://example.com/a.png'];
+    expect(await formatOf('create')).toBe('png');
+    expect(await formatOf('edit', ...image)).toBe('png');
+    expect(await formatOf('create', '--format', 'webp')).toBe('webp');
+  });
+
   test('the ledger keeps the settings and names the images, without data and without what signs a URL', async () => {
     const world = await open();
     const refs = ['--image', 'https://example.com/a.png?signature=canary', '-m', 'delta-image-4-0-250828'];

@@ -50,10 +50,10 @@ describe('argv becomes the body', () => {
       { prompt: 'shot 1, 3, a fox wakes, slowly; shot 2, 4, it runs;', settings: { duration: 7 } },
     ],
     [
-      'shots that make the default duration leave it out',
+      'shots that make the default duration say it all the same',
       ['--turbo', '--shot', '5:a fox'],
       '/text-to-video/beta-3.0-turbo',
-      { prompt: 'shot 1, 5, a fox;' },
+      { prompt: 'shot 1, 5, a fox;', settings: { duration: 5 } },
     ],
     [
       'shots on the plain endpoint',

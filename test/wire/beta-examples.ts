@@ -110,6 +110,7 @@ const turboExamples: Example[] = [
   turbo('3,073 characters', { prompt: 'a'.repeat(3073) }, /at most 3072/),
   turbo('two shots that make the default duration', {
     prompt: 'shot 1, 2, a fox wakes; shot 2, 3, it runs;',
+    settings: { duration: 5 },
   }),
   turbo('six shots of a second', {
     prompt: 'shot 1, 1, a; shot 2, 1, b; shot 3, 1, c; shot 4, 1, d; shot 5, 1, e; shot 6, 1, f;',
@@ -144,7 +145,10 @@ const turboExamples: Example[] = [
     { prompt: 'shot 1, 2, a fox; shot 2, 2, it runs;', settings: { duration: 10 } },
     /shots are 4 s together and the video 10 s/,
   ),
-  turbo('a shot of 512 characters', { prompt: `shot 1, 5, ${'é'.repeat(512)};` }),
+  turbo('a shot of 512 characters', {
+    prompt: `shot 1, 5, ${'é'.repeat(512)};`,
+    settings: { duration: 5 },
+  }),
   turbo(
     'a shot of 513 characters',
     { prompt: `shot 1, 5, ${'é'.repeat(513)};` },

@@ -76,10 +76,9 @@ const shotRules = (endpoint: 'text' | 'turbo', sentence: string): Rule<BetaTextB
       const { min, max } = betaSettings.text.durationS;
       const isOutside = settings?.duration === undefined && (totalS < min || totalS > max);
       const rule = isOutside
-        ? `together they must be ${min}-${max} s`
-        : `and the video ${durationS} s: they must be equal`;
-      const message = `the shots are ${totalS} s together${isOutside ? ':' : ''} ${rule}`;
-      yield { path: ['settings', 'duration'], message };
+        ? `: together they must be ${min}-${max} s`
+        : ` and the video ${durationS} s: they must be equal`;
+      yield { path: ['settings', 'duration'], message: `the shots are ${totalS} s together${rule}` };
     },
   },
   {
@@ -137,19 +136,17 @@ export const turboRules: readonly Rule<BetaTextBody>[] = [
 ];
 
 /**
- * Fills in what the documented rules imply: shots make the duration their sum, where it is left out and is not the
- * service's own. Nothing that was given is changed.
+ * Fills in what the documented rules imply: shots make the duration their sum, where it is left out. Nothing that was
+ * given is changed.
  */
 export function fillBetaShots(body: Record<string, unknown>): Record<string, unknown> {
   const { prompt, settings = {} } = body;
-  if (typeof prompt !== 'string' || typeof settings !== 'object' || Array.isArray(settings)) return body;
-  const { duration, multi_shot: multiShot } = (settings ?? {}) as NonNullable<BetaTextBody['settings']>;
-  if (settings === null || duration !== undefined || multiShot === false) return body;
-  if (shotSyntaxBreach(prompt) !== undefined || !shotBreaches(prompt).next().done) return body;
-  const totalS = parseShots(prompt) && shotsTotalS(prompt);
+  if (typeof prompt !== 'string' || typeof settings !== 'object' || settings === null) return body;
+  if (Array.isArray(settings) || 'duration' in settings || !hasShots({ prompt, settings })) return body;
+  const totalS = shotBreaches(prompt).next().done ? shotsTotalS(prompt) : undefined;
   const { min, max } = betaSettings.text.durationS;
   if (totalS === undefined || !Number.isInteger(totalS) || totalS < min || totalS > max) return body;
-  return totalS === BETA_DEFAULT_DURATION_S ? body : { ...body, settings: { ...settings, duration: totalS } };
+  return { ...body, settings: { ...settings, duration: totalS } };
 }
 
 type Type = BetaO1Item['type'];

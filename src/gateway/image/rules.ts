@@ -131,8 +131,8 @@ const formatAndRemarks: readonly Rule<ImageSettings>[] = [
     verdict: 'refuse',
     sentence: 'streaming; 0 = only the final image in a single event',
     *check({ partial_images: partial, stream }) {
-      if (partial === undefined || stream === true) return;
-      yield { path: ['partial_images'], message: 'partial images come only in a stream' };
+      const message = 'partial images come only in a stream';
+      if (partial !== undefined && stream !== true) yield { path: ['partial_images'], message };
     },
   },
   {
@@ -323,8 +323,10 @@ export const editRules: readonly Rule<ImageEditBody>[] = [
   },
 ];
 
-/** Fills in what the documented rules imply and the user left open: partial images come in a stream. */
+/** Fills in what the documented rules imply: partial images come in a stream, and png is the format of what is transparent. */
 export function fillImageBody(body: Record<string, unknown>): Record<string, unknown> {
-  const implied = body.partial_images !== undefined && body.stream === undefined;
-  return implied ? { ...body, stream: true } : body;
+  const implied: Record<string, unknown> = {};
+  if (body.partial_images !== undefined) implied.stream = true;
+  if (body.background === 'transparent') implied.output_format = 'png';
+  return { ...implied, ...body };
 }
