@@ -81,19 +81,23 @@ test.each([
 );
 
 test.each([
-  [400, 'the job goes on; pick it up with: gw video alpha wait t-1; '],
+  [400, ''],
   [401, 'check the key: GW_API_KEY, --api-key-file, or store another one with gw login; '],
-])('a look that is refused with %i and Retry-After has its own hint first', async (status, hint) => {
-  const { world, gw, server } = await openPlace({ task: () => [status, '{}', { 'retry-after': '30' }] });
-  acceptedJob(world, 't-1', HOUR_MS, { gateway: server.url });
-  for (const argv of [
-    ['jobs', 'sync'],
-    ['jobs', 'wait', 't-1'],
-  ])
-    expect((await gw(...argv)).err).toContain(
-      `hint: ${hint}the gateway may be asked again in 30 s, at 2026-`,
-    );
-});
+  [403, 'the console of the gateway its settings; '],
+])(
+  'a look that is refused with %i has its cure, the way back, and when to ask again',
+  async (status, cure) => {
+    const { world, gw, server } = await openPlace({ task: () => [status, '{}', { 'retry-after': '30' }] });
+    acceptedJob(world, 't-1', HOUR_MS, { gateway: server.url });
+    for (const argv of [
+      ['jobs', 'sync'],
+      ['jobs', 'wait', 't-1'],
+    ])
+      expect((await gw(...argv)).err).toContain(
+        `${cure}the job goes on; pick it up with: gw video alpha wait t-1; the gateway may be asked again in 30 s, at 2026-`,
+      );
+  },
+);
 
 test('a gateway that asks for an hour ends sync, wait and download at once', async () => {
   const { world, gw, looks, server } = await openPlace({

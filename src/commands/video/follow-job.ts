@@ -1,6 +1,6 @@
 import type { Outcome } from '../../command.ts';
 import { type Access, type Context, commandFor } from '../../context.ts';
-import { GwError, Interrupted } from '../../errors.ts';
+import { endsAll, GwError, Interrupted } from '../../errors.ts';
 import type { PollFlags } from '../../flags/job-flags.ts';
 import { findFamily } from '../../gateway/families.ts';
 import type { TaskFamily, TaskUsage } from '../../gateway/task.ts';
@@ -191,5 +191,7 @@ function withWayBack(error: unknown, family: string, id: string, ctx: Context): 
   if (!(error instanceof GwError)) return endedBy(error, pickUp, 'the job goes on');
   if (error.kind === 'task_failed') return error;
   const next = error.kind === 'download' ? 'gw jobs sync tries again' : `the job goes on; ${pickUp}`;
-  return error.told({ taskId: id, hint: error.facts.hint ?? next });
+  const { hint = next } = error.facts;
+  const isCured = endsAll.has(error.kind) && hint !== next;
+  return error.told({ taskId: id, hint: isCured ? `${hint}; ${next}` : hint });
 }
