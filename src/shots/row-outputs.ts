@@ -10,12 +10,19 @@ import { type Chains, needsOf } from './chains.ts';
 
 /** A row that was not sent because the one that it waits for is not saved. */
 export class NotReached extends GwError {
-  constructor(key: string, why: string) {
-    super('partial', `not sent: it waits for ${key}, which ${why}`, {
-      hint: 'once that row is saved, run the batch again with --retry-failed: it goes on with the chain',
-    });
+  /** `leftOut` begins the chain that is waited for: only another command makes that row, which this run leaves out. */
+  constructor(
+    key: string,
+    why: string | undefined,
+    readonly leftOut = why === undefined ? key : undefined,
+  ) {
+    const hint = leftOut && `run ${leftOut} too: --only, --limit or skip leaves it out`;
+    super('partial', `not sent: it waits for ${key}, which ${why ?? LEFT_OUT}`, { hint: hint ?? GO_ON });
   }
 }
+
+const LEFT_OUT = 'was left out and is not saved';
+const GO_ON = 'once that row is saved, run the batch again with --retry-failed: it goes on with the chain';
 
 interface Batch {
   /** What the rows' keys begin with. */
@@ -26,8 +33,8 @@ interface Batch {
 }
 
 export class RowOutputs {
-  /** Rows that are over in this run, each with why it is not saved. */
-  readonly #ended = new Map<string, string | undefined>();
+  /** Rows that are over in this run, each with why it is not saved, and the row that was left out before it. */
+  readonly #ended = new Map<string, readonly [why: string, leftOut?: string | undefined] | undefined>();
 
   constructor(private readonly batch: Batch) {}
 
@@ -52,25 +59,21 @@ export class RowOutputs {
 
   /** Why a row cannot be sent; undefined where all that it needs is saved. */
   hindrance(row: Row): NotReached | undefined {
-    const { known } = this.batch;
     for (const key of this.#needs(row)) {
       if (this.#ended.has(key)) {
         const why = this.#ended.get(key);
-        if (why !== undefined) return new NotReached(key, why);
-      } else if (!this.#isHome(key)) return new NotReached(key, whyNot(known.get(key)));
+        if (why !== undefined) return new NotReached(key, ...why);
+      } else if (!this.#isHome(key)) return new NotReached(key, whyNot(this.batch.known.get(key)));
     }
     return undefined;
   }
 
   /** A row is over in this run: saved, or why not. */
   end(key: string, error: unknown): void {
-    const why =
-      error instanceof NotReached
-        ? 'was not sent'
-        : isUnknownOutcome(error)
-          ? 'is of unknown outcome'
-          : `is not saved: ${error instanceof Error ? error.message : error}`;
-    this.#ended.set(key, error === undefined ? undefined : why);
+    const said = `is not saved: ${error instanceof Error ? error.message : error}`;
+    const why = isUnknownOutcome(error) ? 'is of unknown outcome' : said;
+    if (error instanceof NotReached) this.#ended.set(key, ['was not sent', error.leftOut]);
+    else this.#ended.set(key, error === undefined ? undefined : [why]);
   }
 
   /** What the references of rows reach: outputs of their own batch. */
@@ -85,19 +88,17 @@ export class RowOutputs {
         const { lastOfRow } = await import('../commands/batch/known-rows.ts');
         const { current } = await lastOfRow(key, ctx);
         if (current || isEarly) return current;
-        throw new NotReached(key, whyNot(undefined));
+        throw new NotReached(key, undefined);
       },
     };
   }
 }
 
-/** Why a row that this run does not make is not there. */
-export const whyNot = (row: Pick<KnownRow, 'state' | 'reason'> | undefined): string =>
-  row?.state === 'failed'
-    ? `failed${row.reason ? `: ${row.reason}` : ''}`
-    : row?.state === 'unknown'
-      ? 'is of unknown outcome'
-      : 'was left out and is not saved';
+/** Why a row that this run does not make is not there; undefined for one that was left out. */
+function whyNot(row: Pick<KnownRow, 'state' | 'reason'> | undefined): string | undefined {
+  if (row?.state === 'failed') return `failed${row.reason ? `: ${row.reason}` : ''}`;
+  return row?.state === 'unknown' ? 'is of unknown outcome' : undefined;
+}
 
 /**
  * What a row that was not sent waits for: a row that is still to be saved, or one that never will be as things stand.
@@ -115,11 +116,10 @@ export function waitsFor(
     const need = chains.needs(at).find((each) => known.get(each.key)?.state !== 'saved');
     if (!need) return first === undefined ? undefined : { state: 'waiting', reason: `waits for ${first}` };
     first ??= need.key;
-    const row = known.get(need.key);
-    const isOver = row?.state === 'failed' || row?.state === 'unknown' || !chains.has(need.key);
-    if (isOver) {
+    const why = whyNot(known.get(need.key));
+    if (why !== undefined || !chains.has(need.key)) {
       const through = first === need.key ? '' : `waits for ${first}, which waits for `;
-      return { state: 'not_sent', reason: `${through || 'waits for '}${need.key}, which ${whyNot(row)}` };
+      return { state: 'not_sent', reason: `${through || 'waits for '}${need.key}, which ${why ?? LEFT_OUT}` };
     }
     if (seen.has(need.key)) return { state: 'not_sent', reason: `waits for itself, by way of ${need.key}` };
     at = need.key;

@@ -120,6 +120,15 @@ test('with --json each fault and each sum is an object', async () => {
   expect(fault).toMatchObject({ file: 'j.jsonl', line: 2, message: expect.stringContaining('ratio: 5:4') });
 });
 
+test('what is odd about a row with a count is told once', async () => {
+  const odd = { command: 'image native', prompt: 'fox', count: 3 };
+  const run = await check('odd.jsonl', jsonl(odd, { ...odd, prompt: 'owl' }));
+  expect(run.err.match(/^warning: odd\.jsonl:\d/gm)).toEqual([
+    'warning: odd.jsonl:1',
+    'warning: odd.jsonl:2',
+  ]);
+});
+
 test('in a JSON list on one line each fault names the place of its row', async () => {
   const image = { command: 'image create', prompt: 'fox' };
   const again = { ...image, id: 'a' };

@@ -138,6 +138,15 @@ test('a fault of a column is told once with its rows, and the faults of the rows
   expect(lines[1]).toMatch(/^faults\.csv:9: duration: 99: /);
 });
 
+test('a fault of rows with a count is told with as many rows as are wrong', async () => {
+  const run = await check(
+    'count.csv',
+    'prompt,duration,resolution,ratio,count\nfox,99,768P,16:9,100\nowl,99,768P,16:9,1',
+  );
+  expect(run.out).toMatch(/^count\.csv:2: duration: 99: .* \(101 rows: lines 2, 3\)\n$/);
+  expect(run.err).toMatch('101 rows are wrong');
+});
+
 test.each([
   ['4,000', 'duration: 4,000: the number has its digits in groups'],
   ['1.23E+10', 'duration: 1.23E+10: the number has lost its digits'],

@@ -122,6 +122,9 @@ test('what is left out holds up only what follows it', async () => {
   const run = await gw('batch run day.jsonl --only s2 --only alone');
   expect([run.code, creates()], run.err).toEqual([13, 1]);
   expect(run.err).toContain('it waits for day/s1, which was left out and is not saved');
+  expect(run.err).toContain('run day/s1 too: --only, --limit or skip leaves it out');
+  // The same command could not make it.
+  expect(run.err).not.toContain('go on with');
 });
 
 const circle = Array.from({ length: 50 }, (_, at) => shot(`c${at}`, `row:c${(at + 1) % 50}`));

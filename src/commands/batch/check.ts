@@ -7,6 +7,7 @@ import { on } from '../../flags/flag.ts';
 import { once } from '../../host.ts';
 import { keepYoungSpaceSmall } from '../../http/transport.ts';
 import { oneLine, safeJson } from '../../io/escape.ts';
+import type { Io } from '../../io/io.ts';
 import { counted, durationText } from '../../io/quantity-text.ts';
 import type { Estimate } from '../../jobs/cost.ts';
 import { exactSum, spendText } from '../../jobs/stats.ts';
@@ -156,9 +157,9 @@ export class Tally {
     const { rows, ms } = this.chains.longest((like) =>
       like.family === 'image' ? 0 : estimateMs(jobs, { ...like, gateway }),
     );
-    const takes = ms === undefined ? 'how long it takes is not known yet' : `about ${durationText(ms)}`;
-    const json = { longest_chain: rows, likely_s: ms === undefined ? null : Math.round(ms / 1000) };
-    return { text: `longest chain: ${counted(rows, 'row')} one after the other, ${takes}`, json };
+    const { text, json } = likely(ms);
+    const chain = `longest chain: ${counted(rows, 'row')} one after the other`;
+    return { text: `${chain}, ${text}`, json: { longest_chain: rows, ...json } };
   }
 
   #price(estimate: Estimate): void {
@@ -204,20 +205,33 @@ export async function* checkRows(...args: Parameters<typeof faultsIn>): AsyncGen
     const told = isSheet ? fault.message : `${placeText(fault)} ${fault.message}`;
     const lines = linesOf.get(told) ?? [];
     if (!isSheet && lines.length === 0) yield fault;
-    if (lines.at(-1) !== fault.line) lines.push(fault.line);
+    lines.push(fault.line);
     linesOf.set(told, lines);
   }
   for (const [message, lines] of isSheet ? linesOf : [])
-    yield { line: lines[0] ?? 1, message: lines.length === 1 ? message : `${message} (${rowsText(lines)})` };
+    yield {
+      line: lines[0] ?? 1,
+      message: new Set(lines).size === 1 ? message : `${message} (${rowsText(lines)})`,
+    };
 }
 
 const MOST_LINES = 5;
 
-/** `200 rows: lines 2, 3, 4, 5, 6, …, 201`. */
-function rowsText(lines: readonly number[]): string {
+/** `200 rows: lines 2, 3, 4, 5, 6, …, 201`; `rows` has the line of each, the same one for all rows of a count. */
+function rowsText(rows: readonly number[]): string {
+  const lines = [...new Set(rows)];
   const shown = lines.length <= MOST_LINES + 1 ? lines : [...lines.slice(0, MOST_LINES), '…', lines.at(-1)];
-  return `${counted(lines.length, 'row')}: lines ${shown.join(', ')}`;
+  return `${counted(rows.length, 'row')}: lines ${shown.join(', ')}`;
 }
+
+/** Each row is read twice, each row of a count apart, and what is odd about it is told once. */
+export const warningOnce = (io: Io, told = new Set<string>()): Io => ({
+  ...io,
+  warn: (text, urgent) => {
+    if (!told.has(text)) io.warn(text, urgent);
+    told.add(text);
+  },
+});
 
 async function* faultsIn(
   input: Awaited<ReturnType<typeof openRows>>,
@@ -233,8 +247,9 @@ async function* faultsIn(
   } = {},
 ): AsyncGenerator<Fault> {
   const { named } = input.manifest;
+  const io = warningOnce(ctx.io);
   let place: Place = { line: 1 };
-  const warn = (text: string) => ctx.io.warn(`${named}:${placeText(place)}: ${text.replace(/^: /, '')}`);
+  const warn = (text: string) => io.warn(`${named}:${placeText(place)}: ${text.replace(/^: /, '')}`);
   const showing = { ...showingOnly(ctx), ...(online && { online: ctx.gateway }) };
   const between = new RowOutputs({ ...input, known: tally.known, isRedone: tally.isRedone });
   const check = rowChecker({ ...input.files, outputs: between.door(ctx, true) }, showing, warn);
@@ -340,13 +355,13 @@ export const check = defineCommand({
     if (longest) yield { value: longest };
     if (saved === rows) return;
     const leftMs = await likelyMs(tally, ctx);
-    if (leftMs === undefined) {
-      yield { value: { text: 'how long it takes is not known yet', json: { likely_s: null } } };
-    } else if (leftMs > 0) {
-      const json = { likely_s: Math.round(leftMs / 1000) };
-      yield { value: { text: `about ${durationText(leftMs)}`, json } };
-    }
+    if (leftMs !== 0) yield { value: likely(leftMs) };
   },
+});
+
+const likely = (ms: number | undefined) => ({
+  text: ms === undefined ? 'how long it takes is not known yet' : `about ${durationText(ms)}`,
+  json: { likely_s: ms === undefined ? null : Math.round(ms / 1000) },
 });
 
 /** As many of the newest jobs are looked through for ones like a row. */

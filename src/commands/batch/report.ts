@@ -46,6 +46,8 @@ export class RowSums {
   unknown = 0;
   /** Ended for this run, and the next one goes on with them. */
   open = 0;
+  /** Of these, rows that wait for one that this run leaves out: the same command would not make them. */
+  stuck = 0;
   /** Taken out of the queue. */
   cancelled = 0;
 
@@ -84,7 +86,7 @@ export class RowSums {
     const line = (more: '' | ' --retry-failed') => runCommand(input, `${redis}${more}`, ctx, redone);
     const where = redis === '' ? '' : ' on the machine that sent it';
     const next = [
-      left + cancelled > 0 && `go on with: ${line('')}`,
+      left + cancelled > this.stuck && `go on with: ${line('')}`,
       failed > 0 && `create anew what failed with: ${line(' --retry-failed')}`,
       unknown > 0 &&
         `gw jobs sync${where} looks for what is unknown (family B), and gw jobs resolve closes it`,
@@ -106,9 +108,8 @@ export function openReport(named: string | undefined, cwd: string, io: Pick<Io, 
   if (named === undefined) return { add: () => {}, lacks: () => false, write: () => undefined };
   const file = path.resolve(cwd, named);
   const isCsv = /\.csv$/i.test(named);
-  if (!isCsv && !/\.jsonl$/i.test(named)) {
+  if (!isCsv && !/\.jsonl$/i.test(named))
     throw usage(`--report ${named}: the ending says the format`, 'write .csv or .jsonl');
-  }
   const own: OwnFile = {
     file,
     named: `--report ${named}`,

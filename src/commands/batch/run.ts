@@ -19,7 +19,6 @@ import { nearest } from '../../flags/nearest.ts';
 import { sleepAloud } from '../../host.ts';
 import { keepYoungSpaceSmall } from '../../http/transport.ts';
 import { reportError } from '../../io/error-lines.ts';
-import type { Io } from '../../io/io.ts';
 import { durationText } from '../../io/quantity-text.ts';
 import { isUnanswered } from '../../jobs/create/standing.ts';
 import { outputsBySize } from '../../jobs/save/saved.ts';
@@ -33,7 +32,7 @@ import type { FollowedQueue } from '../machines/follow.ts';
 import { endedBy, fileLines, type JobResult, resultIn, waitDeadlineMs } from '../video/follow-job.ts';
 import { createFollowers } from '../video/followers.ts';
 import { type Announced, announce } from './beside.ts';
-import { checkRows, madeBeforeText, Tally, warnOfChanged } from './check.ts';
+import { checkRows, madeBeforeText, Tally, warningOnce, warnOfChanged } from './check.ts';
 import {
   allowOutside,
   defaultFlags,
@@ -185,15 +184,6 @@ export const run = defineCommand({
     }
     const fault = report.write();
     if (fault) yield { error: fault };
-  },
-});
-
-/** Each row is read twice, and what is odd about it is told once. */
-const warningOnce = (io: Io, told = new Set<string>()): Io => ({
-  ...io,
-  warn: (text, urgent) => {
-    if (!told.has(text)) io.warn(text, urgent);
-    told.add(text);
   },
 });
 
@@ -401,8 +391,9 @@ class BatchRun {
         );
       }
     } else if (!(error instanceof Interrupted)) {
-      const isSettled = kind === undefined || (settles.has(kind) && !(error instanceof NotReached));
-      const isOpen = !isSettled && !isUnknownOutcome(error);
+      const isWaiting = error instanceof NotReached;
+      if (isWaiting && error.leftOut !== undefined) this.#sums.stuck += 1;
+      const isOpen = isWaiting || !(kind === undefined || settles.has(kind) || isUnknownOutcome(error));
       this.#isSent ||= isOpen && value !== undefined;
       this.#sums[isUnknownOutcome(error) ? 'unknown' : isOpen ? 'open' : 'failed'] += 1;
       if (flags.stopOnError || (kind !== undefined && endsAll.has(kind) && !isOfItsTask(outcome))) {
