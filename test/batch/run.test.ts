@@ -175,6 +175,10 @@ test('batch status lists the rows that are not saved, with their reasons; a row 
     /^day\/b\tsaved\tgw-\S+\t-\n$/,
   );
   expect((await world.gw(['batch', 'status', 'day.jsonl', '--row', 'x'])).code).toBe(2);
+  const redis = ['--redis', 'redis://127.0.0.1:1', '--all'];
+  expect((await world.gw(['batch', 'status', 'day.jsonl', ...redis])).err).toMatch(
+    /^error: --all: does not go/,
+  );
   const shown = await world.gw(['jobs', 'show', 'day/b', '--json']);
   expect(JSON.parse(shown.out).id).toBe(rows[1].id);
   expect(await world.gw(['again', 'day/b', '--dry-run'])).toMatchObject({ code: 0 });
@@ -539,6 +543,17 @@ test('a row that the gateway refuses is told as refused under its job, now and l
   expect([first.code, again.code]).toEqual([5, 5]);
   expect(creates(world)).toBe(3);
 });
+
+test.each([402, 401])(
+  'a row that was refused with %i is not sent, and batch status says why',
+  async (status) => {
+    const world = await World.open({ fault: `create:${status}` });
+    write(world, [{ id: 'a', ...image }]);
+    await run(world);
+    const told = await world.gw(['batch', 'status', 'day.jsonl']);
+    expect(told.out).toMatch(new RegExp(`^1 not sent\\nday/a\tnot sent\t-\t\\S.*HTTP ${status}`));
+  },
+);
 
 test('a row that runs and cannot be asked for now is told under its task, not as one that was not sent', async () => {
   const world = await World.open();

@@ -109,9 +109,8 @@ export async function openRows(
   if (name === undefined)
     throw usage('a batch from stdin has no name', 'name it with --name, the same each time');
   const fault = nameFault(name);
-  if (fault !== undefined) {
+  if (fault !== undefined)
     throw usage(`--name ${JSON.stringify(name)}: ${fault}`, 'give the batch another name with --name NAME');
-  }
   const { manifest, close } =
     named === '-' ? await fromStdin(ctx) : { manifest: openManifest(named, host.cwd), close: () => {} };
   const typed = Object.entries(flags).filter(([key]) => Object.hasOwn(defaultFlags, key));

@@ -54,12 +54,14 @@ const MADE_LATELY_MS = 30 * 24 * 3_600_000;
 
 /**
  * The rows of a batch that were made before at the gateway in force, by their keys; the newest job of each counts. What was made
- * lately under any key is put into `lately`, its key by what it asked for.
+ * lately under any key is put into `lately`, its key by what it asked for; why the last create of a key that is free made
+ * nothing, into `refusals`.
  */
 export async function knownRows(
   name: string,
   ctx: Context,
   lately = new Map<string, string>(),
+  refusals?: Map<string, string | undefined>,
 ): Promise<Map<string, KnownRow>> {
   const origin = originOfGateway(gatewayName(await ctx.settings()));
   const isSettled = await loadSettled();
@@ -78,8 +80,11 @@ export async function knownRows(
     where(job) {
       const { gateway, id, key, family, createdAtMs, isDamaged } = job;
       const { once = isDamaged && { key, fields: {} } } = job;
-      if (!once || madeNothing(job)) return false;
-      if (!isDamaged && originOfGateway(gateway) !== origin) return false;
+      if (!once || (!isDamaged && originOfGateway(gateway) !== origin)) return false;
+      if (madeNothing(job)) {
+        refusals?.set(once.key, job.message);
+        return false;
+      }
       if (!isDamaged && createdAtMs > ctx.clock.now() - MADE_LATELY_MS && isMade(job))
         lately.set(digestOfFields(once.fields, job.endpoint), once.key);
       if (once.key !== key && !once.key.startsWith(`${name}/`)) return false;

@@ -65,12 +65,15 @@ export const status = defineCommand<typeof flags, Status>({
     const input = await openRows(args, flags, ctx);
     try {
       if (flags.redis !== undefined) {
+        if (flags.all)
+          throw usage('--all: does not go with --redis', '--row ID tells what was done with one row');
         const { logOnMachines, statusOnMachines } = await import('../machines/queue-status.ts');
         if (flags.row === undefined) return yield { value: await statusOnMachines(input, flags, ctx) };
         const key = flags.row.includes('/') ? flags.row : `${input.name}/${flags.row}`;
         return yield { value: { log: await logOnMachines(key, flags, ctx) } };
       }
-      const known = await knownRows(input.name, ctx);
+      const refusals = new Map<string, string | undefined>();
+      const known = await knownRows(input.name, ctx, undefined, refusals);
       for (const [key, row] of known)
         if (row.state === 'unknown' && row.status === 'running') known.set(key, { ...row, state: 'running' });
       const only = flags.row === undefined ? undefined : keysOf([flags.row], input.name);
@@ -83,7 +86,7 @@ export const status = defineCommand<typeof flags, Status>({
         const { state: ofJob = 'not_sent', id, reason: said } = known.get(key) ?? {};
         const waits = ofJob === 'not_sent' ? waitsFor(key, chains, known) : undefined;
         const state = stale.has(key) ? 'stale' : (waits?.state ?? ofJob);
-        const reason = waits?.reason ?? said;
+        const reason = waits?.reason ?? said ?? (ofJob === 'not_sent' ? refusals.get(key) : undefined);
         counts.set(state, (counts.get(state) ?? 0) + 1);
         if (state === 'saved' && !flags.all && !only) continue;
         listed.push({ row, line, row_key: key, status: state, id: id ?? null, reason: reason ?? null });
