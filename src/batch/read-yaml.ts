@@ -22,10 +22,7 @@ export async function* readYaml(file: string): AsyncGenerator<WrittenRow> {
   const bytes = readSmallFile(file, { named: file, maxBytes: MAX_YAML_BYTES });
   const decoder = decoderOf(bytes);
   const { text, fault } = decoder ? { text: decoder.decode(bytes) } : textOf(bytes);
-  if (fault !== undefined) {
-    yield { line: 1, fault };
-    return;
-  }
+  if (fault !== undefined) return yield { line: 1, fault };
   const counter = new LineCounter();
   const document = parseDocument(text, { lineCounter: counter, merge: true, prettyErrors: false });
   for (const error of document.errors)

@@ -80,9 +80,8 @@ export const again = defineCommand<FlagSet, JobResult>({
     const named = await sourceOf(word, ctx);
     const { command } = named.request;
     const create = Object.hasOwn(createCommands, command) ? createCommands[command] : undefined;
-    if (!create) {
+    if (!create)
       throw usage(`job ${named.id} was made by gw ${command}, which this gw does not have`, 'upgrade gw');
-    }
     const { yes, ...words } = flags;
     const typed = typedFor(create, command, 'yes' in create.flags ? flags : words);
     const isTyped = (key: string) =>

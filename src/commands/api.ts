@@ -41,9 +41,8 @@ export const api = defineCommand<Record<string, never>, never>({
   async run({ args, globals }, ctx) {
     const [method, path] = readArgs(args);
     const body = await readBody(ctx);
-    if (method === 'GET' && body !== undefined) {
+    if (method === 'GET' && body !== undefined)
       throw usage('GET: a GET request has no body', 'put what is asked for into the query of PATH');
-    }
     const { apiEndpoint } = await import('../gateway/all-endpoints.ts');
     const { maxBodyBytes, ...row } = apiEndpoint(method, path);
     const endpoint =
@@ -80,9 +79,8 @@ async function readBody({ globals, host, signal }: Context): Promise<TypedBody |
   const deps = { cwd: host.cwd, stdin: host.stdin, signal };
   if (set === undefined) return file === undefined ? undefined : readJsonAsWritten(file, deps, '--body');
   const base = file === undefined ? {} : await readJsonFile(file, deps, '--body');
-  if (!isObject(base)) {
+  if (!isObject(base))
     throw usage('--set: the body of --body is no JSON object', 'leave --set out, or give an object');
-  }
   return { value: applySets(base, set) };
 }
 
@@ -237,18 +235,16 @@ export interface ApiPath {
  * lead elsewhere (an address, `//host`, `..`), and for what no request can hold (a fragment, blanks, control characters).
  */
 function readApiPath(typed: string): ApiPath {
-  if (/^[a-z][a-z0-9+.-]*:/i.test(typed) || /^[/\\]{2}/.test(typed)) {
+  if (/^[a-z][a-z0-9+.-]*:/i.test(typed) || /^[/\\]{2}/.test(typed))
     throw refused(typed, 'names another place: gw sends the key to the gateway in force and nowhere else');
-  }
   if (/[\s\\\p{Cc}]/u.test(typed)) throw refused(typed, 'holds a blank, a control character or a backslash');
   if (typed.includes('#')) throw refused(typed, 'has a fragment, which no request can hold');
   const at = typed.indexOf('?');
   const route = at < 0 ? typed : typed.slice(0, at);
   const path = route.startsWith('/') ? route : `/${route}`;
   // Encoded dots count as dots in a URL.
-  if (path.split('/').some((segment) => /^(?:\.|%2e){1,2}$/i.test(segment))) {
+  if (path.split('/').some((segment) => /^(?:\.|%2e){1,2}$/i.test(segment)))
     throw refused(typed, 'goes up or stays with . or ..');
-  }
   // Braces are no parameters here, and only the first question mark begins the query.
   return {
     path: path.replaceAll('{', '%7B').replaceAll('}', '%7D'),

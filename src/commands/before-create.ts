@@ -5,6 +5,7 @@ import { GwError, usage } from '../errors.ts';
 import { absoluteReferences } from '../flags/body-flags.ts';
 import type { FlagSet, FlagValues } from '../flags/flag.ts';
 import type { BudgetFlags } from '../flags/job-flags.ts';
+import { fieldsOf, isObject } from '../gateway/json-value.ts';
 import { counted } from '../io/quantity-text.ts';
 import type { LimitedJob, Limits, Within } from '../jobs/create/budget.ts';
 import type { JobRequest } from '../jobs/create/job-request.ts';
@@ -102,20 +103,15 @@ export async function warnOfBudget(
   const { refuseOver } = await import('../jobs/create/budget.ts');
   const { jobs, amount, profile } = limits;
   const spend = { amount: costs.get(amount?.currency ?? '') ?? 0, unit: amount?.currency ?? '' };
-  for (const [limit, more] of [
-    [{ jobs }, rows],
-    [{ amount }, 1],
-  ] as const)
-    await refuseOver(
-      { profile, unpriced: true, ...limit },
-      spend,
-      more,
-      await budgetDeps(ctx),
-      'its rows',
-    ).catch((error: unknown) => {
+  const deps = await budgetDeps(ctx);
+  const apart = [{ limit: { jobs }, more: rows } as const, { limit: { amount }, more: 1 } as const];
+  for (const { limit, more } of apart)
+    try {
+      await refuseOver({ profile, unpriced: true, ...limit }, spend, more, deps, 'its rows');
+    } catch (error) {
       if (!(error instanceof GwError && error.kind === 'budget')) throw error;
       ctx.io.warn(error.message);
-    });
+    }
 }
 
 /** A request that was made this recently may be a slip of the hand. */
@@ -198,8 +194,6 @@ export function keptRequest(request: TypedRequest, { globals, host }: Context): 
 }
 
 function withoutExternalId(body: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  const { options } = body;
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) return body;
-  const { external_task_id: _, ...rest } = options as Record<string, unknown>;
-  return { ...body, options: rest };
+  const { external_task_id: _, ...rest } = fieldsOf(body.options);
+  return isObject(body.options) ? { ...body, options: rest } : body;
 }

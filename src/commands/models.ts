@@ -108,10 +108,7 @@ export const show = defineCommand<Record<string, never>, ShownModel>({
   sends: 'query',
   async *run({ args: [typed = ''] }, ctx) {
     const shown = await showInstead(modelsList, {}, ctx);
-    if (shown !== undefined) {
-      yield { value: shown };
-      return;
-    }
+    if (shown !== undefined) return yield { value: shown };
     const { modelSheets } = await import('../gateway/model-facts/sheets.ts');
     const all = await modelSheets();
     const sheets = all.filter(({ id, aliases }) => id === typed || aliases.includes(typed));

@@ -53,10 +53,7 @@ function* breaches(facts: MediaFacts, limits: MediaLimits): Generator<string> {
 function* pictureBreaches(facts: MediaFacts, { edgePx, aspect, pixels }: MediaLimits): Generator<string> {
   if (!edgePx && !aspect && !pixels) return;
   const { widthPx, heightPx } = facts;
-  if (widthPx === undefined || heightPx === undefined) {
-    yield unreadable('width and height', facts);
-    return;
-  }
+  if (widthPx === undefined || heightPx === undefined) return yield unreadable('width and height', facts);
   const size = `is ${widthPx}x${heightPx} px`;
   if (edgePx && !(within(widthPx, edgePx) && within(heightPx, edgePx))) {
     yield `${size}; width and height must each be ${rangeInWords(edgePx)} px`;

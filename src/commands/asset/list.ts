@@ -94,9 +94,8 @@ export const list = defineCommand<typeof flags, ListedAssets>({
   raw: listJson,
   async *run({ flags }, ctx): AsyncGenerator<Outcome<ListedAssets>> {
     if (flags.rest) return yield { ...(await listByRest(flags, ctx)) };
-    if (flags.offset !== undefined) {
+    if (flags.offset !== undefined)
       throw usage(`--offset ${flags.offset}: only --rest takes it`, 'use --page and --page-size, or --token');
-    }
     const make = await bodyMaker(ListAssetsBody, ctx);
     const body = make((base) => listBody(base, flags), fillListBody(flags.all));
     const pageOf = (reply: unknown) => resultOf(AssetPage, reply);
@@ -164,9 +163,8 @@ export const fillListBody =
   (body: JsonObject): JsonObject => {
     const { Filter, ...rest } = body;
     const byPage = body.PageNumber !== undefined || body.PageSize !== undefined;
-    if (all && byPage) {
+    if (all && byPage)
       throw usage('--all: it follows tokens and cannot be mixed with page numbers', 'leave one of them out');
-    }
     return {
       Filter: isObject(Filter) ? { GroupType: DEFAULT_GROUP_TYPE, ...Filter } : Filter,
       ...(all && { MaxResults: LIST_MAX }),
@@ -198,9 +196,8 @@ export async function* listPages<P extends LibraryPage>(
     const { NextToken: token } = page;
     if (!all) return tellOfMore(page, body, ctx);
     if (!token) return;
-    if (seen.has(token)) {
+    if (seen.has(token))
       throw new GwError('unavailable', 'the gateway gives the same token twice, so the list is not complete');
-    }
     seen.add(token);
     // "A token is bound to filter and sort options, so other parameters must stay unchanged."
     body = { ...body, NextToken: token };

@@ -39,9 +39,8 @@ async function readHistory(file: string, surface: Surface, deps: JsonBodyDeps): 
   const fields = Array.isArray(value) ? { messages: value } : fieldsOf(value);
   const field = fields.messages === undefined ? surface.historyField : 'messages';
   const { [field]: list, system, systemInstruction, ...others } = fields;
-  if (!Array.isArray(list)) {
+  if (!Array.isArray(list))
     throw usage(`${named}: holds no list of messages`, 'write [{"role": "user", "content": "…"}, …]');
-  }
   if (list.length === 0) throw usage(`${named}: the list of messages is empty`);
   const [other] = Object.keys(others);
   if (other !== undefined) {

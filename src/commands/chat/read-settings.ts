@@ -173,9 +173,8 @@ async function readTools(files: readonly string[], deps: JsonBodyDeps): Promise<
       );
     }
     for (const tool of found.filter((each) => each !== undefined)) {
-      if (tools.some(({ name }) => name === tool.name)) {
+      if (tools.some(({ name }) => name === tool.name))
         throw usage(`--tool ${file}: there are two tools of the name ${tool.name}`, 'rename one of them');
-      }
       tools.push(tool);
     }
   }
@@ -211,9 +210,8 @@ export function readToolResults(typed: readonly string[]): Extract<ChatTurn, { r
     );
   });
   for (const [index, { toolCallId }] of results.entries()) {
-    if (results.findIndex((other) => other.toolCallId === toolCallId) !== index) {
+    if (results.findIndex((other) => other.toolCallId === toolCallId) !== index)
       throw usage(`--tool-result: two results for the call ${toolCallId}`, 'give one for each call');
-    }
   }
   return results;
 }

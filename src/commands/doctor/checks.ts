@@ -105,9 +105,8 @@ async function askGateway(settings: Settings, ctx: Context): Promise<Finding[]> 
     if (!(error instanceof GwError)) throw error;
     // What refuses tells the time as well.
     const clock = checkClock(readDateMs(refused?.headers.date), ctx);
-    if (error.kind === 'auth' && error.facts.status !== undefined) {
+    if (error.kind === 'auth' && error.facts.status !== undefined)
       return [ok('gateway', 'answers'), failed('key', error, from), clock];
-    }
     return [failed('gateway', inWordsOfAddress(error)), skipped('key', `${from}, not tried`), clock];
   }
 }

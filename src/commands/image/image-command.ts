@@ -130,9 +130,8 @@ async function run<F extends FlagSet>(
   const plan = planOutput(flags, images, settings, ctx);
   noteOfName(flags.out ?? settings.out.value, ctx);
   const isTyped = flags.keepPartials && !typed.stored?.includes('keepPartials');
-  if (isTyped && !(Number(planned.partial_images) > 0)) {
+  if (isTyped && !(Number(planned.partial_images) > 0))
     throw usage('--keep-partials: no partial images are asked for', 'add --partial-images N');
-  }
 
   const {
     input,

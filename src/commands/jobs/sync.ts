@@ -28,10 +28,7 @@ export const sync = defineCommand<typeof flags, JobResult>({
     if (readVariable(ctx.host.env, 'GW_REDIS_URL') !== undefined && !globals.dryRun && !globals.curl)
       await (await import('../machines/heard.ts')).hearWherePossible(ctx);
     const { open, missed } = await openJobs(ctx);
-    if (globals.dryRun || globals.curl) {
-      yield* showJobQueries(open, ctx);
-      return;
-    }
+    if (globals.dryRun || globals.curl) return yield* showJobQueries(open, ctx);
     const { inputs, unreachable } = await inputsOf(open, createFollowers(ctx), ctx);
     for (const error of unreachable) yield { error };
     for (const job of missed) yield missedOutcome(job, ctx);
@@ -114,9 +111,8 @@ async function inputsOf(open: readonly OwnJob[], followers: Followers, ctx: Cont
 
 /** What is printed of a job that was brought further; undefined where there is nothing to say. */
 export function outcomeOfSync(job: Job, synced: Synced, ctx: Context): Outcome<JobResult> | undefined {
-  if (synced.outcome === 'ended') {
+  if (synced.outcome === 'ended')
     return outcomeOf(synced.followed, { family: job.family, id: synced.id, job }, ctx);
-  }
   if (synced.outcome !== 'unknown') return undefined;
   const { message, isLookedForAgain } = synced;
   const next = isLookedForAgain ? 'gw jobs sync looks for it again' : 'it was not sent again';

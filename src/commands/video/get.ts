@@ -66,10 +66,7 @@ async function* getByIds(
   family: TaskFamily,
   ctx: Context,
 ): AsyncGenerator<Outcome<Seen>> {
-  if (ctx.globals.dryRun || ctx.globals.curl) {
-    yield* showQueries(family, ids, ctx);
-    return;
-  }
+  if (ctx.globals.dryRun || ctx.globals.curl) return yield* showQueries(family, ids, ctx);
   const looker = await createFollowers(ctx, { ownRates: true }).looker(family);
   const known = once(async () =>
     jobsByName(await (await ctx.ledger()).find({ ids }), (await ctx.gateway()).name),
