@@ -3,7 +3,7 @@ import { getAsset } from '../gateway/asset/actions.ts';
 import { assetErrorKind, resultOf } from '../gateway/asset/envelope.ts';
 import { DEFAULT_PROJECT } from '../gateway/asset/fields.ts';
 import { LIST_MAX, restItems, restList } from '../gateway/asset/list.ts';
-import { Asset } from '../gateway/asset/record.ts';
+import { LibraryRecord } from '../gateway/asset/record.ts';
 import type { Endpoint } from '../gateway/endpoint.ts';
 import type { Client, Reply, RequestInput, SendOptions } from '../http/client.ts';
 
@@ -39,7 +39,7 @@ function inLibraryWords(error: unknown, endpoint: Endpoint): unknown {
 }
 
 /** What a look at one asset brought: its record as it came, or why there is none. */
-export type AssetLook = { readonly asset: Asset } | { readonly error: GwError };
+export type AssetLook = { readonly asset: LibraryRecord } | { readonly error: GwError };
 
 export interface LookRequest {
   readonly client: Client;
@@ -76,7 +76,7 @@ export async function lookAtAssets(
   return looks;
 }
 
-async function newest({ client, send }: LookRequest): Promise<readonly Asset[]> {
+async function newest({ client, send }: LookRequest): Promise<readonly LibraryRecord[]> {
   try {
     return restItems((await askLibrary(client, restList, { query: { limit: String(LIST_MAX) } }, send)).json);
   } catch (error) {
@@ -89,7 +89,7 @@ async function newest({ client, send }: LookRequest): Promise<readonly Asset[]> 
 async function lookAtAsset(id: string, { client, bodyOf, send }: LookRequest): Promise<AssetLook> {
   const body = bodyOf?.(id) ?? { Id: id };
   try {
-    return { asset: resultOf(Asset, (await askLibrary(client, getAsset, { body }, send)).json) };
+    return { asset: resultOf(LibraryRecord, (await askLibrary(client, getAsset, { body }, send)).json) };
   } catch (error) {
     if (error instanceof GwError && error.kind !== 'auth') return { error };
     throw error;

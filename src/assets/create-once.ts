@@ -1,7 +1,7 @@
 import { GwError, Interrupted, UnknownOutcome } from '../errors.ts';
 import { resultOf } from '../gateway/asset/envelope.ts';
 import { canonical, groupTypes } from '../gateway/asset/fields.ts';
-import { AssetPage, GroupPage, LIST_MAX, listAssets, listGroups } from '../gateway/asset/list.ts';
+import { LIST_MAX, LibraryPage, listAssets, listGroups } from '../gateway/asset/list.ts';
 import { CreatedId } from '../gateway/asset/record.ts';
 import type { Endpoint } from '../gateway/endpoint.ts';
 import type { Clock } from '../host.ts';
@@ -151,7 +151,7 @@ export function findAsset(request: FindRequest): Find | undefined {
     // A list needs the type of the group, and the body does not name it.
     for (const GroupType of groupTypes) {
       const reply = await ask(listAssets, { GroupType, GroupIds: [groupId], Name: name }, request);
-      const found = judge(resultOf(AssetPage, reply.json).Items.filter(isIt), reply, sinceMs, request.clock);
+      const found = judge(reply, isIt, sinceMs, request.clock);
       if (found !== 'absent') return found;
     }
     return 'absent';
@@ -167,7 +167,7 @@ export function findGroup(request: FindRequest): Find | undefined {
   const isIt = same(body, ['Name', 'Description']);
   return async (sinceMs) => {
     const reply = await ask(listGroups, { GroupType, Name: name }, request);
-    return judge(resultOf(GroupPage, reply.json).Items.filter(isIt), reply, sinceMs, request.clock);
+    return judge(reply, isIt, sinceMs, request.clock);
   };
 }
 
@@ -192,12 +192,8 @@ const same =
 const SLACK_MS = 2_000;
 
 /** Tells what was created after our send from what was there before, by the gateway's own clock where it shows it. */
-function judge(
-  candidates: readonly { readonly Id: string; readonly CreateTime?: unknown }[],
-  reply: Reply,
-  sinceMs: number,
-  clock: Clock,
-): Found {
+function judge(reply: Reply, isIt: ReturnType<typeof same>, sinceMs: number, clock: Clock): Found {
+  const candidates = resultOf(LibraryPage, reply.json).Items.filter(isIt);
   if (candidates.length === 0) return 'absent';
   // Without the gateway's clock nothing tells a new one from an old one.
   if (reply.serverDateMs === undefined) return 'unclear';

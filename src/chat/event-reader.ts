@@ -1,4 +1,5 @@
 import { parseJson } from '../http/parse-json.ts';
+import { jsonOf } from '../json-text.ts';
 import type { Heard, ReplyReader } from './surface.ts';
 
 /** After so many events in a row that are unlike the one before, none is compared any more: it would cost more than it saves. */
@@ -48,29 +49,18 @@ export class EventReader {
     const [before, after] = this.#around ?? ['', ''];
     const end = data.length - after.length;
     const length = end - before.length;
-    if (!after || length < 0 || length > MOST_COMPARED) return undefined;
-    if (!data.startsWith(before) || !data.endsWith(after)) return undefined;
+    const isLike = after && length >= 0 && data.startsWith(before) && data.endsWith(after);
+    if (!isLike || length > MOST_COMPARED) return undefined;
     const text = data.slice(before.length, end);
     // What a string of JSON may hold as it is needs no parsing. In a long text the parser is quicker than this search.
     const isPlain = length < LONG_TEXT && !/[^ !#-[\]-\uffff]/.test(text);
-    return isPlain ? text : stringIn(data.slice(before.length - 1, end + 1));
+    return isPlain ? text : (jsonOf(data.slice(before.length - 1, end + 1)) as string | undefined);
   }
 }
 
-/** Characters of a text. */
+/** Characters of a text; one that is longer than the second is read with the limits of all JSON from outside. */
 const LONG_TEXT = 200;
-/** A longer one is read with the limits of all JSON from outside. */
 const MOST_COMPARED = 1024 * 1024;
-
-/** The value of a JSON string; undefined for what is none. */
-function stringIn(text: string): string | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'string' ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
 
 /** Undefined where not one text alone was heard, or where another one of the event could be meant. */
 function aroundOf(data: string, [words, ...others]: readonly (string | undefined)[]) {

@@ -13,7 +13,7 @@ import {
   valueAt,
   withoutOptional,
 } from '../gateway/body.ts';
-import { fieldsOf, isObject } from '../gateway/json-value.ts';
+import { fieldsOf, fieldsOver } from '../gateway/json-value.ts';
 import { parseReference } from '../media/reference.ts';
 import { everywhere, type Flag, type FlagSet, flagName, withValue } from './flag.ts';
 
@@ -162,18 +162,6 @@ function put(
   if (rest.length === 0) return { ...body, [name]: value };
   return { ...body, [name]: fieldsOver(body[name], put(fieldsOf(body[name]), rest, value)) };
 }
-
-/** `fields` laid over `own`, a value of --body; what is no object stays, for the schema to refuse. */
-export const fieldsOver = (own: unknown, fields: TypedValues): unknown =>
-  Object.keys(fields).length === 0 || (own !== undefined && !isObject(own)) ? own : { ...own, ...fields };
-
-/** The `list` made of `own`, a value of --body, and more; an `own` that is no list stays, for the schema to refuse. */
-export const listOver = (own: unknown, list: readonly unknown[]): unknown =>
-  own === undefined || (Array.isArray(own) && list.length > 0) ? list : own;
-
-/** `body` with `model`, that of --body, where it is no text and no flag replaces it: the schema says what is wrong with it. */
-export const withOddModel = (body: TypedValues, model: unknown, typed: TypedValues = {}) =>
-  model === undefined || typeof model === 'string' || typed.model !== undefined ? body : { ...body, model };
 
 /** A reference to a medium or an element as it was typed. */
 export interface TypedReference extends ItemFlag {

@@ -33,13 +33,11 @@ export type Action =
   /** Never again; the outcome is not known. */
   | 'unknown';
 
-const never = { barred: 'stop', refused: 'stop' } as const;
+const always = { barred: 'stop', refused: 'stop', not_sent: 'retry', rate_limited: 'retry' } as const;
 
 /** What makes something is not made twice on a guess. */
 const creates = {
-  ...never,
-  not_sent: 'retry',
-  rate_limited: 'retry',
+  ...always,
   server_error: 'unknown',
   lost: 'unknown',
   unreadable: 'unknown',
@@ -48,25 +46,23 @@ const creates = {
   not_found: 'stop',
 } as const;
 
+const reads = {
+  ...always,
+  server_error: 'retry',
+  lost: 'retry',
+  unreadable: 'retry',
+  redirect: 'stop',
+  unsettled: 'retry',
+  not_found: 'retry_young',
+} as const;
+
 /** What may be sent again: a row a kind of call, a column a kind of failure. */
 export const resendTable: Readonly<Record<Resend, Readonly<Record<FailureKind, Action>>>> = {
-  read: {
-    ...never,
-    not_sent: 'retry',
-    rate_limited: 'retry',
-    server_error: 'retry',
-    lost: 'retry',
-    unreadable: 'retry',
-    redirect: 'stop',
-    unsettled: 'retry',
-    not_found: 'retry_young',
-  },
+  read: reads,
   paid: creates,
   // Before the first byte of the answer; after it nothing is sent again.
   chat: {
-    ...never,
-    not_sent: 'retry',
-    rate_limited: 'retry',
+    ...always,
     server_error: 'retry',
     lost: 'stop',
     unreadable: 'stop',
@@ -75,17 +71,7 @@ export const resendTable: Readonly<Record<Resend, Readonly<Record<FailureKind, A
     not_found: 'stop',
   },
   upload: creates,
-  change: {
-    ...never,
-    not_sent: 'retry',
-    rate_limited: 'retry',
-    server_error: 'retry',
-    lost: 'retry',
-    unreadable: 'retry',
-    redirect: 'stop',
-    unsettled: 'retry',
-    not_found: 'stop',
-  },
+  change: { ...reads, not_found: 'stop' },
 };
 
 /** One failed attempt. */

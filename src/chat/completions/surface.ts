@@ -1,7 +1,6 @@
-import { fieldsOver, listOver } from '../../flags/body-flags.ts';
 import { CompletionsBody, chatCompletions } from '../../gateway/chat/completions.ts';
 import { isGeoModel } from '../../gateway/chat/models.ts';
-import { fieldsOf, itemsOf } from '../../gateway/json-value.ts';
+import { fieldsOf, fieldsOver, itemsOf, listOver } from '../../gateway/json-value.ts';
 import type { ChatSettings } from '../chat.ts';
 import { type BodyRequest, bySet, given, type JsonObject, type Surface, wrappedSchema } from '../surface.ts';
 import { messagesOf } from './messages.ts';

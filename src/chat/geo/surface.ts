@@ -1,6 +1,5 @@
-import { fieldsOver, listOver, withOddModel } from '../../flags/body-flags.ts';
 import { geoBodyFor, geoGenerate, geoStream } from '../../gateway/chat/geo.ts';
-import { fieldsOf, itemsOf } from '../../gateway/json-value.ts';
+import { fieldsOf, fieldsOver, itemsOf, listOver, withOddModel } from '../../gateway/json-value.ts';
 import { isObject } from '../../host.ts';
 import { jsonOf } from '../../json-text.ts';
 import type { ChatPart, ChatSettings, ChatTurn } from '../chat.ts';

@@ -1,6 +1,5 @@
-import { listOver } from '../../flags/body-flags.ts';
 import { chatMessages, MessagesBody, MIN_THINKING_BUDGET } from '../../gateway/chat/messages.ts';
-import { fieldsOf, itemsOf } from '../../gateway/json-value.ts';
+import { fieldsOf, itemsOf, listOver } from '../../gateway/json-value.ts';
 import { type ChatSettings, type ChatTurn, DEFAULT_MAX_TOKENS } from '../chat.ts';
 import {
   argumentsOf,

@@ -67,9 +67,8 @@ export const commands: Readonly<Record<string, Command>> = {
       // All or none: a typing error in the second path must not leave the first attached twice.
       else conversation.images = [...conversation.images, ...(await readImages(splitWords(rest)))];
       const { length } = conversation.images;
-      show(
-        length === 0 ? 'no image is attached' : `attached to the next message: ${counted(length, 'image')}`,
-      );
+      const attached = `attached to the next message: ${counted(length, 'image')}`;
+      show(length === 0 ? 'no image is attached' : attached);
     },
   },
   save: {
@@ -88,12 +87,11 @@ export const commands: Readonly<Record<string, Command>> = {
       const last = conversation.turns.findLast((turn) => turn.role === 'assistant' && turn.text !== '');
       if (last?.role !== 'assistant') throw usage('/copy: there is no answer yet');
       const bytes = Buffer.byteLength(last.text);
-      if (bytes > MAX_COPY_BYTES) {
+      if (bytes > MAX_COPY_BYTES)
         throw usage(
           `/copy: the answer has ${bytes} bytes, and terminals take ${MAX_COPY_BYTES}`,
           'write the conversation to a file with /save',
         );
-      }
       copy(last.text);
       show(`sent to the clipboard: ${counted(last.text.length, 'character')}`);
     },
@@ -156,10 +154,7 @@ const keys = [
 ] as const;
 
 function helpText(columns: number): string {
-  const rows = [
-    ...Object.values(commands).map((command) => [command.usage, command.summary] as const),
-    ...keys,
-  ];
+  const rows = [...Object.values(commands).map((each) => [each.usage, each.summary] as const), ...keys];
   const width = Math.max(...rows.map(([left]) => left.length)) + 2;
   return rows
     .flatMap(([left, right]) =>

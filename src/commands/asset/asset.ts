@@ -16,7 +16,7 @@ import {
 } from '../../gateway/asset/actions.ts';
 import { resultOf } from '../../gateway/asset/envelope.ts';
 import { ASSET_MAX_DOWNLOAD_BYTES, assetLimits, assetTypes, canonical } from '../../gateway/asset/fields.ts';
-import { Asset, readAsset } from '../../gateway/asset/record.ts';
+import { LibraryRecord, readAsset } from '../../gateway/asset/record.ts';
 import { assetTypeOfUrl, assetUrlBreach } from '../../gateway/asset/url.ts';
 import { MB, type MediaLimits, type Range } from '../../gateway/limits.ts';
 import { assetOutput } from '../../shots/asset-output.ts';
@@ -98,7 +98,9 @@ export const assetCreate = (verb: keyof typeof endpoints) =>
       if (created instanceof ShownRequest) return yield { value: created };
       if (!flags.wait) {
         // What the document says of a new asset; its reply has no status.
-        const { status } = created.isFound ? readAsset(created.record as Asset) : { status: 'Processing' };
+        const { status } = created.isFound
+          ? readAsset(created.record as LibraryRecord)
+          : { status: 'Processing' };
         yield { value: libraryResult('asset', created.id, status, created.record) };
         return;
       }
@@ -191,7 +193,7 @@ export const get = defineCommand<typeof getFlags, SeenRecord>({
     const ids = libraryIds(args, ctx);
     const bodyOf = await idBodies(project, ctx);
     const inputOf = (id: string) => ({ body: bodyOf(id) });
-    yield* getRecords(ids, getAsset, inputOf, (reply) => resultOf(Asset, reply), ctx);
+    yield* getRecords(ids, getAsset, inputOf, (reply) => resultOf(LibraryRecord, reply), ctx);
   },
 });
 

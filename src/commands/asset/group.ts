@@ -14,8 +14,8 @@ import {
 } from '../../gateway/asset/actions.ts';
 import { resultOf } from '../../gateway/asset/envelope.ts';
 import { canonical, groupTypes } from '../../gateway/asset/fields.ts';
-import { AssetPage, GroupPage, ListGroupsBody, listAssets, listGroups } from '../../gateway/asset/list.ts';
-import { AssetGroup } from '../../gateway/asset/record.ts';
+import { LibraryPage, ListGroupsBody, listAssets, listGroups } from '../../gateway/asset/list.ts';
+import { LibraryRecord } from '../../gateway/asset/record.ts';
 import { askFirst, refuseUnasked } from '../ask-first.ts';
 import { create as createInLibrary, deleteFlags, lookCommand, remove, updateCommand } from './change.ts';
 import {
@@ -67,7 +67,7 @@ export const create = defineCommand<typeof createFlags, LibraryResult>({
 
 const groupListFlags = { ...listFlags, sortBy: fromField(ListGroupsBody.shape.SortBy) } as const;
 
-export const list = defineCommand<typeof groupListFlags, Listed<GroupPage>>({
+export const list = defineCommand<typeof groupListFlags, Listed<LibraryPage>>({
   flags: groupListFlags,
   examples: [
     'gw asset group list --sandbox',
@@ -79,11 +79,10 @@ export const list = defineCommand<typeof groupListFlags, Listed<GroupPage>>({
   sends: 'body',
   human: ({ page }) => groupTable(page.Items),
   raw: listJson,
-  async *run({ flags }, ctx): AsyncGenerator<Outcome<Listed<GroupPage>>> {
+  async *run({ flags }, ctx): AsyncGenerator<Outcome<Listed<LibraryPage>>> {
     const make = await bodyMaker(ListGroupsBody, ctx);
     const body = make((base) => listBody(base, flags), fillListBody(flags.all));
-    const pageOf = (reply: unknown) => resultOf(GroupPage, reply);
-    yield* listPages(listGroups, body, { all: flags.all, pageOf }, ctx);
+    yield* listPages(listGroups, body, flags.all, ctx);
   },
 });
 
@@ -99,7 +98,7 @@ export const get = defineCommand<typeof projectFlag, SeenRecord>({
     const ids = libraryIds(args, ctx);
     const bodyOf = await idBodies(project, ctx);
     const inputOf = (id: string) => ({ body: bodyOf(id) });
-    yield* getRecords(ids, getGroup, inputOf, (reply) => resultOf(AssetGroup, reply), ctx);
+    yield* getRecords(ids, getGroup, inputOf, (reply) => resultOf(LibraryRecord, reply), ctx);
   },
 });
 
@@ -153,13 +152,13 @@ async function countAssets(
   const inProject = typedFields({ project }, 'ProjectName');
   try {
     const group = await askLibrary(client, getGroup, { body: { Id: id, ...inProject } }, { signal });
-    const { GroupType } = resultOf(AssetGroup, group.json);
+    const { GroupType } = resultOf(LibraryRecord, group.json);
     const type = canonical(groupTypes, GroupType);
     if (type === undefined) return undefined;
     // A page of one asset tells the number of all.
     const body = { Filter: { GroupType: type, GroupIds: [id] }, PageNumber: 1, PageSize: 1, ...inProject };
     const list = await askLibrary(client, listAssets, { body }, { signal });
-    return resultOf(AssetPage, list.json).TotalCount ?? undefined;
+    return resultOf(LibraryPage, list.json).TotalCount ?? undefined;
   } catch (error) {
     if (!(error instanceof GwError) || error.kind === 'not_found' || error.kind === 'auth') throw error;
     ctx.io.warn(`the assets of group ${id} could not be counted: ${error.message}`);

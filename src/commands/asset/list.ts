@@ -9,16 +9,15 @@ import type { JsonObject } from '../../flags/json-body.ts';
 import { resultOf } from '../../gateway/asset/envelope.ts';
 import { assetStatuses, DEFAULT_GROUP_TYPE, groupTypes } from '../../gateway/asset/fields.ts';
 import {
-  AssetPage,
   LIST_MAX,
-  type LibraryPage,
+  LibraryPage,
   ListAssetsBody,
   listAssets,
   RestListQuery,
   restItems,
   restList,
 } from '../../gateway/asset/list.ts';
-import { type Asset, type AssetGroup, readAsset } from '../../gateway/asset/record.ts';
+import { type LibraryRecord, readAsset } from '../../gateway/asset/record.ts';
 import { helpOf } from '../../gateway/body.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import { isObject } from '../../host.ts';
@@ -67,7 +66,7 @@ const flags = {
   offset: fromField(RestListQuery.shape.offset, 'N'),
 } as const;
 type Flags = FlagValues<typeof flags>;
-type ListedAssets = Listed<Pick<AssetPage, 'Items'> & Partial<AssetPage>>;
+type ListedAssets = Listed<Pick<LibraryPage, 'Items'> & Partial<LibraryPage>>;
 
 /** --json: the reply unchanged, or with --all one item a line, as it came. */
 export const listJson = ({ reply, page, all }: Listed<LibraryPage>): string | Uint8Array =>
@@ -98,8 +97,7 @@ export const list = defineCommand<typeof flags, ListedAssets>({
       throw usage(`--offset ${flags.offset}: only --rest takes it`, 'use --page and --page-size, or --token');
     const make = await bodyMaker(ListAssetsBody, ctx);
     const body = make((base) => listBody(base, flags), fillListBody(flags.all));
-    const pageOf = (reply: unknown) => resultOf(AssetPage, reply);
-    yield* listPages(listAssets, body, { all: flags.all, pageOf }, ctx);
+    yield* listPages(listAssets, body, flags.all, ctx);
   },
 });
 
@@ -179,19 +177,19 @@ export interface Listed<P> {
 }
 
 /** The page that was asked for, or with --all every one that follows from it, each as it comes. */
-export async function* listPages<P extends LibraryPage>(
+export async function* listPages(
   endpoint: Endpoint,
   first: JsonObject,
-  { all = false, pageOf }: { readonly all: boolean | undefined; pageOf(reply: unknown): P },
+  all = false,
   ctx: Context,
-): AsyncGenerator<Outcome<Listed<P>>> {
+): AsyncGenerator<Outcome<Listed<LibraryPage>>> {
   const shown = await showInstead(endpoint, { body: first }, ctx);
   if (shown !== undefined) return yield { value: shown };
   const { client } = await ctx.gateway();
   const seen = new Set<unknown>([first.NextToken]);
   for (let body = first; ; ) {
     const reply = await askLibrary(client, endpoint, { body }, { signal: ctx.signal });
-    const page = pageOf(reply.json);
+    const page = resultOf(LibraryPage, reply.json);
     yield { value: { reply, page, all } };
     const { NextToken: token } = page;
     if (!all) return tellOfMore(page, body, ctx);
@@ -234,7 +232,7 @@ function itemTexts(text: string, names: readonly string[], items: readonly unkno
 const cell = (value: unknown): string =>
   value === undefined || value === null || value === '' ? '-' : String(value);
 
-const assetTable = (assets: readonly Asset[]): Table => ({
+const assetTable = (assets: readonly LibraryRecord[]): Table => ({
   columns: columnsOf(['id', 'type', 'status'], ['name'], ['group', 'created', 'error']),
   rows: assets.map((asset) => {
     const { id, type, status, error } = readAsset(asset);
@@ -243,7 +241,7 @@ const assetTable = (assets: readonly Asset[]): Table => ({
   }),
 });
 
-export const groupTable = (groups: readonly AssetGroup[]): Table => ({
+export const groupTable = (groups: readonly LibraryRecord[]): Table => ({
   columns: columnsOf(['id', 'type'], ['name'], ['description', 'created']),
   rows: groups.map(({ Id, GroupType, Name, Description, CreateTime }) => ({
     id: Id,

@@ -6,7 +6,7 @@ import { type ErrorKind, GwError, shellQuote } from '../../errors.ts';
 import { type FlagValues, onOff, parsed } from '../../flags/flag.ts';
 import type { JsonObject } from '../../flags/json-body.ts';
 import { getAsset } from '../../gateway/asset/actions.ts';
-import { type Asset, type AssetView, assetFailure, readAsset } from '../../gateway/asset/record.ts';
+import { type AssetView, assetFailure, type LibraryRecord, readAsset } from '../../gateway/asset/record.ts';
 import { YOUNG_MS } from '../../gateway/task.ts';
 import type { PollOptions } from '../../jobs/watch/poll.ts';
 import { MAX_FAILING_MS, MAX_FAILURES, nextDelayMs, waitOver } from '../../jobs/watch/poll.ts';
@@ -160,8 +160,8 @@ export interface WaitOptions extends Omit<LookRequest, 'send'>, Pick<PollOptions
 
 /** How one asset's wait ended: its last record, or why there is none. */
 type WaitEnd =
-  | { readonly id: string; readonly asset: Asset; readonly view: AssetView }
-  | { readonly id: string; readonly error: GwError; readonly asset?: Asset | undefined };
+  | { readonly id: string; readonly asset: LibraryRecord; readonly view: AssetView }
+  | { readonly id: string; readonly error: GwError; readonly asset?: LibraryRecord | undefined };
 
 /**
  * Looks at assets until each is `Active` or `Failed`, and gives each as it ends. A look that fails does not end the wait,
@@ -171,7 +171,7 @@ type WaitEnd =
 async function* waitForAssets(ids: readonly string[], options: WaitOptions): AsyncGenerator<WaitEnd> {
   const { clock, deadlineMs, signal, youngUntilMs = 0 } = options;
   const startMs = clock.steady();
-  const waiting = new Map<string, Asset | undefined>(ids.map((id) => [id, undefined]));
+  const waiting = new Map<string, LibraryRecord | undefined>(ids.map((id) => [id, undefined]));
   const trouble = { failures: 0, sinceMs: 0 };
   let pauseMs = options.atOnce ? 0 : nextDelayMs(options, 0);
   while (waiting.size > 0) {

@@ -3,7 +3,7 @@ import { readSwitch } from '../../config/environment.ts';
 import type { Settings } from '../../config/settings.ts';
 import { type Context, gatewayName } from '../../context.ts';
 import { usage } from '../../errors.ts';
-import { type BodyFlags, referencesOf, withOddModel } from '../../flags/body-flags.ts';
+import { type BodyFlags, referencesOf } from '../../flags/body-flags.ts';
 import { type FlagOfPath, refuseOrWarn, typedFlagAt } from '../../flags/breaches.ts';
 import { everywhere, type FlagSet, type FlagValues, on } from '../../flags/flag.ts';
 import { budgetFlags, onceFlags, promptFlags, refuseOnce, saveFlags } from '../../flags/job-flags.ts';
@@ -13,6 +13,7 @@ import { ANY_MEDIUM, type WithStored, withoutYielding } from '../../flags/yieldi
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import { imageFamily } from '../../gateway/image/job.ts';
 import { imageModels } from '../../gateway/image/models.ts';
+import { withOddModel } from '../../gateway/json-value.ts';
 import { wantsColor } from '../../io/style.ts';
 import type { JobRequest } from '../../jobs/create/job-request.ts';
 import type { KeptReference } from '../../ledger/event.ts';

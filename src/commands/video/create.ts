@@ -2,7 +2,7 @@ import { type AnyCommand, defineCommand, type Outcome, ShownRequest } from '../.
 import type { Settings } from '../../config/settings.ts';
 import { type Access, type Context, commandFor, gatewayName, tellIfInterrupted } from '../../context.ts';
 import { GwError, usage } from '../../errors.ts';
-import { type BodyFlags, referencesOf, withOddModel } from '../../flags/body-flags.ts';
+import { type BodyFlags, referencesOf } from '../../flags/body-flags.ts';
 import {
   type FieldVerdict,
   type FlagOfPath,
@@ -27,6 +27,7 @@ import {
 import { readPrompt, refuseSharedStdin, stdinReaders } from '../../flags/prompt.ts';
 import { ANY_MEDIUM, type WithStored, withoutYielding } from '../../flags/yielding.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
+import { withOddModel } from '../../gateway/json-value.ts';
 import type { Modality } from '../../gateway/limits.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
 import { taskState } from '../../gateway/task-state.ts';

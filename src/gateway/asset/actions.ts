@@ -15,7 +15,7 @@ import {
   textUpTo,
   wordsUpTo,
 } from './fields.ts';
-import { Asset, AssetGroup, CreatedId } from './record.ts';
+import { CreatedId, LibraryRecord } from './record.ts';
 import { assetUrlBreach } from './url.ts';
 
 // Creating, reading, renaming and deleting one asset ("Asset library actions", "REST aliases").
@@ -47,7 +47,7 @@ export const UpdateAssetBody = withRules((object) =>
 export const IdBody = withRules((object) => object({ Id: LibraryId, ProjectName: projectField }));
 
 export const createAsset: Endpoint = actionEndpoint('CreateAsset', 'upload', CreateAssetBody, CreatedId);
-export const getAsset: Endpoint = actionEndpoint('GetAsset', 'read', IdBody, Asset);
+export const getAsset: Endpoint = actionEndpoint('GetAsset', 'read', IdBody, LibraryRecord);
 export const updateAsset: Endpoint = actionEndpoint('UpdateAsset', 'change', UpdateAssetBody, EmptyResult);
 export const deleteAsset: Endpoint = actionEndpoint('DeleteAsset', 'change', IdBody, EmptyResult);
 
@@ -60,12 +60,12 @@ export const uploadAsset: Endpoint = {
 };
 
 /** `GET /api/assets/{asset_id}`: the asset object without the envelope. */
-export const restAsset: Endpoint<Asset> = {
+export const restAsset: Endpoint<LibraryRecord> = {
   name: 'assets.get',
   method: 'GET',
   path: '/api/assets/{asset_id}',
   resend: 'read',
-  reply: Asset,
+  reply: LibraryRecord,
 };
 
 // Creating, reading, changing and deleting one asset group ("Asset library actions").
@@ -98,7 +98,7 @@ export const UpdateGroupBody = withRules((object) =>
 );
 
 export const createGroup: Endpoint = actionEndpoint('CreateAssetGroup', 'upload', CreateGroupBody, CreatedId);
-export const getGroup: Endpoint = actionEndpoint('GetAssetGroup', 'read', IdBody, AssetGroup);
+export const getGroup: Endpoint = actionEndpoint('GetAssetGroup', 'read', IdBody, LibraryRecord);
 export const updateGroup: Endpoint = actionEndpoint(
   'UpdateAssetGroup',
   'change',

@@ -13,7 +13,7 @@ import {
   projectField,
   textUpTo,
 } from './fields.ts';
-import { Asset, AssetGroup } from './record.ts';
+import { LibraryRecord } from './record.ts';
 
 // Lists of assets and groups, page by page ("Pagination"), and the REST list.
 
@@ -119,29 +119,20 @@ const listGroupsFields = (object: ObjectMaker) =>
 export const ListAssetsBody = withRules(listAssetsFields, pagingRules);
 export const ListGroupsBody = withRules(listGroupsFields, pagingRules);
 
-const pageOf = <I extends z.ZodMiniType>(item: I) =>
-  z.looseObject({
-    // An empty list may come as null; a reply without one is no word that there is nothing.
-    Items: z.pipe(
-      z.nullable(z.array(item)),
-      z.transform((items) => items ?? []),
-    ),
-    NextToken: z.nullish(z.string()),
-    TotalCount: z.nullish(z.number()),
-  });
 /** `Result` of a list. */
-export const AssetPage = pageOf(Asset);
-export type AssetPage = z.infer<typeof AssetPage>;
-export const GroupPage = pageOf(AssetGroup);
-export type GroupPage = z.infer<typeof GroupPage>;
-export interface LibraryPage {
-  readonly Items: readonly { readonly Id: string }[];
-  readonly NextToken?: string | null | undefined;
-  readonly TotalCount?: number | null | undefined;
-}
+export const LibraryPage = z.looseObject({
+  // An empty list may come as null; a reply without one is no word that there is nothing.
+  Items: z.pipe(
+    z.nullable(z.array(LibraryRecord)),
+    z.transform((items) => items ?? []),
+  ),
+  NextToken: z.nullish(z.string()),
+  TotalCount: z.nullish(z.number()),
+});
+export type LibraryPage = z.infer<typeof LibraryPage>;
 
-export const listAssets: Endpoint = actionEndpoint('ListAssets', 'read', ListAssetsBody, AssetPage);
-export const listGroups: Endpoint = actionEndpoint('ListAssetGroups', 'read', ListGroupsBody, GroupPage);
+export const listAssets: Endpoint = actionEndpoint('ListAssets', 'read', ListAssetsBody, LibraryPage);
+export const listGroups: Endpoint = actionEndpoint('ListAssetGroups', 'read', ListGroupsBody, LibraryPage);
 
 export const REST_LIST_DEFAULT = 20;
 
@@ -152,7 +143,7 @@ export const RestListQuery = withRules((object) =>
     status: z.optional(z.enum(assetStatuses)),
     limit: z.optional(
       z.string().check(
-        z.refine((text) => /^\d{1,3}$/.test(text) && Number(text) >= 1 && Number(text) <= LIST_MAX, {
+        z.refine((text) => /^\d{1,3}$/.test(text) && from1to100.safeParse(+text).success, {
           error: `give a number from 1 to ${LIST_MAX}`,
         }),
       ),
@@ -167,8 +158,8 @@ export const RestListQuery = withRules((object) =>
 /** Reply of `GET /api/assets`: `data` is identical to `items`. */
 export const RestPage = z
   .looseObject({
-    items: z.optional(z.array(Asset)),
-    data: z.optional(z.array(Asset)),
+    items: z.optional(z.array(LibraryRecord)),
+    data: z.optional(z.array(LibraryRecord)),
     total: z.nullish(z.number()),
   })
   .check(z.refine((page) => page.items ?? page.data, { error: 'the reply holds no list' }));
@@ -183,7 +174,7 @@ export const restList: Endpoint = {
 };
 
 /** The assets of a REST list. Throws a ZodError where the reply is none. */
-export function restItems(reply: unknown): Asset[] {
+export function restItems(reply: unknown): LibraryRecord[] {
   const { items, data } = RestPage.parse(reply);
   return items ?? data ?? [];
 }

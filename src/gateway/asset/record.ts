@@ -1,4 +1,5 @@
 import * as z from 'zod/mini';
+import { fieldsOf, textOf } from '../json-value.ts';
 import {
   type AssetStatus,
   type AssetType,
@@ -19,13 +20,10 @@ export interface LibraryRecord {
   readonly [field: string]: unknown;
 }
 
-const WithId = z.looseObject({ Id: z.string() });
-const asItCame = z.custom<LibraryRecord>((value) => WithId.safeParse(value).success, 'the record has no Id');
-
-export type Asset = LibraryRecord;
-export const Asset = asItCame;
-export type AssetGroup = LibraryRecord;
-export const AssetGroup = asItCame;
+export const LibraryRecord = z.custom<LibraryRecord>(
+  (value) => typeof fieldsOf(value).Id === 'string',
+  'the record has no Id',
+);
 
 /** What gw understands of an asset's record. */
 export interface AssetView {
@@ -46,25 +44,17 @@ const states: Readonly<Record<AssetStatus, AssetView['state']>> = {
   Failed: 'failed',
 };
 
-const textOf = (value: unknown): string | undefined =>
-  typeof value === 'string' && value !== '' ? value : undefined;
-
-const FailureField = z.catch(
-  z.looseObject({ Code: z.optional(z.unknown()), Message: z.optional(z.unknown()) }),
-  {},
-);
-
 /** Reads where an asset stands ("States and transitions": `Processing`, then `Active` or `Failed`). */
-export function readAsset({ Id, Status, AssetType, Error: failure }: Asset): AssetView {
+export function readAsset({ Id, Status, AssetType, Error: failure }: LibraryRecord): AssetView {
   const status = canonical(assetStatuses, Status);
-  const { Code, Message } = FailureField.parse(failure);
+  const { Code, Message } = fieldsOf(failure);
   return {
     id: Id,
-    status: status ?? textOf(Status) ?? '',
+    status: status ?? textOf(Status),
     state: status === undefined ? 'running' : states[status],
     statusKnown: status !== undefined,
     type: canonical(assetTypes, AssetType),
-    error: { code: textOf(Code), message: textOf(Message) },
+    error: { code: textOf(Code) || undefined, message: textOf(Message) || undefined },
   };
 }
 
