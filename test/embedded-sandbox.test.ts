@@ -25,6 +25,14 @@ test.each([['--dry-run'], ['--curl']])(
   },
 );
 
+test('what was made there is asked for there without --sandbox, also where the request is only shown', async () => {
+  const made = await world.gw(['video', 'alpha', 'create', 'a fox', '--sandbox'], { bare: true });
+  const id = made.out.trim();
+  const shown = await world.gw(['jobs', 'download', id, '--dry-run'], { bare: true });
+  expect([shown.code, shown.err]).toEqual([0, '']);
+  expect(shown.out).toMatch(new RegExp(`^GET http://127\\.0\\.0\\.1:\\d+/\\S+/${id}\n`));
+});
+
 test('a chat is answered, and one is told that the sandbox forgets', async () => {
   const { code, out, err } = await gw('chat', 'hello');
   expect(code).toBe(0);

@@ -310,6 +310,18 @@ test.each([
   },
 );
 
+test('a row whose job of this machine failed is told so, and handed over with --retry-failed alone', async () => {
+  const studio = await openNearStudio({ fault: 'task:fail=Moderated:x1' });
+  write(studio, [alpha]);
+  expect((await studio.laptop.run(['batch', 'run', 'day.jsonl'])).code).toBe(9);
+  const { code, out, err } = await studio.batch('run', '--json');
+  expect([code, rowsIn(out)], err).toMatchObject([9, [{ status: 'failed', error: { kind: 'task_failed' } }]]);
+  expect(err).toContain('its job on this machine failed","hint":"--retry-failed makes a new one"');
+  expect(await studio.redis.client.keys('*:row:*')).toEqual([]);
+  expect((await studio.batch('run', '--retry-failed', '--detach')).err).toContain('1 row handed over');
+  expect(paid(studio)).toHaveLength(1);
+});
+
 test('--retry-failed of a machine that knows no attempt makes the next one at once', async () => {
   const studio = await openNearStudio({ fault: 'task:fail=Moderated:x2' });
   write(studio, [alpha]);

@@ -448,6 +448,20 @@ describe("the same create again under the user's own external ID, while its answ
     expect(await onlyJob()).toMatchObject({ state: 'running', id: 'bt-1' });
   });
 
+  test('another body, and an older task has the ID: it is named, and not taken for what was lost', async () => {
+    const { create, gateway, clock, onlyJob } = await lost('never');
+    const { key } = await onlyJob();
+    const old = gateway.add('order-17', clock.now() - 86_400_000);
+    const error = await errorOf(create({ ...body, prompt: 'a bear' }));
+    expect(error).toMatchObject({
+      kind: 'rejected',
+      message: `external ID order-17 is that of job ${key}, which asked for something else: it is task ${old}; nothing was sent`,
+      facts: { taskId: old, hint: `pick that one up with: gw video beta wait ${old}` },
+    });
+    expect(gateway.creates).toHaveLength(1);
+    expect(await onlyJob()).toMatchObject({ key, state: 'unknown', id: undefined });
+  });
+
   test('another body while nothing is known: the outcome stays unknown, and nothing is sent', async () => {
     const { create, gateway, onlyJob } = await lost('never');
     const { key } = await onlyJob();
