@@ -2,9 +2,10 @@ import { writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import * as path from 'node:path';
 import { PassThrough, Writable } from 'node:stream';
-import { describe, expect } from 'vitest';
+import { describe, expect, onTestFinished, vi } from 'vitest';
 import { passOn } from '../../src/commands/api.ts';
 import { prettyJson } from '../../src/http/parse-json.ts';
+import { HttpTransport } from '../../src/http/transport.ts';
 import { createIo } from '../../src/io/create-io.ts';
 import { KEY, test, World } from '../helpers/gw.ts';
 import {
@@ -129,25 +130,48 @@ test.each([
   },
 );
 
+const elsewhere = 'names another place: gw sends the key to the gateway in force and nowhere else';
+const character = 'holds a blank, a control character or a backslash';
+
+describe('the longest silence', () => {
+  test.each([
+    ['POST', '/v1/chat/completions', [], 300_000],
+    ['POST', '/v1/images/generations', [], 300_000],
+    ['GET', '/v1/models', [], 60_000],
+    ['POST', '/v1/chat/completions', ['--timeout', '7s'], 7_000],
+  ])('of %s %s %j', async (method, url, more, silenceMs) => {
+    const { gw } = await recorded();
+    const asked = vi.spyOn(HttpTransport.prototype, 'stream');
+    onTestFinished(() => asked.mockRestore());
+    expect(await gw([method, url, ...more])).toMatchObject({ code: 0 });
+    expect(asked.mock.calls.map(([request]) => request.silenceMs)).toEqual([silenceMs]);
+  });
+});
+
 describe('PATH', () => {
   test.each([
-    ['https://evil.example/v1/models'],
-    ['HTTP://evil.example/'],
-    ['//evil.example/v1/models'],
-    ['\\\\evil.example/v1'],
-    ['/\\evil.example'],
-    ['javascript:alert(1)'],
-    ['/v1/../v2'],
-    ['/v1/%2E%2e/v2'],
-    ['/v1/./models'],
-    ['..'],
-    ['/v1/models#all'],
-    ['/v1/mo dels'],
-    ['/v1/models\n'],
-  ])('%j is refused, and nothing is sent', async (url) => {
+    ['https://evil.example/v1/models', elsewhere],
+    ['HTTP://evil.example/', elsewhere],
+    ['//evil.example/v1/models', elsewhere],
+    ['\\\\evil.example/v1', elsewhere],
+    ['/\\evil.example', elsewhere],
+    ['/v1\\models', character],
+    ['javascript:alert(1)', elsewhere],
+    ['/v1/../v2', 'goes up or stays with . or ..'],
+    ['/v1/%2E%2e/v2', 'goes up or stays with . or ..'],
+    ['/v1/./models', 'goes up or stays with . or ..'],
+    ['..', 'goes up or stays with . or ..'],
+    ['/v1/models#all', 'has a fragment, which no request can hold'],
+    ['/v1/mo dels', character],
+    ['/v1/models\n', character],
+  ])('%j is refused, and nothing is sent', async (url, why) => {
     const { gateway, gw } = await recorded();
     const run = await gw(['GET', url]);
-    expect(run).toMatchObject({ code: 2, out: '', err: expect.stringContaining('error: PATH ') });
+    const hint =
+      'give the path below the gateway, such as /v1/models; another gateway is named with --base-url or';
+    expect([run.code, run.out]).toEqual([2, '']);
+    expect(run.err).toMatch(/^error: PATH "/);
+    expect(run.err).toContain(`" ${why}\nhint: ${hint}`);
     expect(gateway.requests).toEqual([]);
   });
 

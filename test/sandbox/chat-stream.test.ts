@@ -2,7 +2,7 @@ import { type ClientRequest, createServer, type IncomingMessage, request } from 
 import { describe, expect, it } from 'vitest';
 import { paceOf } from '../../src/sandbox/chat/answer.ts';
 import { deliver } from '../../src/sandbox/deliver.ts';
-import { type Fault, parseFaults } from '../../src/sandbox/faults.ts';
+import { bendEvents, type Fault, parseFaults, type StreamFaultKind } from '../../src/sandbox/faults.ts';
 import type { SandboxRequest } from '../../src/sandbox/listener.ts';
 import type { SandboxReply } from '../../src/sandbox/reply.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
@@ -179,6 +179,27 @@ describe.each(surfaces)('faults of a stream on $name', ({ say }) => {
     expect([empty.status, empty.bytes.length]).toEqual([200, 0]);
     const [, garbage] = await both('chat:garbage');
     expect([garbage.status, garbage.text.endsWith('garbage')]).toEqual([200, true]);
+  });
+
+  it.each<[StreamFaultKind, (string | RegExp)[], (number | undefined)[]]>([
+    ['plain-json', ['a\n', 'b\n', 'c\n'], [1, 2, 3]],
+    ['odd-form', ['\uFEFFa\r\n', ': keep-', 'alive\r\n', 'b\r\n', ': keep-', 'alive\r\n', 'c\r\n'], []],
+    ['unknown-event', ['a\n', 'b\n', /^event: surprise\ndata: \{.+\}\n\n$/, 'c\n'], [1, 2, 3, 3]],
+    ['bad-event', ['a\n', 'b\n', /^data: \{"choices":\[\{"delta"\n\n$/, 'c\n'], [1, 2, 3, 3]],
+    ['error-event', ['a\n', 'b\n', /^event: error\ndata: \{"type":"error",.*\}\n\n$/], [1, 2, 3]],
+    ['long-line', ['a\n', 'b\n', /^: -{1000}/, 'c\n'], [1, 2, 3, 3]],
+    ['stall', ['a\n', 'b\n', ''], [1, 2, Number.POSITIVE_INFINITY]],
+    ['no-end', ['a\n', 'b\n'], [1, 2]],
+    ['end-twice', ['a\n', 'b\n', 'c\n', 'c\n'], [1, 2, 3, 3]],
+  ])('%s bends the events of a stream', (kind, texts, times) => {
+    const bent = bendEvents(
+      kind,
+      ['a\n', 'b\n', 'c\n'].map((text, at) => ({ text, atMs: at + 1 })),
+    );
+    expect(bent.map(({ text }) => text)).toEqual(
+      texts.map((text) => (typeof text === 'string' ? text : expect.stringMatching(text))),
+    );
+    if (times.length > 0) expect(bent.map(({ atMs }) => atMs)).toEqual(times);
   });
 
   it('stall falls silent and stays open until the client goes', async () => {

@@ -1,6 +1,8 @@
 import { imageSize } from 'image-size';
 import { describe, expect, it } from 'vitest';
 import { parseFaults } from '../../src/sandbox/faults.ts';
+import { Canvas } from '../../src/sandbox/image/draw.ts';
+import { inSteps } from '../../src/sandbox/image/order.ts';
 import { type Answer, ask, CutReply, json, sandbox } from './fixture.ts';
 import { editsPath, generate, png, postForm } from './image-fixture.ts';
 
@@ -51,6 +53,13 @@ describe('a stream of images', () => {
     }
     expect(new Set(events.map((event) => event.b64_json)).size).toBe(partials + 1);
     expect(events.at(-1).usage.output_tokens).toBe(130 + 100 * partials);
+  });
+
+  it('draws an unfinished image in twice the blocks of the one before it, the last in 48', () => {
+    const canvas = new Canvas(480, 8);
+    canvas.pixels.set(Array.from({ length: 480 * 8 }, (_, at) => at % 480));
+    const blocks = [0, 1, 2].map((step) => new Set(inSteps(canvas, step, 3).pixels).size);
+    expect(blocks).toEqual([12, 24, 48]);
   });
 
   it('ends with the image that comes unstreamed', async () => {
