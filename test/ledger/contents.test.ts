@@ -372,6 +372,17 @@ describe('of an index of several blocks', () => {
     }
   });
 
+  test('no more are told than were asked for, also of those that have lost their lines', async () => {
+    const { dir, journals, open, key } = seeded(2);
+    fs.mkdirSync(path.join(journals, 'sent'));
+    const lost = [7, 8, 9].map(key);
+    for (const each of lost) fs.writeFileSync(path.join(journals, 'sent', each), '');
+    for (const limit of [1, 2, 3, 4]) {
+      const found = await open().find({ ids: [key(0), ...lost], limit });
+      expect(found.map((job) => job.key)).toEqual([key(0), ...lost].slice(0, limit));
+    }
+  });
+
   test('the file is let go of before another takes its place, and the process goes on with that one', async () => {
     const { clock, index, journals, key, open } = seeded(600);
     await open().find();

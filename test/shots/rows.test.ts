@@ -131,8 +131,8 @@ const circle = Array.from({ length: 50 }, (_, at) => shot(`c${at}`, `row:c${(at 
 test.each<[string, readonly string[], string]>([
   [
     'two rows that wait for each other',
-    [shot('a', 'row:b'), shot('b', 'row:a')],
-    'the row waits for itself: day/a -> day/b -> day/a',
+    [shot('z'), shot('a', 'row:b'), shot('b', 'row:a')],
+    'day.jsonl:2: the row waits for itself: day/a -> day/b -> day/a',
   ],
   ['fifty', circle, '(50 rows)'],
   ['a row that waits for itself', [shot('a', 'row:a')], 'the row waits for itself; name another row'],

@@ -62,6 +62,18 @@ describe('after a kill where there are no hard links', () => {
     },
   );
 
+  it('a whole part that lies in the refuge is saved from there, and is not fetched again', async () => {
+    const [dir, refuge, journal] = [tempDir(), tempDir(), new MemoryJournal()];
+    const part = path.join(refuge, `.gw-${'d'.repeat(32)}.part`);
+    fs.writeFileSync(part, file);
+    const startedAtMs = Date.now();
+    journal.parts.video = { path: part, totalBytes: file.length, sha256: sha256(file), startedAtMs };
+    const { files, failures } = await run({ dir, refuge, journal });
+    expect([failures, files]).toMatchObject([[], [{ path: path.join(dir, 'cgt-1.mp4') }]]);
+    expect(savedBytes(dir).equals(file)).toBe(true);
+    expect([journal.downloadsSoFar, journal.parts, listing(refuge)]).toEqual([0, {}, []]);
+  });
+
   it('a file of that name that is not ours stays as it is', async () => {
     const { dir, journal } = leave({ part: file, final: Buffer.from('mine') });
     const { files } = await run({ dir, journal });
