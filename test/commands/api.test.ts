@@ -133,6 +133,11 @@ test.each([
 const elsewhere = 'names another place: gw sends the key to the gateway in force and nowhere else';
 const character = 'holds a blank, a control character or a backslash';
 
+test('its help names the methods', async () => {
+  const { gw } = await recorded();
+  expect((await gw(['--help'])).out).toContain('  GET, POST, PUT, PATCH, DELETE, and a path below ');
+});
+
 describe('the longest silence', () => {
   test.each([
     ['POST', '/v1/chat/completions', [], 300_000],
@@ -201,7 +206,7 @@ describe('PATH', () => {
 
   test.each([
     [['/v1/models'], 'gw api GET /v1/models'],
-    [['FETCH', '/v1/models'], 'GET, POST'],
+    [['FETCH', '/v1/models'], 'hint: give one of GET, POST, PUT, PATCH, DELETE\n'],
     [['GET'], 'PATH is missing'],
     [['GET', '/a', '/b'], 'more than METHOD and PATH'],
     [['GET', '/a', '--set', 'a=1'], 'no body'],

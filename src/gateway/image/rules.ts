@@ -164,9 +164,9 @@ const formatAndRemarks: readonly Rule<ImageSettings>[] = [
     verdict: 'warn',
     sentence: 'above 2560x1440 is experimental',
     *check({ model: id, size }) {
-      const { widthPx = 0, heightPx = 0 } = (size === undefined ? undefined : parseImageSize(size)) ?? {};
-      if (imageModel(id)?.family !== 'img' || widthPx * heightPx <= EXPERIMENTAL_ABOVE_PIXELS) return;
-      yield { path: ['size'], message: 'above 2560x1440 is experimental' };
+      const asked = imageModel(id)?.family === 'img' && size !== undefined && parseImageSize(size);
+      if (asked && asked.widthPx * asked.heightPx > EXPERIMENTAL_ABOVE_PIXELS)
+        yield { path: ['size'], message: 'above 2560x1440 is experimental' };
     },
   },
 ];
