@@ -102,6 +102,11 @@ test.each<[what: string, name: string, content: string | Uint8Array]>([
 
 // LibreOffice's own: `soffice --convert-to 'csv:Text - txt - csv (StarCalc):59,34,76,1,,0,false,true' sheet.fods`, a language a file,
 // with other separators, quotes and letters for the first three figures.
+test.each(['', '\n\n', 'sep=;', 'id;prompt\n'])('a file that holds %j alone has no row', async (content) => {
+  const said = { code: 2, out: '', err: 'error: none.csv: there is no row in it\n' };
+  expect(await check('none.csv', content)).toMatchObject(said);
+});
+
 test('twelve exports of one sheet by LibreOffice, in nine languages, are the same four rows', async () => {
   const dir = path.join(import.meta.dirname, 'exports');
   const names = readdirSync(dir);
