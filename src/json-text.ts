@@ -231,9 +231,8 @@ export function findJsonFault(text: string): JsonFault | undefined {
     const isNamed: boolean = closer === '}' && (expected === 'name' || expected === 'first');
     if (expected === 'more' && closer === undefined)
       return isThere ? fault(start, 'more text after the end of the JSON') : undefined;
-    if (!isThere) {
+    if (!isThere)
       return fault(text.length, closer ? `the text ends before its ${closer}` : 'there is no JSON in it');
-    }
     if (kind === closer && (expected === 'first' || expected === 'more')) {
       closers.pop();
       expected = 'more';

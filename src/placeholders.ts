@@ -81,9 +81,8 @@ export function parseTarget(out: string, what = '--out'): PatternPiece[] {
   const pieces = parsePattern(out, what);
   // A directory is chosen before the bytes are known.
   const [dir = ''] = (path.sep === '\\' ? /^.*[\\/]/s : /^.*\//s).exec(out) ?? [];
-  if (placeholdersOf(parsePattern(dir)).has('ext')) {
+  if (placeholdersOf(parsePattern(dir)).has('ext'))
     throw usage(`${what}: {ext} cannot stand in a directory`, 'put {ext} at the end of the file name');
-  }
   return pieces;
 }
 

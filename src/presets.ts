@@ -46,8 +46,16 @@ export async function withPreset(
     io.note(`${file}: gw ${called.path.join(' ')} has no --${flag}, so it is left out`);
     delete said[written];
   }
-  return laidUnder(input, said, called, `${file}: `, isOwn ? undefined : host.cwd);
+  const laid = laidUnder(input, said, called, `${file}: `, isOwn ? undefined : host.cwd);
+  return hasRules(called)
+    ? { ...laid, flags: { ...laid.flags, ofPreset: { name, keys: addedTo(input, laid) } } }
+    : laid;
 }
+
+/** Only what these send has rules that a flag may break which nobody has typed. */
+const hasRules = ({ path: [first = ''] }: Called): boolean => ['video', 'image', 'chat'].includes(first);
+
+const addedTo = ({ flags }: Input, laid: Input) => Object.keys(laid.flags).filter((key) => !(key in flags));
 
 /** Whether a command below a node has a flag that any preset may say: one preset serves several commands. */
 async function isFlagOfAny({ load, children = [] }: Node, name: string): Promise<boolean> {
@@ -69,10 +77,7 @@ export function withDefaults(input: Input, called: Called, defaults: Profile | u
   const said = prefix && defaultsOf(defaults, prefix);
   if (prefix === undefined || said === undefined) return input;
   const laid = laidUnder(input, said, called, `defaults.${prefix.join('.')}.`);
-  // Only what these send has rules that a default may break.
-  if (!['video', 'image', 'chat'].includes(prefix[0] ?? '')) return laid;
-  const stored = Object.keys(laid.flags).filter((key) => !(key in input.flags));
-  return { ...laid, flags: { ...laid.flags, stored } };
+  return hasRules(called) ? { ...laid, flags: { ...laid.flags, stored: addedTo(input, laid) } } : laid;
 }
 
 /** As they are stored, the defaults of a command, by the words between `defaults.` and the flag. */
@@ -157,11 +162,8 @@ function findFlag(flags: FlagSet, name: string) {
 function flagOf(name: string, { path: words, command }: Called) {
   const found = findFlag(command.flags, name);
   if (found) return found;
-  const [near] = nearest(
-    name,
-    Object.keys(command.flags).map((key) => flagName(key).slice(2)),
-    1,
-  );
+  const names = Object.keys(command.flags).map((key) => flagName(key).slice(2));
+  const [near] = nearest(name, names, 1);
   throw usage(
     `${name.slice(0, 60)} is no flag of gw ${words.join(' ')}`,
     near ? `did you mean ${near}?` : `only the flags that gw ${words.join(' ')} --help lists can stand there`,

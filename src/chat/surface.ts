@@ -1,6 +1,7 @@
 import type * as z from 'zod/mini';
 import { usage } from '../errors.ts';
 import { flagName } from '../flags/flag.ts';
+import { type SaidBy, toldAs } from '../flags/yielding.ts';
 import type { Endpoint } from '../gateway/endpoint.ts';
 import { type Fields, fieldsOf } from '../gateway/json-value.ts';
 import type { RequestInput } from '../http/client.ts';
@@ -55,12 +56,13 @@ export function flagOf({ historyField, flags }: Surface, path: readonly Property
 }
 
 /** Throws `usage` for the first setting that a surface does not document, naming how it can still be sent. */
-export function refuseUndocumented(settings: ChatSettings, { api, undocumented }: Surface): void {
+export function refuseUndocumented(settings: ChatSettings & SaidBy, { api, undocumented }: Surface): void {
   for (const [key, instead] of Object.entries(undocumented)) {
     const value = settings[key as keyof ChatSettings];
     const hint = typeof instead === 'string' ? instead : instead(value);
     if (value === undefined || value === false || hint === undefined) continue;
-    const flag = typeof instead === 'string' ? flagName(key) : `${flagName(key)} ${value}`;
+    const name = toldAs(flagName(key), settings, 'chat');
+    const flag = typeof instead === 'string' ? name : `${name} ${value}`;
     const other = hint.includes('--set ') ? '' : '; any other field goes through --set PATH=VALUE';
     throw usage(`${flag}: not documented for --api ${api}`, `${hint}${other}`);
   }

@@ -7,7 +7,7 @@ import type { Io } from '../io/io.ts';
 import type { BodyFlags } from './body-flags.ts';
 import { flagName } from './flag.ts';
 import { nearest } from './nearest.ts';
-import type { WithStored } from './yielding.ts';
+import { toldAs, type WithStored } from './yielding.ts';
 
 // A breach of a documented rule, as the sentence a person reads: which flag or field, its value, the rule, what to do.
 
@@ -16,13 +16,13 @@ export type FlagOfPath = (path: readonly PropertyKey[]) => string | undefined;
 
 /**
  * The flag of a place in a body, for messages: where it was typed, or would set what is missing; a default of the profile
- * goes by its setting, and a value that --set laid over a flag by its field. `words` are the prompt.
+ * or a preset goes by that, and a value that --set laid over a flag by its field. `words` are the prompt.
  */
 export const typedFlagAt =
   (
     { flagAt, lay }: Pick<BodyFlags, 'flagAt'> & Partial<Pick<BodyFlags, 'lay'>>,
     body: Readonly<Record<string, unknown>>,
-    { stored = [], ...typed }: WithStored,
+    typed: WithStored,
     words: readonly string[],
     command: string,
   ): FlagOfPath =>
@@ -30,8 +30,8 @@ export const typedFlagAt =
     const name = flagAt(path, body);
     const laid = lay && valueAt(lay({}, typed), path);
     if (laid !== undefined && laid !== valueAt(body, path)) return undefined;
-    if (stored.some((key) => flagName(key) === name))
-      return `defaults.${command.replaceAll(' ', '.')}.${name?.slice(2)}`;
+    const told = name && toldAs(name, typed, command);
+    if (told !== name) return told;
     const others = name === '--prompt' ? ['promptFile', 'shot'] : name === '--system' ? ['systemFile'] : [];
     const made = others.find((key) => typed[key] !== undefined);
     if (made) return flagName(made);

@@ -87,19 +87,12 @@ export const withValue = (flag: string, raw: string): string => `${flag} ${raw =
 
 type Extra = Partial<Pick<Flag, 'short' | 'choices' | 'offers' | 'completes' | 'group' | 'from'>>;
 
-export const text = (value: string, summary: string, extra: Extra = {}): Flag<string> => ({
-  value,
-  summary,
-  parse: (raw) => raw,
-  ...extra,
-});
+export const text = (value: string, summary: string, extra: Extra = {}): Flag<string> =>
+  parsed(value, summary, (raw) => raw, extra);
 
 export const list = (value: string, summary: string, extra: Extra = {}): Flag<readonly string[]> => ({
-  value,
-  summary,
+  ...parsed(value, summary, (raw) => [raw], extra),
   list: true,
-  parse: (raw) => [raw],
-  ...extra,
 });
 
 export const parsed = <T>(

@@ -112,9 +112,8 @@ export function refuseOnce(
   { once, again, count }: OnceFlags & FlagValues<typeof countFlags>,
   externalId?: string,
 ): void {
-  if (again && once === undefined) {
+  if (again && once === undefined)
     throw usage('--again: goes with --once KEY', 'without a key every create makes a new job');
-  }
   const other =
     (count ?? 1) > 1
       ? `--count ${count}: every task needs one of its own`

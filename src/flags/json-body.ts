@@ -78,9 +78,8 @@ export async function readJsonAsWritten(
   const named = `${flag} ${source}`;
   const options = { named, maxBytes: MAX_BODY_FILE_BYTES, signal: deps.signal };
   if (source === '') throw usage(`${flag} is empty`, 'give the name of a JSON file, or - for stdin');
-  if (source === '-' && (deps.stdin.readableEnded || deps.stdin.destroyed)) {
+  if (source === '-' && (deps.stdin.readableEnded || deps.stdin.destroyed))
     throw usage(`${named}: stdin has been read already`, 'only one flag of a command can take stdin');
-  }
   const bytes = await (source === '-'
     ? readInputStream(deps.stdin, options)
     : readTypedFile(path.resolve(deps.cwd, source), options));
@@ -126,9 +125,8 @@ export function parseSet(raw: string): BodySet {
   if (equals < 0) throw usage(`--set ${cut(raw)}: no = in it`, 'write --set PATH=VALUE');
   const named = `--set ${cut(raw.slice(0, equals))}`;
   const path = splitPath(raw.slice(0, equals));
-  if (path.includes('')) {
+  if (path.includes(''))
     throw usage(`${named}: a field name is missing`, 'dots stand between names: settings.audio=native');
-  }
   if (path.length > MAX_JSON_DEPTH) throw usage(`${named}: more than ${MAX_JSON_DEPTH} levels deep`);
   for (const name of path) assertSafeName(name, named);
   const value = parseValue(raw.slice(equals + 1), named);
@@ -239,9 +237,8 @@ const MAX_JSON_DEPTH = 64;
 
 /** Refuses a field name that could reach into the objects of the program. Throws `usage`. */
 function assertSafeName(name: string, named: string): void {
-  if (['__proto__', 'constructor', 'prototype'].includes(name)) {
+  if (['__proto__', 'constructor', 'prototype'].includes(name))
     throw usage(`${named}: gw sends no field named ${name}`, 'no field of the gateway has that name');
-  }
 }
 
 /**

@@ -19,8 +19,7 @@ function distance(a: string, b: string): number {
 /** How wide `4:3` is for its height, on a scale where 1:2 and 2:1 are as far from 1:1; undefined for another word. */
 function shapeOf(word: string): number | undefined {
   const [, width, height] = /^(\d{1,5}):(\d{1,5})$/.exec(word) ?? [];
-  if (Number(width) > 0 && Number(height) > 0) return Math.log(Number(width) / Number(height));
-  return undefined;
+  return Number(width) > 0 && Number(height) > 0 ? Math.log(Number(width) / Number(height)) : undefined;
 }
 
 /** How far a lower-case word is from a known one, by slips of the keys. */

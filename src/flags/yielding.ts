@@ -6,8 +6,20 @@ import { type FlagSet, type FlagValues, flagName } from './flag.ts';
 
 // What is stored yields to what is typed: a default of the profile that breaks a rule only beside the typed flags is left out.
 
-/** Flags of a create, and which of them the profile gave; that nobody can type. */
-export type WithStored = FlagValues<FlagSet> & { readonly stored?: readonly string[] | undefined };
+/** Which of the flags of a command the profile or a preset gave; that nobody can type. */
+export interface SaidBy {
+  readonly stored?: readonly string[] | undefined;
+  readonly ofPreset?: { readonly name: string; readonly keys: readonly string[] } | undefined;
+}
+
+export type WithStored = FlagValues<FlagSet> & SaidBy;
+
+/** How messages name a flag: by what said it, where nobody has typed it. */
+export function toldAs(flag: string, { stored, ofPreset }: SaidBy, command: string): string {
+  const isIn = (keys?: readonly string[]) => keys?.some((key) => flagName(key) === flag);
+  if (isIn(stored)) return `defaults.${command.replaceAll(' ', '.')}.${flag.slice(2)}`;
+  return isIn(ofPreset?.keys) ? `--preset ${ofPreset?.name}, ${flag.slice(2)}` : flag;
+}
 
 /** Stands for a medium, of which no rule of another field knows more than that it is there. */
 export const ANY_MEDIUM = 'https://example.com/any';

@@ -55,6 +55,19 @@ test.each([
   }
 });
 
+test.each([
+  [['video', 'alpha', 'create'], 'ratio: "5:4"', '--preset day, ratio 5:4: one of 21:9'],
+  [['video', 'beta', 'create', '--ratio', '5:4'], 'duration: 5', '--ratio 5:4: one of 16:9'],
+  [['image', 'create'], 'size: 99x', '--preset day, size 99x: img-2 takes auto'],
+  [['chat'], 'max-tokens: 0', '--preset day, max-tokens 0: a whole number'],
+  [['chat'], 'top-k: 4', '--preset day, top-k: not documented for --api completions'],
+])('a value of a preset that breaks a rule is told as its own: %j, %s', async (words, said, message) => {
+  const world = await World.open();
+  preset(world, 'day.yaml', `${said}\n`);
+  const run = await world.gw([...words, 'a fox', '--dry-run', '--preset', 'day']);
+  expect(run).toMatchObject({ code: 2, err: expect.stringContaining(`\nerror: ${message}`) });
+});
+
 test('a preset of the configuration goes before one of the working directory, which is named', async () => {
   const world = await World.open();
   const dir = path.join(world.dir, '.config/gw/presets');

@@ -47,12 +47,9 @@ export interface ConversationOptions {
  */
 export async function startConversation(options: ConversationOptions, ctx: Context): Promise<void> {
   const { io, host } = ctx;
-  if (!host.stdin.isTTY || !io.stdoutIsTerminal) {
+  if (!host.stdin.isTTY || !io.stdoutIsTerminal)
     throw usage('a conversation needs a terminal', 'give the prompt as words, with --prompt, or on stdin');
-  }
-  if (io.mode.json) {
-    throw usage('--json: a conversation on a terminal has no JSON form', 'give a prompt');
-  }
+  if (io.mode.json) throw usage('--json: a conversation on a terminal has no JSON form', 'give a prompt');
   const page = await io.page();
   const [ink, lex, endGuard] = await Promise.all([
     loadInk(page.options.hasColor),

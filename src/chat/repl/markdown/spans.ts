@@ -95,9 +95,8 @@ function* link(token: Tokens.Link, ink: Ink, paint: Paint): Generator<Span> {
   yield* inner;
   const href = safe(token.href);
   const text = plainText(inner);
-  if (href !== text && href !== `mailto:${text}` && href !== `http://${text}`) {
+  if (href !== text && href !== `mailto:${text}` && href !== `http://${text}`)
     yield { text: ` (${href})`, paint: within(paint, ink.faint) };
-  }
 }
 
 const within =
