@@ -38,9 +38,8 @@ export function judgeAnswer(answer: ChatAnswer): Verdict {
       }),
     };
   }
-  if (!hasText && toolCalls.length === 0) {
+  if (!hasText && toolCalls.length === 0)
     return { error: wasCut ? usedUp(reason, usage) : withoutText(reason) };
-  }
   if (wasCut)
     return { warning: `the answer is cut short: the output limit was reached (${reason}); ${raiseLimit}` };
   return {};

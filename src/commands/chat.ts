@@ -213,7 +213,9 @@ function readyRequest(
   const { thinkingLevel: level } = settings;
   const isLevel = level === undefined || thinkingLevels.some((each) => each === level);
   const ofLevel = isLevel ? [] : [`--thinking-level ${level}: one of ${thinkingLevels.join(', ')}`];
-  const all = [...breaches, ...[...ofTools, ...ofLevel].map((text) => ({ text }))];
+  // On geo the model is no part of the body.
+  const ofModel = model === '' ? [`${flagAt(['model']) ?? 'model'}: is empty`] : [];
+  const all = [...breaches, ...[...ofModel, ...ofTools, ...ofLevel].map((text) => ({ text }))];
   refuseLook({ breaches: all, oddities }, ctx);
   if (globals.set ?? globals.body ?? flags.messages)
     warnOfUnlisted(surface.schema(model), surface.input(model, body, stream).body, ctx);

@@ -114,9 +114,8 @@ export const show = defineCommand<Record<string, never>, ShownModel>({
     const sheets = all.filter(({ id, aliases }) => id === typed || aliases.includes(typed));
     const entries = await listed(ctx, sheets.length > 0);
     const isListed = (id: string) => entries?.some(({ read }) => read.id === id) === true;
-    if (sheets.length === 0 && !isListed(typed)) {
+    if (sheets.length === 0 && !isListed(typed))
       throw unknown(typed, [...all.map(({ id }) => id), ...(entries ?? []).map(({ read }) => read.id)]);
-    }
     const found = sheets.length > 0 ? sheets : [{ id: typed, facts: [] }];
     for (const { id, facts } of found) {
       const entry = entries?.find(({ read }) => read.id === id);

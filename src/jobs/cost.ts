@@ -84,12 +84,12 @@ export class Pricing {
     if (!isImage && perSecond !== undefined) {
       const { resolution, duration } = said;
       if (typeof perSecond !== 'number' && resolution === undefined)
-        return { unknown: `the price of ${model} needs a resolution` };
+        return { unknown: `the price of ${model} goes by resolution, and the request names none` };
       const rate = typeof perSecond === 'number' ? perSecond : perSecond[String(resolution).toLowerCase()];
       if (rate === undefined) return { unknown: `the price file has no price of ${model} at ${resolution}` };
       const seconds = view?.usage?.outputS ?? duration;
       if (typeof seconds === 'number' && seconds > 0) return spend(rate * seconds);
-      return { unknown: `the price of ${model} needs a length in seconds` };
+      return { unknown: `the price of ${model} goes by the second, and the request names no length` };
     }
     if (perMillionTokens === undefined)
       return { unknown: `the price file has no price of ${model} per ${isImage ? 'image' : 'second'}` };

@@ -129,6 +129,13 @@ test('what is odd about a row with a count is told once', async () => {
   ]);
 });
 
+test('a name that Windows forbids is said once, whoever gives it', async () => {
+  const rows = jsonl({ ...gamma, out: 'a:b.mp4' }, { ...gamma, prompt: 'owl', out: 'c?.mp4', count: 2 });
+  expect((await check('names.jsonl', rows)).err).toBe('Windows forbids ":" in "a:b.mp4"\n');
+  const typed = await check('names.jsonl', jsonl(gamma, { ...gamma, prompt: 'owl' }), '-o', 'a:{key}.mp4');
+  expect(typed.err).toBe('Windows forbids ":" in "a:{key}.mp4"\n');
+});
+
 test('in a JSON list on one line each fault names the place of its row', async () => {
   const image = { command: 'image create', prompt: 'fox' };
   const again = { ...image, id: 'a' };

@@ -647,6 +647,8 @@ describe('refused before anything is sent', () => {
   const refused: [string, string[], RegExp][] = [
     ['no prompt', [], /^error: no prompt\nhint: .*words/],
     ['an empty prompt', [' '], /the prompt is empty/],
+    ['an empty model', ['hi', '-m', ''], /^error: --model: is empty\n/],
+    ['an empty model of geo', ['hi', '--api', 'geo', '-m', ''], /^error: --model: is empty\n/],
     ['a prompt given twice', ['hi', '--prompt', 'ho'], /given twice/],
     [
       '--top-k on completions',

@@ -55,17 +55,17 @@ test.each([
   [
     'no resolution',
     ['video', 'alpha', 'create', 'a fox', '-m', '2.0-fast', '--duration', '4'],
-    'needs a resolution',
+    'goes by resolution, and the request names none',
   ],
   [
     'no length',
     ['video', 'alpha', 'create', 'a fox', '-m', '2.0-fast', '--resolution', '480p'],
-    'needs a length in seconds',
+    'goes by the second, and the request names no length',
   ],
   [
     'no length that the document tells',
     ['video', 'beta', 'create', '--mode', 'image', '--set', 'prompt=a fox'],
-    'the price of beta-3.0 needs a length in seconds',
+    'the price of beta-3.0 goes by the second',
   ],
   [
     'no tokens yet',

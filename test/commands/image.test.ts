@@ -296,6 +296,10 @@ describe('gw image create', () => {
   test('an empty prompt, and none on a terminal, are refused', async () => {
     const world = await open();
     expect((await world.gw(['image', 'create', '  '])).err).toMatch(/the prompt is empty/);
+    for (const command of ['create', 'native'])
+      expect((await world.gw(['image', command, 'fox', '-m', ''])).err).toMatch(
+        /^error: --model: is empty\n/,
+      );
     expect((await world.gw(['image', 'create'], { terminal: true })).err).toMatch(/no prompt/);
     expect(world.requests()).toEqual([]);
   });

@@ -75,7 +75,12 @@ test.each([
   async (status, state) => {
     const { world, gw, server } = await openPlace({ task: () => [status, '{}'] });
     const key = acceptedJob(world, 't-1', 8 * DAY_MS, { gateway: server.url });
-    expect((await gw('jobs', 'sync')).code).not.toBe(0);
+    const ways = [['wait', 't-1'], ['download', 't-1'], ['sync'], ['wait', 't-1']];
+    for (const argv of ways) {
+      const run = await gw('jobs', ...argv);
+      expect(run.code).not.toBe(0);
+      expect(run.err.includes('make it anew: gw again t-1 --wait')).toBe(status === 404);
+    }
     expect((await ledgerOf(world).find({ ids: [key] }))[0]?.state).toBe(state);
   },
 );

@@ -1011,6 +1011,7 @@ describe('jobs sync', () => {
       expect(run.err).toContain(
         'task t-1: the gateway no longer keeps the record, and its output is not saved',
       );
+      expect(run.err).toContain('make it anew: gw again t-1 --wait');
       expect(run.err).not.toContain('goes on');
     }
     expect(await ledgerOf(world).find()).toMatchObject([{ state: 'succeeded' }]);

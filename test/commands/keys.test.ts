@@ -427,6 +427,10 @@ describe('settings of the environment', () => {
       env: { GW_OUT: 'clips/' },
     });
     expect(Object.keys(world.files())).toEqual([expect.stringMatching(/^clips\/vt-.*\.mp4$/)]);
+    for (const words of [['video', 'alpha'], ['image']]) {
+      const run = await world.gw([...words, 'create', 'a fox'], { env: { GW_OUT: '/dev/null' } });
+      expect(run).toMatchObject({ code: 2, err: expect.stringMatching(/^error: GW_OUT \/dev\/null: /) });
+    }
   });
 
   test.each([

@@ -32,6 +32,7 @@ export const geo: Surface = {
       mode === 'adaptive' ? 'leave it out here, or say --thinking-level or a number of tokens' : undefined,
   },
   flags: {
+    model: '--model',
     systemInstruction: '--system',
     maxOutputTokens: '--max-tokens',
     temperature: '--temperature',

@@ -22,6 +22,7 @@ import { create as alpha } from '../video/alpha.ts';
 import { create as beta } from '../video/beta/create.ts';
 import type { JobResult } from '../video/follow-job.ts';
 import { create as gamma } from '../video/gamma.ts';
+import { noteOfName } from '../video/task-ids.ts';
 import type { Fields, KnownRow } from './known-rows.ts';
 
 // A row runs the create command that it names, with its fields as typed flags: what the command takes a row takes, and
@@ -134,9 +135,11 @@ export interface CheckedRow {
 export function rowChecker(files: RowFiles, ctx: Context, warn: Context['io']['warn'] = () => {}) {
   const io = { ...ctx.io, warn, note: () => {} };
   const world = worldOf(files, { ...ctx, io, globals: { ...ctx.globals, dryRun: true } });
+  let isNoted = false;
   return async (row: Row, known?: KnownRow): Promise<CheckedRow> => {
     const own = contextOf(row, world);
     const flags = await readyFlags(row, row.row, files, ctx);
+    if (!isNoted) isNoted = noteOfName(String(row.flags.out ?? (await ctx.settings()).out.value ?? ''), ctx);
     const outcome = await commandOf(row).run({ args: [], flags, globals: own.globals }, own);
     if (Symbol.asyncIterator in outcome) throw new Error('a create that is only shown has one outcome');
     if (outcome.error !== undefined) throw outcome.error;

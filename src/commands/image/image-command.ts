@@ -126,6 +126,8 @@ async function run<F extends FlagSet>(
   const images = typeof planned.n === 'number' ? planned.n : 1;
   if (!spec.endpoint.body) throw new Error(`${spec.endpoint.name} has no body`);
   const flagOf = typedFlagAt(spec.fields, planned, typed, args, spec.command);
+  if (spec.params && model === '')
+    throw usage('--model: is empty', 'gw models list --type image has the models');
   checkBody(spec.endpoint.body, planned, flagOf, base, ctx);
   refuseOnce(flags);
   const plan = planOutput(flags, images, settings, ctx);

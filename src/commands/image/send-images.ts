@@ -20,7 +20,7 @@ import { isFixedName, planTarget } from '../../jobs/save/output-path.ts';
 import { withoutSecrets } from '../../ledger/serialize.ts';
 import { namesOutput } from '../../shots/outputs.ts';
 import { warnOfAlike, withinBudget } from '../before-create.ts';
-import { followDeps, type JobResult, noteUsage } from '../video/follow-job.ts';
+import { followDeps, type JobResult, noteUsage, outNamed } from '../video/follow-job.ts';
 import { calmOf } from '../video/followers.ts';
 
 /**
@@ -48,9 +48,8 @@ export async function sendImages(
 ): Promise<Outcome<JobResult>> {
   const { body, endpoint, how, outputsExpected } = request;
   const access = await ctx.gateway();
-  if (toStdout && ctx.io.stdoutIsTerminal) {
+  if (toStdout && ctx.io.stdoutIsTerminal)
     throw usage('--out -: gw writes no image to a terminal', 'send stdout to a file or a pipe');
-  }
   const safe = withoutSecrets(request.intent, (text) => ctx.io.withoutSecrets(text));
   const intent = {
     ...safe,
@@ -59,7 +58,9 @@ export async function sendImages(
     bodySha256: digestOf(input.multipart?.fields ?? input.body),
   };
   const once = how.once === undefined ? undefined : { key: how.once };
-  const check = () => checkTarget(intent.save, { ...intent, once, now: ctx.clock.now(), outputsExpected });
+  const named = outNamed(request, await ctx.settings());
+  const check = () =>
+    checkTarget(intent.save, { ...intent, once, named, now: ctx.clock.now(), outputsExpected });
   if (!once) check();
   const deps = await followDeps(ctx);
   const { timeoutMs: silence } = await ctx.settings();
@@ -170,12 +171,10 @@ export function planOutput(
 }
 
 function refuseWithStdout(flags: OutputFlags, images: number, printing: string | undefined): void {
-  if (printing) {
+  if (printing)
     throw usage(`--out -: stdout holds the image, and ${printing} prints there too`, 'leave one of them out');
-  }
-  if (images > 1) {
+  if (images > 1)
     throw usage(`--out -: stdout takes one image, and ${images} are asked for`, 'name a directory instead');
-  }
   const needsDisk = ['keepPartials', 'preview', 'once', 'sidecar', 'exec'] as const;
   const key = needsDisk.find((each) => (flags[each] ?? false) !== false && !flags.stored?.includes(each));
   const flag = key && flagName(key);

@@ -10,7 +10,7 @@ import { lookForOutputs } from '../../jobs/watch/poll.ts';
 import { createTurns, SAVES_AT_ONCE } from '../../jobs/watch/turns.ts';
 import { endedBy, endOfInterrupted, type JobResult, jobLines, outcomeOf } from '../video/follow-job.ts';
 import { createFollowers } from '../video/followers.ts';
-import { eachTask, exampleCreate, refuseSharedName } from '../video/task-ids.ts';
+import { eachTask, exampleCreate, noteOfName, refuseSharedName } from '../video/task-ids.ts';
 import { idArgs, type NamedJob, namedJobs } from './find-jobs.ts';
 import { withoutTask } from './image-jobs.ts';
 import { failedOutcome, fromOtherHands, laterSaveFlags, showNamed, tasksOf } from './task-job.ts';
@@ -35,6 +35,7 @@ export function download(familyName?: string) {
     async *run({ args, flags, globals }, ctx) {
       const family = familyName === undefined ? undefined : await loadTaskFamily(familyName);
       const named = await namedJobs(args, ctx, family);
+      noteOfName(flags.out, ctx);
       refuseSharedName(named.length, flags.out, ctx.host.cwd);
       if (globals.dryRun || globals.curl) return yield* showNamed(named, family, ctx);
       const followers = createFollowers(ctx, { turns: createTurns(SAVES_AT_ONCE) });

@@ -141,9 +141,8 @@ export async function syncInput(
   if (family === undefined) return undefined;
   const taskFamily = await findTaskFamily(family.name);
   // An image comes with the reply or by a link of its own, and what was never sent has nobody to be asked of.
-  if (taskFamily === undefined || job.state === 'intent') {
+  if (taskFamily === undefined || job.state === 'intent')
     return { job, family, deps: await followers.jobDeps(await ctx.gatewayWithoutKey(job)) };
-  }
   const access = await ctx.gatewayOf(job);
   const deps = await followers.jobDeps(access);
   const looker = await followers.looker(taskFamily, access);
@@ -250,9 +249,8 @@ async function byOwnNames(words: readonly string[], ctx: Context, family?: strin
 const nameOf = ({ id, key }: Job): string => id ?? key;
 
 async function newestJob(ctx: Context, family: string | undefined): Promise<Job> {
-  for (const job of await (await ctx.ledger()).find({ family, ...(!namesGateway(ctx) && { limit: 1 }) })) {
+  for (const job of await (await ctx.ledger()).find({ family, ...(!namesGateway(ctx) && { limit: 1 }) }))
     if (await ctx.ownsJob(job)) return job;
-  }
   const what = family === undefined ? 'no job' : `no ${family} job`;
   throw new GwError('not_found', `last: there is ${what} in the ledger`, {
     hint: 'gw jobs list shows the jobs this user created',

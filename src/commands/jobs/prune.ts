@@ -40,9 +40,8 @@ export const prune = defineCommand<typeof flags, JobView[]>({
   async run({ flags, globals }, ctx) {
     if (globals.curl)
       throw usage('--curl: gw jobs prune sends no request that could be shown', 'leave it out');
-    if (flags.before === undefined) {
+    if (flags.before === undefined)
       throw usage('--before is missing', 'say how old jobs must be: --before 30d, or before which date');
-    }
     const nowMs = ctx.clock.now();
     const beforeMs = flags.before(nowMs);
     const all = await readJobs({}, ctx);

@@ -42,9 +42,8 @@ export const resolve = defineCommand<typeof flags, JobView | ResolvedRow>({
   ],
   sends: 'query',
   async *run({ args, flags, globals }, ctx) {
-    if (flags.as === undefined) {
+    if (flags.as === undefined)
       throw usage('--as is missing', 'say what became of the job: --as and the ID of its task, or --as none');
-    }
     const [typed = ''] = args;
     const hasQueue = readVariable(ctx.host.env, 'GW_REDIS_URL') !== undefined;
     const orQueue = (error: unknown) => {
@@ -102,9 +101,8 @@ async function adopt(known: KnownJob, id: string, ctx: Context): Promise<void> {
 function closeAsNone({ key, job }: Hold, ledger: Ledger, nowMs: number): void {
   refuseKnown(job, key);
   const hasLinks = job?.family === 'image' && job.state === 'unknown' && isOpenImageJob(job, nowMs);
-  if (job && (hasLinks || Object.keys(job.parts).length > 0)) {
+  if (job && (hasLinks || Object.keys(job.parts).length > 0))
     throw usage(`job ${key}: what came of it is still to be saved`, 'first run: gw jobs sync');
-  }
   ledger.append(key, { event: 'refused', kind: 'absent', message: 'you said that it was never created' });
 }
 

@@ -4,7 +4,7 @@ import { GwError, UnknownOutcome, usage } from '../../errors.ts';
 import { type SaveFlags, saveFlags } from '../../flags/job-flags.ts';
 import { findTaskFamily } from '../../gateway/families.ts';
 import type { Family, TaskFamily } from '../../gateway/task.ts';
-import { holdWhenFree } from '../../jobs/create/hold-job.ts';
+import { holdWhenFree, lostHint } from '../../jobs/create/hold-job.ts';
 import { answerOf, printableRecord } from '../../jobs/job-view.ts';
 import { planTarget } from '../../jobs/save/output-path.ts';
 import { addBeside } from '../../jobs/save/publish.ts';
@@ -117,9 +117,8 @@ async function takeIn(
     try {
       // Another gw may have taken it in meanwhile.
       const there = hold.job;
-      if (there?.id !== undefined) {
+      if (there?.id !== undefined)
         return { ...task, job: there, save: await planToSave({ job: there, family }, flags, ctx) };
-      }
       ledger.append(key, {
         event: 'intent',
         family: family.name,
@@ -177,7 +176,7 @@ function badEnd(job: Job, family: Family | undefined, id: string): GwError | und
     case 'refused':
       return new GwError('task_failed', `job ${id} was never created${because}`, { taskId: id });
     case 'lost':
-      return new GwError('not_found', `${what} ${id} is lost${because}`, { taskId: id });
+      return new GwError('not_found', `${what} ${id} is lost${because}`, { taskId: id, hint: lostHint(id) });
     default:
       return undefined;
   }

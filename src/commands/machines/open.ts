@@ -37,9 +37,8 @@ export function redisUrl(
   const file = /^file:(?:\/\/)?(.+)$/s.exec(named ?? '')?.[1];
   // A password that stands in a file shows in no environment.
   const said = file === undefined ? named : readUrl(file);
-  if (said === undefined) {
+  if (said === undefined)
     throw usage('--redis: GW_REDIS_URL is not set', 'write --redis redis://HOST:6379, or set GW_REDIS_URL');
-  }
   const name = typed === '' ? 'GW_REDIS_URL' : '--redis';
   const url = URL.canParse(said) ? new URL(said) : undefined;
   if (url?.password) io.hideSecret(decodeURIComponent(url.password));

@@ -210,9 +210,8 @@ export class WorkerRun {
       isDone = true;
     });
     const isAway = () => store.door.awayMs() > 0 && this.#busy === 0;
-    for (const endMs = clock.steady() + HAND_BACK_MS; !isDone && clock.steady() < endMs && !isAway(); ) {
+    for (const endMs = clock.steady() + HAND_BACK_MS; !isDone && clock.steady() < endMs && !isAway(); )
       await Promise.race([stopped, clock.sleep(LOOK_MS)]);
-    }
     store.door.end();
     if (isDone) return;
     // A request that is not answered in time, or a Redis that is not there, holds the process no longer.

@@ -45,7 +45,7 @@ import { askedOf, findOutputs, noteOutputsInCurl, shownOf } from '../../shots/ou
 import { keptRequest, refuseOverBudget, warnOfAlike, withinBudget } from '../before-create.ts';
 import { showInstead } from '../show-instead.ts';
 import { calmOf, createFollowers } from './followers.ts';
-import { type JobResult, jobLines, newSavePlan, waitDeadlineMs } from './job-result.ts';
+import { type JobResult, jobLines, newSavePlan, outNamed, waitDeadlineMs } from './job-result.ts';
 import type { Media } from './read-media.ts';
 import type { SendPlace } from './send-many.ts';
 import { noteOfName, refuseSharedName } from './task-ids.ts';
@@ -513,7 +513,9 @@ async function send(ready: Checked, place: SendPlace, ctx: Context): Promise<Out
   const request = requestOf(ready, access, place.index, ctx);
   const { family, how, intent, outputsExpected } = request;
   const once = how.once === undefined ? undefined : { key: how.once };
-  const check = () => checkTarget(intent.save, { ...intent, once, now: ctx.clock.now(), outputsExpected });
+  const named = outNamed(request, await ctx.settings());
+  const check = () =>
+    checkTarget(intent.save, { ...intent, once, named, now: ctx.clock.now(), outputsExpected });
   if (!once) check();
   const deadlineMs = waitDeadlineMs(how, ctx);
   const making = async (under?: OncePlace) => {

@@ -3,6 +3,8 @@ import type { Settings } from '../../config/settings.ts';
 import { DEFAULT_WAIT_TIMEOUT, parseDuration } from '../../config/table.ts';
 import type { Context } from '../../context.ts';
 import { type PollFlags, type SaveFlags, sidecarBy } from '../../flags/job-flags.ts';
+import { type SaidBy, toldAs } from '../../flags/yielding.ts';
+import type { JobRequest } from '../../jobs/create/job-request.ts';
 import { planTarget } from '../../jobs/save/output-path.ts';
 import type { SavedFile, SavePlan } from '../../ledger/event.ts';
 
@@ -38,6 +40,13 @@ export const newSavePlan = (
   download: flags.download === undefined,
   sidecar: sidecarBy(flags, { sidecar }, version),
 });
+
+/** What says where the outputs of a job go, for messages. */
+export function outNamed({ how, intent }: JobRequest, { out }: Settings): string {
+  const { out: typed, ...said }: SaveFlags & SaidBy = how;
+  if (typed !== undefined) return toldAs('--out', said, intent.request?.command ?? '');
+  return out.source === 'environment' ? 'GW_OUT' : 'the setting out';
+}
 
 /** The steady moment at which a wait ends. */
 export const waitDeadlineMs = (flags: PollFlags, ctx: Context): number =>

@@ -29,10 +29,14 @@ export function taskIds(args: readonly string[]): string[] {
   return [...new Set(args)];
 }
 
-/** Says what Windows would refuse of a name to save under, where it is not refused; a batch has its rows checked. */
-export function noteOfName(out: string | undefined, { host, io, followers }: Context): void {
+/**
+ * Says what Windows would refuse of a name to save under, where it is not refused, and returns whether it has; of a batch,
+ * when its rows are checked.
+ */
+export function noteOfName(out: string | undefined, { host, io, followers }: Context): boolean {
   const fault = host.platform === 'win32' || followers ? undefined : windowsFault(out ?? '');
   if (fault !== undefined) io.note(`Windows forbids ${fault}`);
+  return fault !== undefined;
 }
 
 /** Several tasks cannot share one file name. Throws `usage` before anything is asked. */

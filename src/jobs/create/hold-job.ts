@@ -25,14 +25,19 @@ export const holdWhenFree = (
 export const isOtherKey = ({ keyId }: Pick<Job, 'keyId'>, inUse: string | undefined): boolean =>
   keyId !== undefined && inUse !== undefined && keyId !== inUse;
 
-/** What was not found with another key than its own is told of as that; every other error is given back as it is. */
+/** How to go on with a task that the gateway does not know, or not any more. */
+export const lostHint = (id: string): string =>
+  `what is known of it: gw jobs show ${id}; make it anew: gw again ${id} --wait`;
+
+/** What was not found is told with what can be done, with another key than its own as that; another error as it is. */
 export function explainOtherKey(
   error: unknown,
   job: Pick<Job, 'keyId' | 'profile' | 'key' | 'id'>,
   inUse: string | undefined,
 ): unknown {
-  if (!(error instanceof GwError) || error.kind !== 'not_found' || !isOtherKey(job, inUse)) return error;
+  if (!(error instanceof GwError) || error.kind !== 'not_found') return error;
   const { id = job.key, profile } = job;
+  if (!isOtherKey(job, inUse)) return error.told({ taskId: id, hint: lostHint(id) });
   const hint = `it was made under profile ${profile}: use the key of then, with --profile, GW_API_KEY or --api-key-file`;
   return error.told(
     { taskId: id, hint },

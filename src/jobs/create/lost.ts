@@ -443,9 +443,8 @@ function settleAbsent(
   deps: SettleDeps,
 ): Settled {
   const { ledger, clock } = deps;
-  if (isProof && isProvenAbsent(job, { nowMs: clock.now(), serverDateMs })) {
+  if (isProof && isProvenAbsent(job, { nowMs: clock.now(), serverDateMs }))
     return closed(job, 'unavailable', 'the gateway has no task under its external ID', deps);
-  }
   if (!job.absentSince) ledger.append(job.key, { event: 'absent', serverDateMs });
   return { outcome: 'open', message: 'the gateway shows no task under its external ID so far' };
 }

@@ -276,9 +276,8 @@ const againHint = 'nothing was sent now; --again makes a new one';
 function refuseOther(job: Job, { key: name, fields }: Once, { intent, flagOf }: JobRequest): void {
   const what = `--once ${name}: job ${job.id ?? job.key} was made under this key`;
   const next = 'give another key for another job; nothing was sent';
-  if (job.endpoint !== intent.endpoint) {
+  if (job.endpoint !== intent.endpoint)
     throw usage(`${what} by ${job.endpoint}, and this is ${intent.endpoint}`, next);
-  }
   const other = otherField(fields, job.once?.fields);
   if (other !== undefined) throw usage(`${what} with another ${flagOf(pathOf(other)) ?? other}`, next);
 }

@@ -91,9 +91,8 @@ export async function createImages(request: ImageRequest, deps: JobDeps): Promis
         return await answered(answer, head, deps);
       }
       reader.end(false);
-      if (!streams || !reader.hasAll(outputsExpected)) {
+      if (!streams || !reader.hasAll(outputsExpected))
         return await brokenOff(error, wasSent, answer, head, deps);
-      }
       deps.warn('the stream broke off after its last image');
       return await answered(answer, head, deps);
     }

@@ -172,9 +172,8 @@ export class JsonLifter {
   private keep(bytes: Uint8Array): void {
     if (bytes.length === 0) return;
     const total = this.restBytes + bytes.length;
-    if (total > REST_LIMIT_BYTES) {
+    if (total > REST_LIMIT_BYTES)
       throw new RangeError(`the reply holds more than ${REST_LIMIT_BYTES} bytes beside its images`);
-    }
     if (total > this.rest.length) {
       const larger = Buffer.alloc(Math.max(total, 2 * this.rest.length));
       larger.set(this.rest.subarray(0, this.restBytes));

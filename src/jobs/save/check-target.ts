@@ -1,11 +1,13 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { faultReason, kindOf, MAX_NAME_BYTES } from '../../disk/disk-fault.ts';
-import { type GwError, usage } from '../../errors.ts';
+import { usage } from '../../errors.ts';
 import type { SavePlan } from '../../ledger/event.ts';
 import { type Placeholder, parsePattern, placeholdersOf } from '../../placeholders.ts';
 import { tryDirectory } from './disk-ways.ts';
 import { knownBefore, type Naming, newPartName, outputPath, render, splitTarget } from './output-path.ts';
+
+const CURE = 'name a regular file or a directory that you can write to; nothing was sent';
 
 const MAIN = { type: 'video', role: 'video', url: '' } as const;
 
@@ -15,6 +17,8 @@ export interface BeforeTask extends Omit<Naming, 'id' | 'atMs' | 'made'> {
   readonly now: number;
   /** Files of equal rank; a last frame that is saved beside the clip does not count. */
   readonly outputsExpected: number;
+  /** What says where they go; the flag when absent. */
+  readonly named?: string;
 }
 
 /**
@@ -25,6 +29,8 @@ export interface BeforeTask extends Omit<Naming, 'id' | 'atMs' | 'made'> {
  */
 export function checkTarget(plan: SavePlan, before: BeforeTask): void {
   if (!plan.download) return;
+  const refused = (what: string, reason: string) =>
+    usage(`${before.named ?? '--out'} ${what}: ${reason}`, CURE);
   const split = splitTarget(plan.target);
   const isFixed = placeholdersOf(parsePattern(split.dir)).size === 0;
   const values = isFixed ? {} : knownBefore({ ...before, atMs: before.now });
@@ -32,7 +38,8 @@ export function checkTarget(plan: SavePlan, before: BeforeTask): void {
   const name = parsePattern(split.name);
   const fixed = whole && placeholdersOf(name).size === 0 ? render(name, {}) : undefined;
   // Before the directory: "a device" tells more of /dev/null than that nothing can be written beside it.
-  if (fixed !== undefined) checkFixed(path.join(dir, fixed));
+  const odd = fixed === undefined ? undefined : oddityOf(path.join(dir, fixed));
+  if (fixed !== undefined && odd !== undefined) throw refused(path.join(dir, fixed), odd);
   // Values are cut to make room, and cannot be cut below this; of the ID no more is known.
   const shortest = outputPath(plan.target, { ...before, atMs: before.now, id: 'x' }, MAIN, 1).name('x', 0);
   const nameBytes = Buffer.byteLength(shortest);
@@ -47,7 +54,7 @@ export function checkTarget(plan: SavePlan, before: BeforeTask): void {
   } catch (error) {
     throw refused(plan.target, `files cannot be saved in ${dir}: ${faultReason(error)}`);
   }
-  if (fixed !== undefined) refuseOneName(fixed, before.outputsExpected);
+  if (fixed !== undefined) refuseOneName(fixed, before.outputsExpected, before.named);
 }
 
 /**
@@ -66,11 +73,11 @@ function tryCharacters(dir: string, names: string): void {
 }
 
 /** Throws `usage` for one name without placeholders for several outputs. */
-export function refuseOneName(fixed: string, outputsExpected: number): void {
+export function refuseOneName(fixed: string, outputsExpected: number, named = '--out'): void {
   if (outputsExpected < 2) return;
   const suffix = path.extname(fixed);
   throw usage(
-    `--out: one file name for ${outputsExpected} outputs (${fixed})`,
+    `${named}: one file name for ${outputsExpected} outputs (${fixed})`,
     `put {index} into the name: ${path.basename(fixed, suffix)}-{index}${suffix}`,
   );
 }
@@ -88,21 +95,12 @@ function knownDirectory(pattern: string, values: Partial<Record<Placeholder, str
   return { dir: segments.join(path.sep) || path.sep, whole: true };
 }
 
-/** Refuses what cannot be a file of ours; an existing regular file is fine, the output gets the next free name. */
-function checkFixed(file: string): void {
-  let stats: fs.Stats | undefined;
+/** Why this cannot be a file of ours; an existing regular file is fine, the output gets the next free name. */
+function oddityOf(file: string): string | undefined {
   try {
-    stats = fs.lstatSync(file, { throwIfNoEntry: false });
+    const stats = fs.lstatSync(file, { throwIfNoEntry: false });
+    return !stats || stats.isFile() ? undefined : `it is ${kindOf(stats)}`;
   } catch (error) {
-    throw refused(file, faultReason(error));
+    return faultReason(error);
   }
-  if (!stats || stats.isFile()) return;
-  throw refused(file, `it is ${kindOf(stats)}`);
-}
-
-function refused(what: string, reason: string): GwError {
-  return usage(
-    `--out ${what}: ${reason}`,
-    'name a regular file or a directory that you can write to; nothing was sent',
-  );
 }

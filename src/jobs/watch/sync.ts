@@ -4,7 +4,7 @@ import type { Family, TaskFamily } from '../../gateway/task.ts';
 import type { Job } from '../../ledger/event.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { lacksOutputs } from '../../ledger/settled.ts';
-import { explainOtherKey, isOtherKey } from '../create/hold-job.ts';
+import { explainOtherKey, isOtherKey, lostHint } from '../create/hold-job.ts';
 import { type Settled, settleUnanswered } from '../create/lost.ts';
 import { canBeLookedUp, idToConfirm, isUnanswered } from '../create/standing.ts';
 import { isOpenImageJob, syncImageJob } from '../image/sync-image-job.ts';
@@ -210,8 +210,8 @@ async function syncTask({ job, id, looks }: Task, deps: FollowDeps, looked: () =
     } finally {
       hold.release();
     }
-    const hint = `what is known of it: gw jobs show ${id}`;
-    const lost = new GwError('not_found', `task ${id}: ${message}${unsaved}`, { taskId: id, hint });
+    const facts = { taskId: id, hint: lostHint(id) };
+    const lost = new GwError('not_found', `task ${id}: ${message}${unsaved}`, facts);
     const followed = { status: job.status ?? '', record: job.record, files: [], error: lost };
     return { outcome: 'ended', id, followed };
   }

@@ -100,5 +100,7 @@ test('only a body that the document shows has a length by itself', async () => {
     pricing.estimate(betaFamily, { endpoint: `beta.create.${mode}`, model: 'beta-3.0', settings: {} });
   expect(await estimate('text')).toEqual({ amount: 0.5, unit: 'CNY' });
   for (const mode of ['image', 'motion'])
-    expect(await estimate(mode)).toEqual({ unknown: 'the price of beta-3.0 needs a length in seconds' });
+    expect(await estimate(mode)).toEqual({
+      unknown: 'the price of beta-3.0 goes by the second, and the request names no length',
+    });
 });

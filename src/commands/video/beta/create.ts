@@ -56,9 +56,8 @@ const fields = flagsOfBodies([BetaTextBody, BetaO1Body], Object.entries(betaSett
 
 /** The endpoint that the flags ask for. Throws `usage` for an unknown mode, and for --turbo where there is none. */
 function variantOf({ mode = 'text', turbo = false }: Flags): BetaVariant {
-  if (!betaModeNames.includes(mode as BetaMode)) {
+  if (!betaModeNames.includes(mode as BetaMode))
     throw usage(`--mode ${mode}: one of ${betaModeNames.join(', ')}`);
-  }
   const variant = betaVariantOf(mode, turbo);
   if (variant) return variant;
   const withTurbo = betaModeNames.filter((name) => betaVariantOf(name, true)).join(', ');
@@ -131,9 +130,8 @@ function refuseMisplaced(flags: Flags, typed: Readonly<Record<string, unknown>>)
 type Input = BodyInput<typeof flags>;
 
 function placePrompt({ base, flags, prompt }: Input): Record<string, unknown> {
-  if (flags.shot !== undefined && prompt !== undefined) {
+  if (flags.shot !== undefined && prompt !== undefined)
     throw usage('the prompt was given twice: by --shot and by itself', 'put all of it into the shots');
-  }
   const words = flags.shot === undefined ? prompt : buildShots(flags.shot);
   return words === undefined ? base : { ...base, prompt: words };
 }
