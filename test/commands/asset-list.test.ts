@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { cmd } from '../helpers/cmd.ts';
+import { fakeGateway } from '../helpers/fake-gateway.ts';
 import { World } from '../helpers/gw.ts';
 
 /** A library with so many assets, a second between them; their IDs, newest first. */
@@ -92,6 +93,16 @@ describe('gw asset list', () => {
     expect(reply.items.map(({ Id }: { Id: string }) => Id)).toEqual(ids.slice(1));
     expect(reply.data).toEqual(reply.items);
     expect(lines((await list('--rest', '-q', '--name', 'fox 2')).out)).toEqual([ids[0]]);
+  });
+
+  test.each([
+    ['action', [], { ResponseMetadata: { RequestId: 'r' }, Result: { Items: null } }],
+    ['alias', ['--rest'], { items: null, data: null, total: 0 }],
+  ])('an empty list of the %s may come as null', async (_, words, body) => {
+    const world = await World.open();
+    const { url } = await fakeGateway(() => ({ body }));
+    const run = await world.gw(['asset', 'list', ...words], { env: { GW_BASE_URL: url } });
+    expect(run).toEqual({ code: 0, out: '', err: '' });
   });
 
   test('groups are listed too', async () => {

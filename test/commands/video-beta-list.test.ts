@@ -1,6 +1,7 @@
 import { describe, expect } from 'vitest';
 import { type Answer, fakeGateway } from '../helpers/fake-gateway.ts';
 import { test, World } from '../helpers/gw.ts';
+import { recordingGateway } from '../helpers/recording-gateway.ts';
 
 const openFake = async (answer: (method: string, url: string) => Answer) => {
   const gateway = await fakeGateway(answer);
@@ -191,6 +192,19 @@ describe('the result', () => {
     const run = await world.gw([...list, '--all', '--json'], { env });
     expect(run).toMatchObject({ code: 5, out: '{"id":"t-1"}\n' });
     expect(run.err).toContain('bad cursor');
+  });
+
+  test('a cursor that comes as a number goes back as the text that the document asks for', async ({
+    world,
+  }) => {
+    const gateway = await recordingGateway(({ body }, response) => {
+      const isFirst = !body.includes('cursor');
+      const data = { result: [{ id: isFirst ? 't-1' : 't-2' }], next_cursor: 17, has_more: isFirst };
+      response.end(JSON.stringify({ code: 0, data }));
+    });
+    const run = await world.gw([...list, '--all', '-q'], { env: { GW_BASE_URL: gateway.url } });
+    expect(run).toMatchObject({ code: 0, out: 't-1\nt-2\n' });
+    expect(JSON.parse(gateway.requests.at(-1)?.body ?? '')).toMatchObject({ cursor: '17' });
   });
 
   test.each([

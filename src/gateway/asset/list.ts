@@ -158,11 +158,11 @@ export const RestListQuery = withRules((object) =>
 /** Reply of `GET /api/assets`: `data` is identical to `items`. */
 export const RestPage = z
   .looseObject({
-    items: z.optional(z.array(LibraryRecord)),
-    data: z.optional(z.array(LibraryRecord)),
+    items: z.nullish(z.array(LibraryRecord)),
+    data: z.nullish(z.array(LibraryRecord)),
     total: z.nullish(z.number()),
   })
-  .check(z.refine((page) => page.items ?? page.data, { error: 'the reply holds no list' }));
+  .check(z.refine((page) => 'items' in page || 'data' in page, { error: 'the reply holds no list' }));
 
 /** `GET /api/assets`: newest first. */
 export const restList: Endpoint = {

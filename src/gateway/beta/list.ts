@@ -92,11 +92,12 @@ export interface BetaPage {
 export function betaPageIn(reply: unknown): BetaPage | undefined {
   const { data } = fieldsOf(reply);
   if (data === null && isBetaSuccess(reply)) return { result: [] };
-  const { result: tasks, next_cursor: cursor = null, has_more: more = null } = fieldsOf(data);
+  const { result: tasks, next_cursor: given = null, has_more: more = null } = fieldsOf(data);
+  // The document states the type of the cursor that is sent, a text, and none of the one that comes.
+  const cursor = Number.isSafeInteger(given) ? String(given) : given;
   const result = tasks === null ? [] : tasks;
-  const goesOn =
-    (cursor === null || typeof cursor === 'string') && (more === null || typeof more === 'boolean');
-  return areBetaTasks(result) && goesOn ? { result, next_cursor: cursor, has_more: more } : undefined;
+  if ((cursor !== null && typeof cursor !== 'string') || (more !== null && typeof more !== 'boolean')) return;
+  return areBetaTasks(result) ? { result, next_cursor: cursor, has_more: more } : undefined;
 }
 
 export const betaList: Endpoint = {
