@@ -59,7 +59,7 @@ export function download(familyName?: string) {
           throw endedBy(why, `pick it up with: ${way}`, 'the job goes on');
         };
         const seen = task.job && seenInLedger(task.job, family, ctx.clock.now());
-        const look = seen ?? task.look ?? (await lookForOutputs(ask, deps).catch(explain));
+        const look = seen ?? (await lookForOutputs(ask, { ...deps, first: task.look }).catch(explain));
         if (!seen) await recordLook(deps.ledger, key, look, task.job?.status);
         const { status, state } = look.view;
         const text = `task ${id} is ${status || 'not finished'}; there is nothing to save yet`;

@@ -124,10 +124,10 @@ const AGAIN_MS = 2_000;
  */
 export async function lookForOutputs<L extends Look>(
   look: () => Promise<L>,
-  { clock, signal }: Pick<PollOptions<L>, 'clock' | 'signal'>,
+  { clock, signal, first }: Pick<PollOptions<L>, 'clock' | 'signal'> & { readonly first?: L | undefined },
 ): Promise<L> {
   for (let more = MAX_WITHOUT_OUTPUT; ; more -= 1) {
-    const seen = await look();
+    const seen = (more === MAX_WITHOUT_OUTPUT && first) || (await look());
     if (seen.view.state !== 'succeeded' || finished(seen.view) || more === 0) return seen;
     await clock.sleep(AGAIN_MS, signal);
   }
