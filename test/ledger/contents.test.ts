@@ -373,7 +373,7 @@ describe('of an index of several blocks', () => {
   });
 
   test('no more are told than were asked for, also of those that have lost their lines', async () => {
-    const { dir, journals, open, key } = seeded(2);
+    const { journals, open, key } = seeded(2);
     fs.mkdirSync(path.join(journals, 'sent'));
     const lost = [7, 8, 9].map(key);
     for (const each of lost) fs.writeFileSync(path.join(journals, 'sent', each), '');
