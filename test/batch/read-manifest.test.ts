@@ -1,7 +1,8 @@
 import { appendFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
+import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { openManifest, type WrittenRow } from '../../src/batch/read-manifest.ts';
+import { linesOf, openManifest, type WrittenRow } from '../../src/batch/read-manifest.ts';
 import { newDir } from '../helpers/new-dir.ts';
 
 const dir = newDir();
@@ -142,4 +143,25 @@ test.each([
   ['missing.csv', 'missing.csv: no such file'],
 ])('%s is refused', (name, message) => {
   expect(() => openManifest(name, dir)).toThrow(message);
+});
+
+test('the lines of a file are the same wherever its bytes are cut, and one that is too long is named', async () => {
+  const texts = fc.array(fc.constantFrom('\n', '\n', '\r\n', 'a', 'é', ' '), { maxLength: 20 });
+  await fc.assert(
+    fc.asyncProperty(texts, fc.array(fc.nat(30)), async (parts, places) => {
+      const bytes = Buffer.from(parts.join(''));
+      const cuts = [0, ...places.filter((at) => at < bytes.length).sort((a, b) => a - b), bytes.length];
+      const chunks = cuts.slice(1).map((to, at) => bytes.subarray(cuts[at], to));
+      const told = [];
+      for await (const each of linesOf(fc.stream(chunks.values()) as never, 4)) told.push(each);
+      const lines = parts.join('').replace(/\n$/, '').split('\n');
+      const expected = (bytes.length === 0 ? [] : lines).map((text, at) => {
+        const isTooLong = Buffer.byteLength(text) > 4;
+        const fault = expect.stringMatching(/^the row has 0\.0 MiB, and at most 8 MiB are read/);
+        return { line: at + 1, text: isTooLong ? '' : text.replace(/\r$/, ''), ...(isTooLong && { fault }) };
+      });
+      expect(told).toEqual(expected);
+    }),
+    { numRuns: 500 },
+  );
 });
