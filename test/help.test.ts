@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { AnyCommand, Node } from '../src/command.ts';
 import * as topics from '../src/commands/help/topics.ts';
-import { drawFrontPage, drawPage, pageOf } from '../src/help.ts';
+import { drawFrontPage, drawPage, pageOf, usageOf } from '../src/help.ts';
 import { plainStyle } from '../src/io/style.ts';
 import { drawExample, wrapLine } from '../src/io/wrap.ts';
 import { program } from '../src/program.ts';
@@ -96,6 +96,27 @@ test('each command and each option says what it is for', () => {
     expect(node.summary, path.join(' ')).toMatch(/\w/);
     for (const { title, rows } of pageOf(node, path, spec).groups)
       for (const row of rows) expect(row.join(' '), `${path.join(' ')}: ${title}`).toMatch(/^\S.* .*\w/);
+  }
+});
+
+test.each([
+  [{ children: [] }, 'COMMAND [options]'],
+  [{}, '[options]'],
+  [{ args: { name: 'ID', required: true } }, '[options] ID'],
+  [{ args: { name: 'ID', required: true, many: true } }, '[options] ID...'],
+  [{ args: { name: 'ID', required: false, many: true } }, '[options] [ID...]'],
+] as [Parameters<typeof usageOf>[0], string][])('a command of %j is called with %s', (node, usage) => {
+  expect(usageOf(node)).toBe(usage);
+});
+
+test('what a page tells are whole sentences, one blank apart', () => {
+  for (const { path, node, spec } of commands) {
+    const { about, notes } = pageOf(node, path, spec);
+    for (const text of [about, ...notes]) {
+      // A list ends as its last row does.
+      if (!text.includes('\n')) expect(text, path.join(' ')).toMatch(/^\S.*[.:)]$/);
+      expect(text, path.join(' ')).not.toMatch(/undefined|NaN|\S {2}\S/);
+    }
   }
 });
 
