@@ -24,6 +24,8 @@ const UNREADABLE: Holder = { pid: 0, host: '', started: '', nonce: 'unreadable' 
 export interface LockFile {
   /** Removes the lock, if it is still this one. Never throws. */
   release(): void;
+  /** Lets the lock be held as long as that process lives, which gw has started, also where gw dies. */
+  handTo(pid: number): void;
 }
 
 /**
@@ -186,12 +188,9 @@ function readHolder(file: string): Holder | undefined {
   }
   try {
     const { pid, host, started, nonce } = JSON.parse(text) as Partial<Holder>;
-    const readable =
-      typeof pid === 'number' &&
-      typeof host === 'string' &&
-      typeof started === 'string' &&
-      typeof nonce === 'string';
-    return readable && /^[0-9a-f]{1,64}$/.test(nonce) ? { pid, host, started, nonce } : UNREADABLE;
+    if (typeof pid !== 'number' || typeof host !== 'string') return UNREADABLE;
+    if (typeof started !== 'string' || typeof nonce !== 'string') return UNREADABLE;
+    return /^[0-9a-f]{1,64}$/.test(nonce) ? { pid, host, started, nonce } : UNREADABLE;
   } catch {
     return UNREADABLE;
   }
@@ -212,6 +211,7 @@ function lockOf(file: string, own: Holder, step: Step): LockFile {
     fs.utimes(file, now, now, () => {});
   }, BEAT_MS).unref();
   return {
+    handTo: (pid) => fs.writeFileSync(file, JSON.stringify({ ...own, ...ownIdentity(pid) })),
     release() {
       clearInterval(beat);
       step('release the lock');
@@ -235,8 +235,8 @@ export interface ProcessIdentity {
   readonly started: string;
 }
 
-export function ownIdentity(): ProcessIdentity {
-  return { pid: process.pid, host: hostOf(), started: processStart(process.pid) ?? markOfMachine() };
+export function ownIdentity(pid = process.pid): ProcessIdentity {
+  return { pid, host: hostOf(), started: processStart(pid) ?? markOfMachine() };
 }
 
 /**

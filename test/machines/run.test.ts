@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { expect, test, vi } from 'vitest';
+import { isAlive } from '../../src/disk/lock-file.ts';
 import { onceJobKey } from '../../src/ledger/job-key.ts';
 import { openServer } from '../cli/fake-gateway.ts';
 import { KEY, sha256Of, until } from '../cli/place.ts';
@@ -888,6 +889,25 @@ exec redis-server "$@"
   expect(err).not.toContain('warning');
   await stop(worker);
   expect(await stop(queue)).toMatchObject({ code: 143 });
+});
+
+test('a Redis that outlives its gw queue serve keeps its journal to itself', async () => {
+  const studio = await openStudio();
+  const killed = studio.laptop.start(['queue', 'serve']);
+  await until('its URL is printed', () => killed.out().endsWith('\n'));
+  killed.child.kill('SIGKILL');
+  await killed.ended;
+  const refused = await studio.laptop.run(['queue', 'serve']);
+  expect(refused).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('serves this queue already'),
+  });
+  const pid = Number(/process (\d+)/.exec(refused.err)?.[1]);
+  process.kill(pid, 'SIGTERM');
+  await until('it is gone', () => !isAlive({ pid, host: '', started: '' }));
+  const next = studio.laptop.start(['queue', 'serve']);
+  await until('its URL is printed', () => next.out().endsWith('\n'));
+  expect(await stop(next)).toMatchObject({ code: 143 });
 });
 
 test('rows that wait for rows are made by whoever is there, each from the last picture of the one before it', {

@@ -17,7 +17,7 @@ type Doing = 'make' | 'hand-over';
 const others: Readonly<Record<Doing, Doing>> = { make: 'hand-over', 'hand-over': 'make' };
 
 /** A run that has said what it does, until it is done with that. */
-export interface Announced extends LockFile {
+export interface Announced extends Pick<LockFile, 'release'> {
   /** Whether another run was doing what must not be done beside it. */
   readonly isRefused: boolean;
 }

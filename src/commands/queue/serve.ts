@@ -90,11 +90,17 @@ function start(
   const lockFile = path.join(dir, 'lock');
   const lock = tryLock(lockFile);
   // Two servers on one journal would lose each other's rows.
-  if (!lock) throw usage(`${holderName(lockFile)} serves this queue already`, 'use its URL, or end it first');
+  if (!lock)
+    throw usage(
+      `${holderName(lockFile)} serves this queue already`,
+      'use its URL, or end that process first',
+    );
   // In a process group of its own: Ctrl-C reaches gw, which ends it.
   // It needs nothing of this environment, which may hold a key.
   const env = { PATH: host.env.PATH };
   const child = spawn(program, ['-'], { cwd: dir, env, stdio: ['pipe', 'pipe', 'pipe'], detached: true });
+  // A server that outlives a killed gw keeps its journal to itself.
+  if (child.pid !== undefined) lock.handTo(child.pid);
   let said = '';
   const ready = new Promise<undefined>((resolve) => {
     for (const stream of [child.stdout, child.stderr]) {
