@@ -442,15 +442,10 @@ async function outcomeOf<T>(ran: ReturnType<AnyCommand['run']>): Promise<Outcome
   return only;
 }
 
-const brief = ({ id, family, model, status, prompt, created_at, files }: JobView): object => ({
-  id,
-  family,
-  model,
-  status,
-  prompt,
-  created_at,
-  files: files.map((file) => file.path),
-});
+const brief = ({ id, family, model, status, prompt, created_at, files }: JobView): object => {
+  const paths = files.map((file) => file.path);
+  return { id, family, model, status, prompt, created_at, files: paths };
+};
 
 const oneRow = (fields: Readonly<Record<string, unknown>>) => ({
   named: 'settings',
@@ -472,15 +467,11 @@ function argumentsOf(name: string, given: unknown): Arguments {
   if (read.success) return read.data as Arguments;
   const [issue] = read.error.issues as [z.core.$ZodIssue];
   const at = issue.path.join('.');
-  const known = Object.keys(takes.def.shape);
   if (issue.code === 'unrecognized_keys')
-    throw unknownArgument(issue.keys[0] ?? '', issue.keys[0] ?? '', known);
+    throw unknownArgument(issue.keys[0] ?? '', issue.keys[0] ?? '', Object.keys(takes.def.shape));
   if (issue.code === 'invalid_value') throw usage(`${at}: one of ${issue.values.join(', ')}`);
   if (issue.code === 'too_small') throw usage(`${at}: is too short or too small, at least ${issue.minimum}`);
   if (issue.code === 'too_big') throw usage(`${at}: is too long or too large, at most ${issue.maximum}`);
-  throw usage(
-    at === ''
-      ? 'the arguments are no object'
-      : `${at}: ${issue.code === 'invalid_type' ? `give ${issue.expected}` : issue.message}`,
-  );
+  const wrong = issue.code === 'invalid_type' ? `give ${issue.expected}` : issue.message;
+  throw usage(at === '' ? 'the arguments are no object' : `${at}: ${wrong}`);
 }

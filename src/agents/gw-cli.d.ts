@@ -61,7 +61,7 @@ export interface GwOptions {
     addEventListener(type: 'abort', listener: () => void, options?: { once?: boolean }): void;
     removeEventListener(type: 'abort', listener: () => void): void;
   };
-  /** Hears of what happens to jobs as it happens. */
+  /** Hears of what happens to jobs as it happens. The run goes on where it throws, and `error` tells of that. */
   onEvent?: (event: GwEvent) => void;
 }
 

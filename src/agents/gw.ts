@@ -18,14 +18,19 @@ export function openLibrary({ version, distDir }: Library) {
   const shared = new Map<string, Promise<{ close(): Promise<void> }>>();
   let running = 0;
   const share: Program['share'] = (name, make) => {
-    const known = shared.get(name) as ReturnType<typeof make> | undefined;
-    const made = known ?? make();
+    const made = (shared.get(name) as ReturnType<typeof make> | undefined) ?? make();
     shared.set(name, made);
     return made;
   };
   return async (words: readonly string[], asked: Asked): Promise<GwRun> => {
     const { env, cwd, onEvent, signal } = asked;
     const [stdout, stderr] = [new Kept(), new Kept()];
+    let fault: GwError | undefined;
+    const blame = (thrown: unknown) => {
+      const message = `onEvent threw: ${thrown instanceof Error ? thrown.message : thrown}`;
+      fault ??= { kind: 'internal', message, exit_code: 1 };
+    };
+    const tell = async (event: object) => onEvent?.(event as GwEvent);
     const host: Host = {
       env: { ...env },
       cwd: path.resolve(cwd),
@@ -41,7 +46,7 @@ export function openLibrary({ version, distDir }: Library) {
       mayTouchFlags: () => false,
       guardTerminal: async () => () => {},
       endNow: () => {},
-      program: { share, ...(onEvent && { onEvent: (event) => onEvent(event as GwEvent) }) },
+      program: { share, ...(onEvent && { onEvent: (event) => tell(event).catch(blame) }) },
       onSignal: (heard) => {
         const listener = () => heard('SIGINT');
         if (signal?.aborted) listener();
@@ -52,8 +57,12 @@ export function openLibrary({ version, distDir }: Library) {
     running += 1;
     try {
       const exitCode = await main(words, host);
-      const error = errorIn(stderr.text());
-      return { exitCode, results: resultsIn(stdout.text()), ...(error && { error }) };
+      const error = errorIn(stderr.text()) ?? fault;
+      return {
+        exitCode: exitCode || (fault ? 1 : 0),
+        results: resultsIn(stdout.text()),
+        ...(error && { error }),
+      };
     } finally {
       running -= 1;
       if (running === 0) {

@@ -8,7 +8,7 @@ import { usage } from '../errors.ts';
 import type { Clock } from '../host.ts';
 import { type ConfigFile, checkConfig, configFilePath, type Profile, readConfig } from './config-file.ts';
 import { configDir, type DirHost } from './dirs.ts';
-import { settingNames, settingOf } from './table.ts';
+import { DEFAULTS, settingNames, settingOf } from './table.ts';
 
 /**
  * Changes the configuration under the writer lock: reads it, passes it to `change` and writes what comes back.
@@ -31,7 +31,7 @@ export const withProfile = (config: ConfigFile, name: string, profile: Profile):
   profiles: { ...config.profiles, [name]: profile },
 });
 
-/** A profile with one setting changed; without a text it is taken out. Throws GwError `usage`. */
+/** A profile with one setting changed; without a text it is taken out, as is a group (`budget`). Throws GwError `usage`. */
 export function withSetting(
   profile: Profile,
   name: string,
@@ -39,6 +39,8 @@ export function withSetting(
   { cwd, insecureHttp = false }: { readonly cwd: string; readonly insecureHttp?: boolean | undefined },
 ): Profile {
   const setting = settingOf(name);
+  const isGroup = name.split('.')[0] === DEFAULTS || settingNames.some((each) => each.startsWith(`${name}.`));
+  if (text === undefined && isGroup) return withValue(profile, name.split('.'), undefined);
   if (setting === undefined)
     throw usage(`there is no setting ${JSON.stringify(name)}`, `choose one of ${settingNames.join(', ')}`);
   if (text === undefined) return withValue(profile, name.split('.'), undefined);

@@ -92,6 +92,21 @@ describe('a run in this process', () => {
     expect(creates(place.sandbox)).toHaveLength(1);
   });
 
+  test.each([
+    [
+      'at once',
+      () => {
+        throw new Error('my own');
+      },
+    ],
+    ['later', () => Promise.reject(new Error('my own'))],
+  ])('goes on where onEvent throws %s, and tells of it', async (_, onEvent) => {
+    const place = await openPlace();
+    const run = await gw(['video', 'alpha', 'create', 'a boat', '--wait'], { ...at(place), onEvent });
+    const error = { kind: 'internal', message: 'onEvent threw: my own', exit_code: 1 };
+    expect(run).toMatchObject({ exitCode: 1, results: [{ status: 'succeeded' }], error });
+  });
+
   test('makes one job for one key, however many ask at once', async () => {
     const place = await openPlace();
     const words = ['image', 'create', 'a fox', '--once', 'fox'];

@@ -108,6 +108,16 @@ describe('profiles and settings', () => {
     expect((await run('config', 'get', 'key')).err).toContain('hint: set it with: gw login\n');
     expect(await run('config', 'unset', 'timeout')).toMatchObject({ code: 0 });
     expect((await run('config', 'list')).out).toMatch(/^timeout\t60s\tdefault$/m);
+    for (const [group, setting, value] of [
+      ['budget', 'budget.jobs', '4/day'],
+      ['defaults', 'defaults.chat.top-k', '4'],
+      ['defaults.video', 'defaults.video.alpha.duration', '4'],
+    ] as const) {
+      await run('config', 'set', setting, value);
+      expect(await run('config', 'unset', group)).toMatchObject({ code: 0 });
+      expect((await run('config', 'list')).out).not.toMatch(`${setting}\t${value}`);
+    }
+    expect(await run('config', 'unset', 'budged')).toMatchObject({ code: 2 });
     expect(await run('profile', 'remove', 'studio')).toMatchObject({ code: 0 });
     for (const verb of ['add', 'remove'])
       expect((await run('profile', verb, 'sandbox')).err).toContain(
