@@ -97,9 +97,8 @@ async function send(endpoint: Endpoint, input: RequestInput, ctx: Context): Prom
   const settings = await ctx.settings();
   const { client } = await ctx.gateway();
   const isSlow = endpoint.resend === 'chat' || endpoint.resend === 'paid';
-  if (endpoint.resend === 'paid') {
+  if (endpoint.resend === 'paid')
     io.note('what this creates is paid for and not in the ledger: keep its ID, no gw jobs command knows it');
-  }
   const telling = tellIfInterrupted(ctx);
   const passed = passOn(io);
   let refused: WireReply | undefined;

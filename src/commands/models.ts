@@ -121,9 +121,8 @@ export const show = defineCommand<Record<string, never>, ShownModel>({
       const entry = entries?.find(({ read }) => read.id === id);
       const type = sheets.find((sheet) => sheet.id === id)?.kind ?? (entry && kindOf(entry.read));
       // The path of an endpoint is never in the list.
-      if (entries !== undefined && entry === undefined && !id.includes('/')) {
+      if (entries !== undefined && entry === undefined && !id.includes('/'))
         ctx.io.warn(`the gateway does not list ${id}: this key may not call it`);
-      }
       const { json, verbose } = ctx.io.mode;
       const shown = facts.filter(({ isRule }) => json || verbose || isRule !== true);
       const sources = verbose && !json ? (await import('../sources/model-rows.ts')).sourcesOf(id) : {};

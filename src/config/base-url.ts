@@ -19,9 +19,8 @@ export function parseBaseUrl(
     );
   }
   const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(text)?.[1]?.toLowerCase();
-  if (scheme === undefined) {
+  if (scheme === undefined)
     throw usage(`${what} ${shown(text)} has no scheme`, 'write it with https:// in front');
-  }
   if (scheme !== 'https' && scheme !== 'http') {
     throw usage(
       `${what} ${shown(text)} is ${scheme}://, but a gateway speaks https`,
@@ -37,9 +36,8 @@ export function parseBaseUrl(
       'leave them out; the key goes into GW_API_KEY, --api-key-file or gw login',
     );
   }
-  if (/[?#]/.test(text)) {
+  if (/[?#]/.test(text))
     throw usage(`${what} has a query or a fragment`, 'give the address up to its path only');
-  }
   if (url.protocol === 'http:' && !isLoopback(url.hostname) && !options.insecureHttp) {
     throw usage(
       `${what} ${shown(text)} is plain http:// to another machine, where anyone on the way can read the key`,

@@ -41,9 +41,8 @@ export const profileOf = (config: ConfigFile, name: string): Profile | undefined
 
 export function storedSetting(profile: Profile, name: string): string | undefined {
   let value: string | number | Profile | undefined = profile;
-  for (const part of name.split('.')) {
+  for (const part of name.split('.'))
     value = typeof value === 'object' && Object.hasOwn(value, part) ? value[part] : undefined;
-  }
   return typeof value === 'object' ? undefined : value?.toString();
 }
 

@@ -320,8 +320,7 @@ export function parseDuration(text: string, what: string, options: { readonly sp
   }
   if (ms === 0)
     throw usage(`${what} ${JSON.stringify(text)} is no time at all`, 'give a duration longer than 0');
-  if (ms > (span ? longestSpanMs : longestTimerMs)) {
+  if (ms > (span ? longestSpanMs : longestTimerMs))
     throw usage(`${what} ${JSON.stringify(text)} is too long`, `give at most ${span ? '36500d' : '24d'}`);
-  }
   return ms;
 }

@@ -20,9 +20,8 @@ export function codingOf({ status, headers }: WireHead): Coding | undefined {
   if (layers.length === 0) return undefined;
   if (layers.length > 1) throw unreadable(`the reply is encoded ${layers.length} times; gw undoes one layer`);
   const coding = layers[0] === 'x-gzip' ? 'gzip' : layers[0];
-  if (coding !== 'gzip' && coding !== 'deflate' && coding !== 'br') {
+  if (coding !== 'gzip' && coding !== 'deflate' && coding !== 'br')
     throw unreadable(`the reply has a content encoding that gw cannot undo (${coding?.slice(0, 40)})`);
-  }
   if (status === 206) throw unreadable('a part of an encoded reply cannot be undone on its own');
   return coding;
 }
@@ -104,9 +103,8 @@ export function decodingHandler(handler: WireHandler, limitBytes: number): Decod
         if (failure) return;
         bytesOut += chunk.byteLength;
         try {
-          if (bytesOut > limitBytes && bytesOut > bytesIn * LARGEST_RATIO) {
+          if (bytesOut > limitBytes && bytesOut > bytesIn * LARGEST_RATIO)
             throw unreadable('the reply grows out of all proportion when decoded');
-          }
           const busy = handler.onData(chunk);
           if (!busy) return;
           stream.pause();

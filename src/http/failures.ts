@@ -120,9 +120,8 @@ function unknownOutcome(
 const nameOf = ({ request }: AttemptContext) => `${request.method} ${request.url.pathname}`;
 
 function hintOf({ code }: ExchangeError): string {
-  if (isCertificateTrouble(code)) {
+  if (isCertificateTrouble(code))
     return 'if the certificate is one of your own, name its root with --cacert FILE';
-  }
   if (code === exchangeCodes.silence) return 'a longer silence can be allowed with --timeout';
   if (code === exchangeCodes.proxyRefused)
     return 'check HTTPS_PROXY and HTTP_PROXY, or exempt the gateway with NO_PROXY';

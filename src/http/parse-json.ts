@@ -28,9 +28,8 @@ export class UnreadableJson extends SyntaxError {
  * section 5). Throws UnreadableJson.
  */
 export function parseJson(text: string): unknown {
-  if (text.length > MAX_JSON_CHARS || (text.length > MAX_WIDE_JSON_CHARS && /[^\u0000-\u00ff]/.test(text))) {
+  if (text.length > MAX_JSON_CHARS || (text.length > MAX_WIDE_JSON_CHARS && /[^\u0000-\u00ff]/.test(text)))
     throw new UnreadableJson('JSON that is too large to be read');
-  }
   // No character counts for more than three values.
   if (text.length > MAX_JSON_VALUES / 4 || mayBeDeep(text)) checkShape(text);
   try {
@@ -77,14 +76,12 @@ function checkShape(text: string): void {
     } else if (kind === '{' || kind === '[') {
       depth += 1;
       values += 1;
-      if (depth > MAX_JSON_DEPTH) {
+      if (depth > MAX_JSON_DEPTH)
         throw new UnreadableJson(`JSON that nests deeper than ${MAX_JSON_DEPTH} levels`);
-      }
       fields[depth] = 0;
     } else if (kind === '}' || kind === ']') depth -= 1;
-    if (values > MAX_JSON_VALUES) {
+    if (values > MAX_JSON_VALUES)
       throw new UnreadableJson(`JSON of more than ${MAX_JSON_VALUES.toLocaleString('en')} values`);
-    }
   }
 }
 

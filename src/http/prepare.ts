@@ -81,9 +81,8 @@ function readBase(baseUrl: string): URL {
 function segment(name: string, value: string | undefined): string {
   if (value === undefined) throw new GwError('internal', `the path parameter ${name} is missing`);
   // Encoded dots count as dots in a URL, so these two cannot be written at all.
-  if (value === '' || value === '.' || value === '..') {
+  if (value === '' || value === '.' || value === '..')
     throw usage(`${JSON.stringify(value)} is not a usable ${name}`, 'give the ID as the gateway printed it');
-  }
   try {
     return encodeURIComponent(value);
   } catch {

@@ -43,9 +43,8 @@ function readProxy(address: string, variable: string): ChosenProxy {
   } catch {
     throw unusable(variable, 'is not the address of a proxy');
   }
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+  if (url.protocol !== 'http:' && url.protocol !== 'https:')
     throw unusable(variable, `names a ${url.protocol.slice(0, -1)} proxy, which gw cannot use`);
-  }
   if (url.username === '' && url.password === '') return { url, authorization: undefined };
   let user: string;
   try {

@@ -74,9 +74,8 @@ const classOf = (status: number): StatusMeaning => {
     const sentence = 'the gateway redirects, and gw follows no redirect with a key';
     return { failure: 'redirect', kind: 'unavailable', sentence };
   }
-  if (status >= 400 && status < 500 && status !== 408) {
+  if (status >= 400 && status < 500 && status !== 408)
     return { failure: 'unsettled', kind: 'unavailable', sentence: refusedWords };
-  }
   return { failure: 'server_error', kind: 'unavailable', sentence: troubleWords };
 };
 

@@ -137,9 +137,8 @@ function flatHeaders(
 ): Record<string, string> {
   // Without a prototype: a header named `constructor` is a header, and one that is absent is absent.
   const flat: Record<string, string> = Object.create(null);
-  for (const [name, value] of Object.entries(headers)) {
+  for (const [name, value] of Object.entries(headers))
     if (value !== undefined) flat[name.toLowerCase()] = Array.isArray(value) ? value.join(', ') : value;
-  }
   return flat;
 }
 
@@ -218,9 +217,8 @@ function earlyEnd(socket: Socket, told: Error): Error | undefined {
 function brokenReply(error: Error, host: string, begun: boolean, sent: 'no' | 'maybe'): ExchangeError {
   if (error instanceof BodyFault) return new ExchangeError(error.message, sent, exchangeCodes.bodyFault);
   const code = systemCode(error);
-  if (code === exchangeCodes.unreadable) {
+  if (code === exchangeCodes.unreadable)
     return new ExchangeError(`the reply of ${host} breaks HTTP: ${error.message}`, sent, code);
-  }
   if (code?.startsWith('HPE_') || (code && unreadableCodes.has(code)) || error.name === 'HTTPParserError') {
     return new ExchangeError(
       `the reply of ${host} breaks HTTP: ${reasonOf(error, code)}`,

@@ -44,9 +44,8 @@ export function requestJson({
 
 /** `image[]: fox.png (image/png, 1234 bytes) from /home/me/fox.png`; a text of several lines is quoted. */
 function fieldLine(field: MultipartField): string {
-  if (!('file' in field)) {
+  if (!('file' in field))
     return `${field.name}: ${/[\r\n]/.test(field.value) ? JSON.stringify(field.value) : field.value}`;
-  }
   const { name, type, bytes, path } = field.file;
   return `${field.name}: ${name} (${type}, ${bytes} bytes) from ${path}`;
 }

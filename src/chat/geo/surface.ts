@@ -135,9 +135,8 @@ function namesOfCalls(turns: readonly ChatTurn[], before: readonly unknown[]): R
       if (typeof id === 'string' && typeof name === 'string') names.set(id, name);
     }
   }
-  for (const turn of turns) {
+  for (const turn of turns)
     if (turn.role === 'assistant') for (const { id, name } of turn.toolCalls ?? []) names.set(id, name);
-  }
   return names;
 }
 

@@ -64,9 +64,8 @@ export class MessagesReader implements ReplyReader {
   whole(reply: unknown, heard: Heard): void {
     const { content, stop_reason, usage, error } = fieldsOf(reply);
     if (error) throw new StreamedError(reply);
-    for (const [index, block] of itemsOf(content).entries()) {
+    for (const [index, block] of itemsOf(content).entries())
       this.#open({ index, content_block: block }, heard);
-    }
     this.finishReason = textOf(stop_reason) || undefined;
     this.#count(usage);
   }
@@ -149,8 +148,7 @@ export class MessagesReader implements ReplyReader {
   }
 
   #count(usage: unknown): void {
-    for (const [name, value] of Object.entries(fieldsOf(usage))) {
+    for (const [name, value] of Object.entries(fieldsOf(usage)))
       if (value !== null || this.#usage[name] === undefined) this.#usage[name] = value;
-    }
   }
 }

@@ -198,9 +198,8 @@ export class LineEditor {
   #leave(): void {
     if (this.#hasLeft) return;
     this.#hasLeft = true;
-    if (this.#answer !== undefined && !this.options.host.stdout.destroyed) {
+    if (this.#answer !== undefined && !this.options.host.stdout.destroyed)
       this.options.host.stdout.write('\n');
-    }
     // An answer on its way is for nobody once the terminal is gone.
     else this.options.onInterrupt();
     this.#answered({ kind: 'left' });

@@ -128,9 +128,8 @@ async function listByRest(flags: Flags, ctx: Context): Promise<Outcome<ListedAss
     const Items = restItems(reply.json);
     const { total } = reply.json as { readonly total?: unknown };
     const shownTo = Number(offset ?? 0) + Items.length;
-    if (typeof total === 'number' && Items.length > 0 && total > shownTo) {
+    if (typeof total === 'number' && Items.length > 0 && total > shownTo)
       ctx.io.note(`more follow (${total} in all): the same with --offset ${shownTo} goes on`);
-    }
     return { reply, page: { Items }, all: false };
   });
 }

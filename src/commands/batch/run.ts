@@ -144,9 +144,8 @@ export const run = defineCommand({
       const newTally = () => new Tally(known, lately, isRedone, machines !== undefined);
       let tally = newTally();
       for (;;) {
-        for await (const { message, ...place } of checkRows(input, tally, ctx, { isMade: queue?.isMade })) {
+        for await (const { message, ...place } of checkRows(input, tally, ctx, { isMade: queue?.isMade }))
           yield { error: usage(`${named}:${placeText(place)}: ${message}`) };
-        }
         if (input.files.outside.size === 0) break;
         await allowOutside(input, tally.faults === 0, ctx);
         tally = newTally();

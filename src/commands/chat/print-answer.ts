@@ -80,9 +80,7 @@ export function answerPrinter(io: Io, { form, showThoughts, draw }: PrintOptions
       if (toolCalls.length === 0) return closeLine();
       // Words may come before the calls: each call stands on a line of its own all the same.
       if (!last.endsWith('\n')) await print('\n');
-      for (const { id, name, arguments: text } of toolCalls) {
-        await io.outJson({ id, name, arguments: text });
-      }
+      for (const { id, name, arguments: text } of toolCalls) await io.outJson({ id, name, arguments: text });
     },
     async breakOff(came) {
       closeThought();

@@ -90,9 +90,8 @@ export function withoutForeign(jobs: readonly KnownJob[], { io }: Context): OwnJ
     else if (job.isDamaged) warnOfNoFamily(job, io);
     else foreign.set(job.family, (foreign.get(job.family) ?? 0) + 1);
   }
-  for (const [family, count] of foreign) {
+  for (const [family, count] of foreign)
     io.warn(`${counted(count, 'job')} of family ${family} left alone: this gw does not know it`);
-  }
   return own;
 }
 

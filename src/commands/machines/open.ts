@@ -92,9 +92,8 @@ export async function openQueue(
     if (danger !== undefined) ctx.io.warn(danger);
     const mine = settings.account.value;
     const account = await engine.agree(mine, as);
-    if (account !== mine) {
+    if (account !== mine)
       ctx.io.warn(`the account of the queue is ${account}, and its limits hold; here it is set to ${mine}`);
-    }
     const pools: readonly Place[] = tasks.map((task) => placeOf(task, account));
     engine.pools = pools;
     if (as !== 'reader') await engine.limit();
