@@ -320,6 +320,11 @@ describe('gw image create', () => {
     expect(await warned('--background', 'transparent')).toMatch(/warning: --background: .*preview on img-2/);
     expect(await warned('--size', '3840x2160')).toMatch(/warning: --size: above 2560x1440 is experimental/);
     expect(await warned('--size', '2560x1440')).toBe('');
+    const delta = ['-m', 'delta-image-5-0-lite-260128', '--image', 'https://example.com/a.png'];
+    expect(await warned(...delta)).toBe('');
+    expect(await warned(...delta, '--input-fidelity', 'high')).toMatch(
+      /warning: --input-fidelity: the document lists model, prompt, size and image for delta models/,
+    );
     expect(await warned('-m', 'img-2.5-flair')).toMatch(
       /warning: --model img-2.5-flair: not an image model that the document lists.*did you mean img-2.5-flare\?/,
     );

@@ -219,7 +219,7 @@ export const generateRules: readonly Rule<ImageGenerateBody>[] = [
     sentence: 'with model (for example delta-image-5-0-lite-260128), prompt, size, and image',
     *check(body) {
       if (!isDelta(body)) return;
-      for (const field of ['n', 'quality', 'response_format', 'user'] as const) {
+      for (const field of ['n', 'quality', 'response_format', 'input_fidelity', 'user'] as const) {
         if (body[field] === undefined) continue;
         yield { path: [field], message: 'the document lists model, prompt, size and image for delta models' };
       }
