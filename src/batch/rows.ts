@@ -31,7 +31,6 @@ export interface Place {
 /** As messages name it behind the file. */
 export const placeText = ({ line, nth }: Place) => (nth === undefined ? `${line}` : `${line}: row ${nth}`);
 
-/** One job that a manifest asks for. */
 export interface Row extends Place {
   /** Position in the manifest, counted from 1. */
   readonly row: number;
@@ -149,7 +148,7 @@ export async function* readRows(input: RowsInput): AsyncGenerator<Row | RowFault
       continue;
     }
     const { id, count, command, ownOut, flags, said, set, body } = made;
-    const digest = id ?? digestOf(Object.fromEntries(made.written));
+    const digest = id ?? digestOfRow(Object.fromEntries(made.written));
     const same = id === undefined ? (sameBefore.get(digest) ?? 0) : 0;
     if (id === undefined) sameBefore.set(digest, same + 1);
     const key = `${input.name}/${digest}${same > 0 ? `-${same + 1}` : ''}`;
@@ -433,22 +432,23 @@ const besideAsked = /^(out|force|sidecar|stored|waitTimeout|interval)$/;
 /** Tells whether two rows ask for the same, however it is waited for and wherever it is to be saved. */
 export function askedDigest({ command, flags, set, body }: Row): string {
   const asked = Object.fromEntries(Object.entries(flags).filter(([key]) => !besideAsked.test(key)));
-  return digestOf([command, asked, set, body]);
+  return digestOfRow([command, asked, set, body]);
 }
 
 /** Tells rows apart by what was written, in whatever order. */
-const digestOf = (value: unknown): string =>
-  createHash('sha256')
-    .update(JSON.stringify(sorted(value)))
-    .digest('hex')
-    .slice(0, 20);
+const digestOfRow = (written: unknown): string =>
+  digestOf(
+    JSON.stringify(written, (_, value) =>
+      isObject(value)
+        ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+        : value,
+    ),
+    20,
+  );
 
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (typeof value !== 'object' || value === null) return value;
-  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
-  return Object.fromEntries(entries.map(([key, each]) => [key, sorted(each)]));
-}
+/** A short name of a text. */
+export const digestOf = (text: string, length = 24): string =>
+  createHash('sha256').update(text).digest('hex').slice(0, length);
 
 const shown = (value: unknown): string => {
   const text = typeof value === 'string' ? value : JSON.stringify(value);

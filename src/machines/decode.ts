@@ -89,11 +89,9 @@ export const record = z.object({
   error: z.optional(z.looseObject({ kind: text(100), message: text(10_000) })),
 });
 
-/** Reads the rows of an account. */
 export interface RowReader {
   /** The commands that a row can be, with their flags. */
   readonly creates: CreateFlags;
-  /** The pool that a row counts in. */
   poolsOf(command: string): { readonly family: string; readonly pools: readonly string[] };
 }
 

@@ -74,7 +74,7 @@ interface Trouble {
   readonly error: GwError;
 }
 
-export interface DoorOptions {
+interface DoorOptions {
   /** A further root certificate for rediss://, PEM. */
   readonly ca?: readonly string[] | undefined;
   /** Longest wait for the first connection and for an answer, in milliseconds. */
@@ -302,7 +302,6 @@ export function unlessAborted<T>(begun: Promise<T>, signal: AbortSignal): Promis
   });
 }
 
-/** An address for messages. */
 export const withoutPassword = (url: string): string => {
   const { protocol, host, pathname } = new URL(url);
   return `${protocol}//${host}${pathname === '/' ? '' : pathname}`;

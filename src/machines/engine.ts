@@ -1,11 +1,12 @@
 import { type Job, Queue, WaitingError, Worker } from 'bullmq';
 import * as z from 'zod/mini';
+import { digestOf } from '../batch/rows.ts';
 import { GwError } from '../errors.ts';
 import { refuseNewer } from '../formats.ts';
 import { type AccountType, accountTypes } from '../gateway/limits.ts';
 import { createTurns, type Turns } from '../jobs/watch/turns.ts';
 import { jsonOf } from '../json-text.ts';
-import { digestOf, fenceOf, type Stage } from './row.ts';
+import { fenceOf, type Stage } from './row.ts';
 import type { RowStore } from './store.ts';
 
 // The queues: BullMQ gives rows out, finds those whose worker died, and counts the slots. A pool's queue gives out as many
@@ -36,13 +37,11 @@ const NO_END = 1_000_000_000;
 /** Events of BullMQ's own that are kept; nothing reads them. */
 const MAX_ENGINE_EVENTS = 100;
 
-/** Tasks that run at once in a pool. */
 export interface Pool {
   readonly name: string;
   readonly atOnce: number;
 }
 
-/** A row that was given out. */
 export interface Given {
   readonly key: string;
   readonly round: number;
@@ -54,7 +53,6 @@ export interface Given {
   keep(): Promise<boolean>;
 }
 
-/** Who is given rows. */
 interface Taker {
   readonly host: string;
   /** How many rows of all pools at once; as many as they have where absent. */
@@ -106,7 +104,6 @@ export class Engine {
       await this.#change(name, (queue) => queue.setGlobalConcurrency(atOnce));
   }
 
-  /** A question to a queue, with the end that every question has. */
   #ask<T>(name: string, question: (queue: Queue<Ticket>) => Promise<T>): Promise<T> {
     return this.store.door.ask(() => question(this.#queue(name)));
   }
@@ -259,7 +256,6 @@ export class Engine {
     );
   }
 
-  /** What BullMQ tells of its queues, in Prometheus' text form. */
   exported(): Promise<string[]> {
     const names = [...this.pools.map(({ name }) => name), SAVE];
     return Promise.all(names.map((name) => this.#ask(name, (queue) => queue.exportPrometheusMetrics())));
@@ -299,7 +295,6 @@ class Room {
     return this.#turns.take(0, work).finally(() => this.#take(-1));
   }
 
-  /** For good. */
   close(): void {
     this.#isClosed = true;
     this.#take(0);

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type * as z from 'zod/mini';
 import type { Row } from '../batch/rows.ts';
 import { type ErrorKind, errorKinds, shellQuote } from '../errors.ts';
@@ -35,7 +34,6 @@ interface StepRule {
   readonly by: 'take' | 'own' | 'free' | 'sender';
 }
 
-/** Every step of a row. */
 export const steps = {
   taken: { by: 'take', from: openStates },
   /** Before each sending. */
@@ -94,7 +92,6 @@ export const unknownError = (message: string, hint?: string): ToldError =>
 
 export const tellsUnknown = (error: ToldError | undefined): boolean => error?.kind === 'unknown_outcome';
 
-/** An error of this kind. */
 export const toldAs = (kind: ErrorKind, message: string, hint?: string): ToldError => ({
   kind,
   message,
@@ -130,7 +127,7 @@ export function encode({ row, ...changes }: Partial<RowRecord>): Record<string, 
 }
 
 /** The two things that are done with a row, each a queue of its own: its task, which holds a slot, and its output. */
-export const stages = ['task', 'save'] as const;
+const stages = ['task', 'save'] as const;
 export type Stage = (typeof stages)[number];
 
 /** How the task of a row itself ends badly, or is lost at the gateway. */
@@ -159,10 +156,6 @@ export function closingHint({ family, row }: Pick<RowRecord, 'family' | 'row'>):
     family === 'image' ? ['that nothing was made', 'none'] : ['what became of it', 'ID|none'];
   return `once you know ${what}, close it with: gw jobs resolve ${shellQuote(row.key)} --as ${as} --redis`;
 }
-
-/** A short name of a text, for keys in Redis. */
-export const digestOf = (text: string, length = 24): string =>
-  createHash('sha256').update(text).digest('hex').slice(0, length);
 
 /** A text without links: of an address its origin is left, so that no signature stands anywhere. */
 export const withoutLinks = (text: string): string =>

@@ -81,7 +81,6 @@ interface Scripted {
 /** What came of a step: done; another has the row; it stands where the step may not follow; Redis does not know it; a newer gw wrote it. */
 export type StepResult = 'ok' | 'fenced' | 'over' | 'gone' | 'newer';
 
-/** Who makes a step. */
 export interface Actor {
   readonly host: string;
   readonly fence?: number;
@@ -90,7 +89,6 @@ export interface Actor {
   readonly announced?: string | undefined;
 }
 
-/** The rows of one account on one Redis. */
 export class RowStore {
   readonly prefix: string;
   #steps = 0;
@@ -106,7 +104,6 @@ export class RowStore {
     door.redis.defineCommand('gwHandOver', { numberOfKeys: 4, lua: handOverScript });
   }
 
-  /** A question to Redis, and a change. */
   #ask<T>(question: (redis: Redis) => Promise<T>): Promise<T> {
     return this.door.ask(() => question(this.door.redis));
   }

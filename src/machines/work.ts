@@ -30,7 +30,6 @@ export interface Desk {
   isAwayBefore(step: Promise<unknown>): Promise<boolean>;
 }
 
-/** What came of a create. */
 export type Made =
   /** The gateway has it; `job` is what another machine needs to go on with it. */
   | {
@@ -60,7 +59,6 @@ export interface Saved {
   readonly id?: string | undefined;
 }
 
-/** What came of a wait. */
 export type Followed =
   | { readonly kind: 'ended'; readonly status: string }
   | {

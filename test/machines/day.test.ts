@@ -234,10 +234,17 @@ test('the kind of account is that of whoever hands rows over, and a worker that 
   write([image('a')]);
   const { code, err } = await batch('run');
   expect(code, err).toBe(0);
-  expect(err).toContain('anna: it is set to a personal account; the limits of enterprise hold\n');
-  await until('it says so', () =>
-    anna.err().includes('and the limits of enterprise hold: start this worker'),
-  );
-  anna.child.kill('SIGTERM');
-  await anna.ended;
+  const differs = 'it is set to a personal account, and the limits of enterprise hold';
+  const again = `${differs}: start this worker again to use them\n`;
+  await until('it says so', () => anna.err().includes(again));
+  const bert = worker('bert', place);
+  await until('a later one says so', () => bert.err().includes(`${differs}\n`));
+  write([image('a'), image('b')]);
+  const { err: followed } = await batch('run');
+  expect(followed).toContain(`anna: ${again}`);
+  expect(followed).toContain(`bert: ${differs}\n`);
+  for (const { child, ended } of [anna, bert]) {
+    child.kill('SIGTERM');
+    await ended;
+  }
 });

@@ -1,6 +1,7 @@
 import * as path from 'node:path';
 import { askLibrary } from '../../assets/ask-library.ts';
 import { type CreateOnce, createOnce } from '../../assets/create-once.ts';
+import { digestOf } from '../../batch/rows.ts';
 import { defineCommand, type Outcome } from '../../command.ts';
 import { trustedStateDir } from '../../config/dirs.ts';
 import { type Context, commandFor } from '../../context.ts';
@@ -11,7 +12,6 @@ import { type FlagSet, flagName, on } from '../../flags/flag.ts';
 import type { JsonObject } from '../../flags/json-body.ts';
 import { NOT_FOUND_CODE } from '../../gateway/asset/envelope.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
-import { digestOf } from '../../machines/row.ts';
 import { showInstead } from '../show-instead.ts';
 import {
   askOrShow,

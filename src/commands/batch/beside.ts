@@ -1,12 +1,12 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
+import { digestOf } from '../../batch/rows.ts';
 import { trustedStateDir } from '../../config/dirs.ts';
 import { type Context, gatewayName } from '../../context.ts';
 import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { isLocked, type LockFile, tryLock } from '../../disk/lock-file.ts';
 import { originOfGateway } from '../../ledger/job-key.ts';
 import { claimError } from '../../ledger/write-error.ts';
-import { digestOf } from '../../machines/row.ts';
 
 // Runs of one batch at one gateway beside each other on this machine. Any number may make its rows, and any number may hand
 // them over to a queue, but never both at once: a row would be made here and elsewhere. Each says by a lock what it does

@@ -1,3 +1,4 @@
+import { digestOf } from '../../batch/rows.ts';
 import { type Context, gatewayName } from '../../context.ts';
 import { familyNames, loadFamily } from '../../gateway/families.ts';
 import type { Family } from '../../gateway/task.ts';
@@ -9,7 +10,6 @@ import { outputsBySize } from '../../jobs/save/saved.ts';
 import type { Job } from '../../ledger/event.ts';
 import { onceJobKey, originOfGateway } from '../../ledger/job-key.ts';
 import { loadSettled, taskOf } from '../../ledger/settled.ts';
-import { digestOf } from '../../machines/row.ts';
 import { madeFromRows } from '../../shots/row-outputs.ts';
 import type { RowResult } from './report.ts';
 

@@ -39,7 +39,7 @@ import { hearOfRows } from './heard.ts';
 import { Memory } from './memory.ts';
 import { giveOut, neededBy } from './next-rows.ts';
 import { type OpenQueue, openQueue, type RedisWords } from './open.ts';
-import { chunksOf } from './queue-status.ts';
+import { chunksOf, takeOut } from './queue-status.ts';
 
 // A batch on the queue, from the machine that has the manifest: its rows are handed over and followed.
 
@@ -48,7 +48,6 @@ const BLOCK_MS = 1_000;
 const RESCAN_MS = 10_000;
 const LONGEST_PATH = 4_096;
 
-/** The queue of `gw batch run --redis`. */
 export type FollowedQueue = Awaited<ReturnType<typeof openFollower>>;
 
 export async function openFollower(words: RedisWords, ctx: Context) {
@@ -79,13 +78,13 @@ export async function refuseUnportable(input: Batch['input'], ctx: Context): Pro
   }
 }
 
+/** How a row that the queue has is put back: as it was asked for, or as another attempt. */
+type ToMake = 'again' | 'anew' | undefined;
 type RowEvent = Awaited<ReturnType<OpenQueue['store']['events']>>[number];
 
 class BatchOnQueue {
-  /** Rows that are not over, by their keys. */
-  readonly #open = new Map<string, Row>();
-  /** How the queue had them at the last look. */
-  readonly #seen = new Map<string, RowRecord>();
+  /** Rows that are not over, each as the queue had it at the last look. */
+  readonly #open = new Map<string, { readonly row: Row; readonly record: RowRecord }>();
   /** Those of them that were over at the last look at all rows. */
   #over: readonly string[] = [];
   readonly #sums: RowSums;
@@ -154,7 +153,7 @@ class BatchOnQueue {
 
   /** Adds the rows that are still open to the report, as the queue had them at the last look. */
   #reportOpen(): void {
-    for (const [key, row] of this.#open) this.batch.report.add(this.#resultOf(row, this.#seen.get(key)));
+    for (const { row, record } of this.#open.values()) this.batch.report.add(this.#resultOf(row, record));
   }
 
   /** Puts those of some rows on the queue that are not there; what is over is settled. */
@@ -164,7 +163,7 @@ class BatchOnQueue {
     const records = await store.read(rows.map(({ key }) => key));
     const fresh: Row[] = [];
     const tickets: QueuedRow[] = [];
-    const there: [row: Row, record: RowRecord][] = [];
+    const there: (readonly [row: Row, record: RowRecord, toMake: ToMake])[] = [];
     const arrived: Row[] = [];
     const isFull = () => this.#standing + this.#handedOver >= (flags.limit ?? Number.POSITIVE_INFINITY);
     for (const [at, row] of rows.entries()) {
@@ -176,15 +175,15 @@ class BatchOnQueue {
         record = undefined;
       }
       const local = tally.known.get(row.key);
-      const told = this.memory.of(row.key);
+      const told = this.memory.rows.get(row.key);
       const isHere = local !== undefined && local.state !== 'not_sent' && local.state !== 'failed';
       const isOff = record?.state === 'cancelled' || (record && !record.fault && isUnsent(record));
       // What was taken out, or never sent, may have been made here since.
       if (record && !(isOff && isHere)) {
-        const { isOut, anew } = this.#toMake(record);
-        if ((isOut || anew) && isFull()) continue;
-        if (isOut || anew) this.#handedOver += 1;
-        there.push([row, record]);
+        const toMake = this.#toMake(record);
+        if (toMake && isFull()) continue;
+        if (toMake) this.#handedOver += 1;
+        there.push([row, record, toMake]);
         if (!isOver(record.state)) this.#standing += 1;
         if (told?.isOnItsWay) arrived.push(row);
       } else if (!isRenewed && (told?.saved || local?.state === 'saved')) {
@@ -208,8 +207,8 @@ class BatchOnQueue {
     // Refused before anything is put back.
     this.#remember(fresh);
     try {
-      for (const [row, record] of there) {
-        const now = await this.#takeUp(row, record);
+      for (const [row, record, toMake] of there) {
+        const now = await this.#takeUp(row, record, toMake);
         const queue = now?.state === 'ended' ? 'save' : now?.pool;
         if (now && queue && !this.#mayWait(now)) tickets.push({ key: row.key, round: now.round, queue });
       }
@@ -218,8 +217,7 @@ class BatchOnQueue {
         await store.follows(row.key, neededBy(row));
         await store.handOver(record, this.queue.host);
         if (!this.#mayWait(record)) tickets.push({ key: row.key, round: record.round, queue: record.pool });
-        this.#open.set(row.key, row);
-        this.#seen.set(row.key, record);
+        this.#open.set(row.key, { row, record });
         arrived.push(row);
       }
     } finally {
@@ -230,13 +228,12 @@ class BatchOnQueue {
   }
 
   /** Whether a row that the queue has is put back: taken out or never sent, or anew after it failed. */
-  #toMake(record: RowRecord) {
-    const { flags } = this.batch;
-    if (record.fault) return { isOut: false, anew: false };
-    const isCancelled = record.state === 'cancelled' && (!isDoubtful(record) || flags.refill === true);
-    const isOut = isCancelled || isUnsent(record);
-    const isRetried = record.state === 'failed' && flags.retryFailed === true && !lacksImages(record);
-    return { isOut, anew: isRetried && !isOut && !goesOn(record) };
+  #toMake(record: RowRecord): ToMake {
+    const { refill, retryFailed } = this.batch.flags;
+    if (record.fault) return undefined;
+    if (isUnsent(record)) return 'again';
+    if (record.state === 'cancelled') return !isDoubtful(record) || refill ? 'again' : undefined;
+    return record.state === 'failed' && retryFailed && !goesOn(record) ? 'anew' : undefined;
   }
 
   /** Whether a row may have to wait for another one: it is given out once that is known to be saved. */
@@ -273,7 +270,7 @@ class BatchOnQueue {
   async #endChains(): Promise<void> {
     const { tally, ctx } = this.batch;
     for (let key = this.#justOver.pop(); key !== undefined; key = this.#justOver.pop()) {
-      const next = tally.chains.followers(key).flatMap((each) => this.#open.get(each) ?? []);
+      const next = tally.chains.followers(key).flatMap((each) => this.#open.get(each)?.row ?? []);
       const whole = next.filter((row) =>
         tally.chains.needs(row.key).every((need) => !this.#open.has(need.key)),
       );
@@ -307,19 +304,20 @@ class BatchOnQueue {
   /** Takes out what this manifest has handed over and does not hold any more, where it was not sent yet. */
   async #takeOutUnwanted(): Promise<void> {
     const { input, ctx } = this.batch;
-    const { store, engine, host } = this.queue;
+    const { store } = this.queue;
     const strange = (await store.rowsOf(input.name)).filter((key) => !this.#wanted.has(key));
-    let [out, others] = [0, 0];
-    for (const record of await store.read(strange)) {
-      if (record?.state !== 'waiting' || record.fault) continue;
-      const { row, named, round, pool } = record;
-      if (named !== input.manifest.named || this.memory.of(row.key) === undefined) others += 1;
-      else if ((await store.step(row.key, 'cancelled', { host })) === 'ok') {
-        await engine.remove([{ key: row.key, round, queue: pool }]);
-        this.memory.takenBack([row.key]);
-        out += 1;
-      }
-    }
+    const waiting = (await store.read(strange)).flatMap((record) =>
+      record?.state === 'waiting' && !record.fault ? record : [],
+    );
+    const own = waiting.filter(
+      ({ row, named }) => named === input.manifest.named && this.memory.rows.get(row.key) !== undefined,
+    );
+    const out = await takeOut(
+      own.map(({ row }) => row.key),
+      this.queue,
+      this.memory,
+    );
+    const others = waiting.length - own.length;
     if (out > 0) ctx.io.note(`${counted(out, 'row')} that the manifest does not hold any more taken out`);
     if (others > 0) {
       const hint = 'give one of the batches another name with --name';
@@ -331,12 +329,8 @@ class BatchOnQueue {
   async #tellStanding(): Promise<void> {
     const { ctx } = this.batch;
     const said: string[] = [];
-    for (const { host, stands, account } of await this.queue.board.heard()) {
-      const differs =
-        account !== this.queue.account &&
-        `it is set to a ${account} account; the limits of ${this.queue.account} hold`;
-      for (const what of [...stands, ...(differs ? [differs] : [])]) said.push(`${host}: ${what}`);
-    }
+    for (const { host, stands } of await this.queue.board.heard())
+      said.push(...stands.map((what) => `${host}: ${what}`));
     if ((await this.queue.engine.workers())?.length === 0)
       said.push('no worker is connected: start one on each machine with gw worker --redis');
     for (const each of said) if (!this.#saidOfWorkers.has(each)) ctx.io.note(each);
@@ -344,11 +338,11 @@ class BatchOnQueue {
   }
 
   /** A row that the queue has: what is over and wanted again is put back; undefined where nothing is left to do. */
-  async #takeUp(row: Row, record: RowRecord): Promise<RowRecord | undefined> {
+  async #takeUp(row: Row, record: RowRecord, toMake: ToMake): Promise<RowRecord | undefined> {
     const { store, host } = this.queue;
     if (record.fault) return this.#found(row, record);
     const put = async (step: Step, changes: Changes) => {
-      if (this.memory.of(row.key) === undefined) {
+      if (this.memory.rows.get(row.key) === undefined) {
         this.#remember([row]);
         this.memory.handed([row], 'keys');
       }
@@ -360,12 +354,11 @@ class BatchOnQueue {
       const [now] = await store.read([row.key]);
       return this.#found(row, now);
     };
-    const { isOut, anew } = this.#toMake(record);
-    const another = anew ? { again: true, wanted: nextAttempt(record), id: '' } : {};
-    const changed = await this.#changedTo(row, record, record.state === 'waiting' || isOut || anew);
+    const another = toMake === 'anew' ? { again: true, wanted: nextAttempt(record), id: '' } : {};
+    const isToBeMade = record.state === 'waiting' || toMake !== undefined;
+    const changed = await this.#changedTo(row, record, isToBeMade);
     if (changed) return put('changed', { ...changed, ...another });
-    if (isOut) return put('again', {});
-    if (anew) return put('again', another);
+    if (toMake) return put('again', another);
     const known = await this.#inReach(record);
     if (known) return put(...known);
     if (goesOn(record)) return put(lacksImages(record) ? 'unsaved' : 'resumed', {});
@@ -383,7 +376,7 @@ class BatchOnQueue {
     const before = record.job && digestOfFields(record.job.fields);
     if (!isOther && (asked === undefined || before === undefined || asked === before)) return undefined;
     // Two users may have given their batches one name.
-    if (isOther && this.memory.of(row.key) === undefined) throw changedSince(row, input.manifest.named);
+    if (isOther && this.memory.rows.get(row.key) === undefined) throw changedSince(row, input.manifest.named);
     if (isToBeMade) {
       const { row: own, family, job, pool } = await this.#recordOf(row, undefined);
       return { row: own, family, job, pool };
@@ -403,11 +396,10 @@ class BatchOnQueue {
   /** A row as the queue has it: followed while it is open, else settled, and then undefined. */
   #found(row: Row, record: RowRecord | undefined): RowRecord | undefined {
     if (record && !isOver(record.state)) {
-      this.#open.set(row.key, row);
-      this.#seen.set(row.key, record);
+      this.#open.set(row.key, { row, record });
       return record;
     }
-    if (record?.state === 'saved' && this.memory.of(row.key)?.saved) {
+    if (record?.state === 'saved' && this.memory.rows.get(row.key)?.saved) {
       this.#countBefore(this.#resultOf(row, record));
     } else this.#settle(row, record, record ? undefined : forgotten);
     return undefined;
@@ -528,18 +520,18 @@ class BatchOnQueue {
     const ended = events?.flatMap(({ key, entry }) => (entry && isEnd(entry.step) ? key : [])) ?? this.#over;
     if (!events) this.#over = wanted.filter((_, at) => isOver(records[at]?.state ?? 'waiting'));
     for (const [at, record] of records.entries()) {
-      const row = this.#open.get(wanted[at] ?? '');
+      const row = this.#open.get(wanted[at] ?? '')?.row;
       if (!row) continue;
       if (!record) this.#settle(row, undefined, forgotten);
       else if (isOver(record.state) && (record.fault || ended.includes(row.key))) this.#settle(row, record);
-      else this.#seen.set(row.key, record);
+      else this.#open.set(row.key, { row, record });
     }
     await this.#endChains();
   }
 
   /** A step as an event, with --events. */
   #tell({ at, key, entry }: RowEvent, record: RowRecord | undefined): void {
-    const row = this.#open.get(key);
+    const row = this.#open.get(key)?.row;
     if (!row || !entry || !record) return;
     const { step, host, id } = entry;
     const atMs = Number(at.split('-')[0]);

@@ -20,13 +20,21 @@ import {
   withoutLinks,
 } from '../../machines/row.ts';
 import { batchOf } from '../../machines/store.ts';
-import { type Brought, type Followed, type Hands, type Made, TakenAway } from '../../machines/work.ts';
+import {
+  type Brought,
+  type Followed,
+  type Hands,
+  type Made,
+  type Saved,
+  TakenAway,
+} from '../../machines/work.ts';
 import { isWanted, lastOfRow } from '../batch/known-rows.ts';
 import { createRow, flagsOf, ofRow, type RowFiles } from '../batch/row-command.ts';
 import { withFamilies } from '../jobs/find-jobs.ts';
 import { endedOutcome, planToSave, taskJob } from '../jobs/task-job.ts';
 import { goOnWith } from '../once.ts';
 import { followFromFlags, type JobResult, resultIn, waitDeadlineMs } from '../video/follow-job.ts';
+import { createFollowers } from '../video/followers.ts';
 import { carriedJob, requestOf } from './carried.ts';
 import { type Around, accessAround } from './observe.ts';
 import type { WorkerRun } from './worker-run.ts';
@@ -34,7 +42,7 @@ import type { WorkerRun } from './worker-run.ts';
 // What a worker does with a row on its machine: the row's own create command, the wait and the download, with this machine's
 // ledger and files.
 
-/** Of a row that an older gw has handed over. */
+/** What an older gw has handed over says nothing of it. */
 const noCheck: CarriedJob = { endpoint: '', settings: {}, media: [], fields: {}, files: {}, attempt: 1 };
 
 /** How long a task is waited for whose row is not. */
@@ -43,7 +51,7 @@ const LONGEST_WAIT_MS = 86_400_000;
 /** Pause after a create that made nothing, where nobody says how long. */
 const NOTHING_MADE_MS = 15_000;
 
-/** Asks before a sending of a job; what it gives tells whether that one may still leave. */
+/** Asks before a sending of a job. The result tells whether that one may still leave. */
 type BeforeSend = (job: CarriedJob | undefined) => Promise<() => boolean>;
 
 /** The hands of one row, until the signal ends the work on it; `turn` waits for one in the rate of its pool. */
@@ -78,7 +86,10 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
   readonly create = async (record: RowRecord, beforeSend: BeforeSend): Promise<Made> => {
     const { current: before } = await this.#known(record);
     const isTask = isWanted(before, record) && before.family === record.family && before.family !== 'image';
-    if (isTask && before.id && /^(running|succeeded)$/.test(before.state)) return accepted(before, record);
+    if (isTask && before.id && /^(running|succeeded)$/.test(before.state)) {
+      const { id, status } = before;
+      return { kind: 'accepted', id, status, job: carriedJob(before, record) };
+    }
     const guarded = guardedGateway(this.#ctx, async () => {
       await this.turn();
       const { last } = await this.#known(record);
@@ -100,12 +111,10 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
         if (unrecorded instanceof GwError) this.worker.stopFor(unrecorded, 'all');
         return { kind: 'accepted', id, status, job: carriedJob(job, record) };
       }
-      case 'images': {
-        const value = resultIn(outcome);
-        return error === undefined && value
-          ? this.#savedAs(outcome, value)
+      case 'images':
+        return error === undefined && resultIn(outcome)
+          ? this.#savedAs(outcome)
           : this.#imagesMade(record, outcome);
-      }
       case 'unknown':
         return this.#isStopped(error, 'creates')
           ? { kind: 'nothing_made', waitMs: 0, error: this.#tell(error) }
@@ -136,10 +145,7 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
       ? goOnWith({ kind: 'stands', job: image }, record.row.flags, this.#ctx)
       : this.#follow(record, id, true);
     const outcome = await saving.catch(orStopped);
-    if (outcome.error !== undefined) return this.#endedBadly(record, outcome);
-    this.worker.show(outcome);
-    const { files = [], status = '' } = resultIn(outcome) ?? {};
-    return { kind: 'saved', files, status };
+    return outcome.error === undefined ? this.#savedAs(outcome) : this.#endedBadly(record, outcome);
   };
   readonly pause = async (waitMs: number) => {
     await this.#ctx.clock.sleep(waitMs, this.#ctx.signal).catch(() => {});
@@ -254,7 +260,7 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
           : { ...job.save, download },
         deadlineMs: waitDeadlineMs(flags, this.#ctx),
       },
-      followersOf(this.#ctx),
+      createFollowers(this.#ctx),
       this.#ctx,
     );
     const isSaved = (resultIn(outcome)?.files ?? []).length > 0;
@@ -271,9 +277,10 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
     return { ...this.#failed(record, error), status: resultIn(outcome)?.status ?? '' };
   }
 
-  #savedAs(outcome: Outcome<JobResult>, { files, status, id }: JobResult) {
+  #savedAs(outcome: Outcome<JobResult>): Saved {
     this.worker.show(outcome);
-    return { kind: 'saved', files, status, id } as const;
+    const { files = [], status = '', id } = resultIn(outcome) ?? {};
+    return { kind: 'saved', files, status, id };
   }
 
   /** Images that were made are paid for: whatever else went wrong, their row is saved or lacks its download. */
@@ -291,7 +298,7 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
       (value !== undefined && came !== undefined && value.files.length >= Math.max(1, came));
     if (value && isHome) {
       if (error instanceof GwError) this.#ctx.io.warn(`${record.row.key}: ${error.message}`);
-      return this.#savedAs({ value }, value);
+      return this.#savedAs({ value });
     }
     if (error instanceof GwError && error.kind === 'download') return this.#failed(record, error);
     const why = reasonOf(error);
@@ -400,20 +407,8 @@ function folderOf(out: string | undefined, cwd: string): string {
   return dir;
 }
 
-const accepted = (job: Job, record: RowRecord): Extract<Made, { kind: 'accepted' }> => ({
-  kind: 'accepted',
-  id: job.id ?? '',
-  status: job.status,
-  job: carriedJob(job, record),
-});
-
 export const underKey = (key: string, error: unknown): unknown =>
   error instanceof GwError ? error.told({}, `${key}: ${error.message}`) : error;
-
-function followersOf(ctx: Context): NonNullable<Context['followers']> {
-  if (!ctx.followers) throw new Error('the rows of a worker share their followers');
-  return ctx.followers;
-}
 
 /** The lease of the row has run out since the queue was asked: a pause of this machine, or a slow connection. */
 class LeaseOver extends Error {

@@ -1,13 +1,12 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { askedDigest, type Row } from '../../batch/rows.ts';
+import { askedDigest, digestOf, type Row } from '../../batch/rows.ts';
 import { trustedStateDir } from '../../config/dirs.ts';
 import { type Context, gatewayName } from '../../context.ts';
 import { appendLine, ensureDirectory } from '../../disk/durable-directory.ts';
 import { refuseNewer } from '../../formats.ts';
 import { jsonOf } from '../../json-text.ts';
 import { originOfGateway } from '../../ledger/job-key.ts';
-import { digestOf } from '../../machines/row.ts';
 import type { RowResult } from '../batch/report.ts';
 
 // What this machine has handed over, and what it was told of it: a queue that forgets is found out, and a run without the
@@ -63,10 +62,6 @@ export class Memory {
       if (said.key !== undefined && said.saved)
         this.rows.set(said.key, { ...this.rows.get(said.key), saved: said.saved });
     }
-  }
-
-  of(key: string): Remembered | undefined {
-    return this.rows.get(key);
   }
 
   /** Rows are about to be handed over (`handing`), or stand on the queue (`keys`); durable when this returns. */

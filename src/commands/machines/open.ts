@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import { digestOf } from '../../batch/rows.ts';
 import { readCertificates } from '../../config/certificates.ts';
 import { readVariable } from '../../config/environment.ts';
 import { type Context, gatewayName } from '../../context.ts';
@@ -11,7 +12,6 @@ import { Board } from '../../machines/board.ts';
 import type { RowReader } from '../../machines/decode.ts';
 import { Door, dangerOf, withoutPassword } from '../../machines/door.ts';
 import { Engine } from '../../machines/engine.ts';
-import { digestOf } from '../../machines/row.ts';
 import { RowStore } from '../../machines/store.ts';
 import { familyOf, type Place, placeOf } from '../batch/places.ts';
 import { creates } from '../batch/row-command.ts';
@@ -21,14 +21,13 @@ import { creates } from '../batch/row-command.ts';
 /** An open queue: the rows, what gives them out, and the pools of the account. */
 export type OpenQueue = Awaited<ReturnType<typeof openQueue>>;
 
-/** What was typed of the server. */
 export interface RedisWords {
   readonly redis?: string | undefined;
   readonly insecureRedis?: boolean | undefined;
 }
 
 /** The URL that --redis names, or GW_REDIS_URL where it has no value. Throws `usage`, also for plain text to another machine. */
-export function redisUrl(
+function redisUrl(
   typed: string,
   insecureRedis: boolean | undefined,
   { host, io }: Pick<Context, 'host' | 'io'>,

@@ -118,24 +118,36 @@ const unknownRow = (key: string): GwError =>
     hint: 'a row is named by its id, or by its whole key NAME/id',
   });
 
-/** Takes out of the queue what was not sent yet and what is of unknown outcome; how many rows, and how many are left. */
+/** Takes rows out of the queue that were not sent yet or are of unknown outcome. Returns how many. */
+export async function takeOut(
+  keys: readonly string[],
+  { store, engine, host }: OpenQueue,
+  memory: Memory,
+): Promise<number> {
+  const tickets: QueuedRow[] = [];
+  const takenBack: string[] = [];
+  let taken = 0;
+  for (const [at, record] of (await store.read(keys)).entries()) {
+    const key = keys[at] ?? '';
+    if ((await store.step(key, 'cancelled', { host })) !== 'ok') continue;
+    taken += 1;
+    if (record) tickets.push({ key, round: record.round, queue: record.pool });
+    // What is of unknown outcome may have been made.
+    if (record && record.state !== 'unknown') takenBack.push(key);
+  }
+  await engine.remove(tickets);
+  memory.takenBack(takenBack);
+  return taken;
+}
+
 export const cancelOnMachines = (input: Input, redis: RedisWords, ctx: Context) =>
   withQueue(redis, ctx, async (queue) => {
     const memory = await Memory.open(input.name, ctx);
     let [cancelled, left] = [0, 0];
     for await (const keys of withStrangers(keysOf(input, queue), queue, input.name)) {
-      const out: QueuedRow[] = [];
-      const records = await queue.store.read(keys);
-      for (const [at, key] of keys.entries()) {
-        const { round, pool } = records[at] ?? {};
-        const isOut = (await queue.store.step(key, 'cancelled', { host: queue.host })) === 'ok';
-        if (isOut && round !== undefined && pool !== undefined) out.push({ key, round, queue: pool });
-        if (isOut) cancelled += 1;
-        else left += 1;
-      }
-      await queue.engine.remove(out);
-      const doubtful = new Set(records.flatMap((each) => (each?.state === 'unknown' ? each.row.key : [])));
-      memory.takenBack(out.flatMap(({ key }) => (doubtful.has(key) ? [] : key)));
+      const taken = await takeOut(keys, queue, memory);
+      cancelled += taken;
+      left += keys.length - taken;
     }
     return { cancelled, left };
   });

@@ -59,7 +59,6 @@ interface WorkerFlags {
   readonly root?: string;
 }
 
-/** A worker at work. */
 export class WorkerRun {
   /** With the followers of all its rows. */
   readonly rowCtx: Context;
@@ -73,8 +72,6 @@ export class WorkerRun {
   #stop: unknown;
   /** Why it makes no more tasks; it ends once it has brought home what it has. */
   #noCreates: GwError | undefined;
-  /** Since when nothing is under way, by the steady clock. */
-  #idleSinceMs: number | undefined;
   /** What stands still here, and until when by this machine's clock; a sentence each. */
   readonly #stands = new Map<string, number>();
   #saidOfStands = new Set<string>();
@@ -133,13 +130,13 @@ export class WorkerRun {
     const { timeoutMs } = await this.ctx.settings();
     void this.#beat();
     await hearOfRows(this.queue, this.ctx).catch(() => {});
+    const { door } = this.queue.store;
+    let busyAtMs = clock.steady();
     while (!this.#isOver()) {
       yield* this.#outcomes.splice(0);
-      const { door } = this.queue.store;
-      const awayMs = door.awayMs();
-      this.#idleSinceMs = this.#underWay.size > 0 ? undefined : (this.#idleSinceMs ?? clock.steady());
-      const isIdle = this.#idleSinceMs !== undefined && clock.steady() - this.#idleSinceMs > LAST_SAVES_MS;
-      if (awayMs > timeoutMs.value && this.#busy === 0) this.#stop = door.gone();
+      if (this.#underWay.size > 0) busyAtMs = clock.steady();
+      const isIdle = clock.steady() - busyAtMs > LAST_SAVES_MS;
+      if (door.awayMs() > timeoutMs.value && this.#busy === 0) this.#stop = door.gone();
       else if (this.#noCreates && isIdle) this.#stop = this.#noCreates;
       else await Promise.race([clock.sleep(LOOK_MS), new Promise<void>((wake) => (this.#wake = wake))]);
     }
@@ -151,15 +148,17 @@ export class WorkerRun {
   /** Until Redis is given up, or this worker is over. */
   async #beat(): Promise<void> {
     const { board, host, account, engine } = this.queue;
+    const mine = (await this.ctx.settings()).account.value;
     while (!this.#isOver()) {
       const stands = this.#standing();
       for (const what of stands) if (!this.#saidOfStands.has(what)) this.ctx.io.note(what);
       this.#saidOfStands = new Set(stands);
       await board.say(host, { account, stands }).catch(() => {});
-      const now = await engine.account().catch(() => undefined);
       // Whoever hands rows over may have another kind of account.
-      const what = `rows were handed over since, and the limits of ${now} hold: start this worker again to use them`;
-      if (now !== undefined && now !== account) this.#stands.set(what, this.ctx.clock.now() + 2 * BEAT_MS);
+      const now = (await engine.account().catch(() => account)) ?? account;
+      const again = now === account ? '' : ': start this worker again to use them';
+      const what = `it is set to a ${mine} account, and the limits of ${now} hold${again}`;
+      if (now !== mine || now !== account) this.#stands.set(what, this.ctx.clock.now() + 2 * BEAT_MS);
       await this.ctx.clock.sleep(BEAT_MS);
     }
   }
@@ -197,13 +196,12 @@ export class WorkerRun {
   async #handBack(): Promise<void> {
     const { engine, store, board, account } = this.queue;
     const { clock, host } = this.ctx;
-    const stop = this.#stop instanceof GwError ? toldError(this.#stop, this.ctx) : undefined;
-    const stands = stop && [
-      [`it has ended: ${stop.message}`, stop.hint].filter(Boolean).join('; ').slice(0, 1_000),
-    ];
-    const told = stands
-      ? board.say(this.queue.host, { account, stands, ended: true })
-      : board.leave(this.queue.host);
+    let told: Promise<void>;
+    if (this.#stop instanceof GwError) {
+      const { message, hint } = toldError(this.#stop, this.ctx);
+      const what = [`it has ended: ${message}`, hint].filter(Boolean).join('; ').slice(0, 1_000);
+      told = board.say(this.queue.host, { account, stands: [what], ended: true });
+    } else told = board.leave(this.queue.host);
     void told.catch(() => {});
     let isDone = false;
     const stopped = engine.stop().then(() => {
@@ -218,9 +216,9 @@ export class WorkerRun {
     const { io } = this.ctx;
     if (this.#busy > 0)
       io.warn('a create was not answered in time: its row ends as an unknown outcome', 'urgent');
-    this.ctx.io.error(this.reason());
-    await io.drain().catch(() => {});
     const reason = this.reason();
+    io.error(reason);
+    await io.drain().catch(() => {});
     host.endNow(
       typeof reason === 'object' && reason !== null && 'exitCode' in reason ? Number(reason.exitCode) : 1,
     );
@@ -449,7 +447,6 @@ export class WorkerRun {
     this.ctx.io.warn(text);
   }
 
-  /** What came of a row. */
   show(outcome: Outcome<JobResult>): void {
     this.#outcomes.push(outcome);
     this.#wake();
