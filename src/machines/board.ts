@@ -35,18 +35,16 @@ export class Board {
   }
 
   async say(host: string, word: Omit<Said, 'format'>): Promise<void> {
-    const { door } = this.store;
-    await door.tell(async () => {
-      const [seconds] = await door.redis.time();
+    await this.store.door.tell(async (redis) => {
+      const [seconds] = await redis.time();
       const said = { t: Number(seconds) * 1000, format: formatOf('rows'), ...word };
-      await door.redis.hset(this.#key, host, JSON.stringify(said));
+      await redis.hset(this.#key, host, JSON.stringify(said));
     });
   }
 
   /** The last words of the workers that live, and of those that ended lately for an error. */
   async heard(): Promise<readonly WorkerWord[]> {
-    const { redis } = this.store.door;
-    const [[seconds], words] = await this.store.door.ask(() =>
+    const [[seconds], words] = await this.store.door.ask((redis) =>
       Promise.all([redis.time(), redis.hgetall(this.#key)]),
     );
     return Object.entries(words)
@@ -60,7 +58,6 @@ export class Board {
   }
 
   async leave(host: string): Promise<void> {
-    const { door } = this.store;
-    await door.tell(() => door.redis.hdel(this.#key, host));
+    await this.store.door.tell((redis) => redis.hdel(this.#key, host));
   }
 }

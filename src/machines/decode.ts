@@ -186,6 +186,5 @@ export function decodeEntry(line: string): LogEntry | undefined {
   const read = logEntry.safeParse(jsonOf(line));
   if (!read.success) return undefined;
   const { step } = read.data;
-  const isStep = step === 'handed_over' || Object.hasOwn(steps, step);
-  return isStep ? { ...read.data, step: step as LogEntry['step'] } : undefined;
+  return Object.hasOwn(steps, step) ? { ...read.data, step: step as LogEntry['step'] } : undefined;
 }

@@ -182,22 +182,22 @@ export class Door {
   }
 
   /** As `tell`, of a question that changes nothing: its answer says nothing of whether Redis takes changes. */
-  readonly ask = <T>(question: () => Promise<T>): Promise<T> => this.#ask(question, false);
+  readonly ask = <T>(question: (redis: Redis) => Promise<T>): Promise<T> => this.#ask(question, false);
 
   /**
    * Asks until there is an answer, for as long as the door has patience. What may be asked again must do no more the second
    * time. Throws GwError `unavailable` or `auth`, the signal's reason, and what else the question throws.
    */
-  readonly tell = <T>(question: () => Promise<T>): Promise<T> => this.#ask(question, true);
+  readonly tell = <T>(question: (redis: Redis) => Promise<T>): Promise<T> => this.#ask(question, true);
 
-  async #ask<T>(question: () => Promise<T>, isChange: boolean): Promise<T> {
+  async #ask<T>(question: (redis: Redis) => Promise<T>, isChange: boolean): Promise<T> {
     const begunMs = steadyMs();
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(LONGEST_PAUSE_MS, pauseMs * 2)) {
       this.#signal.throwIfAborted();
       const askedMs = steadyMs();
       let failed: GwError;
       try {
-        const answer = await unlessAborted(within(this.#answerMs, question()), this.#signal);
+        const answer = await unlessAborted(within(this.#answerMs, question(this.redis)), this.#signal);
         this.#answers(isChange);
         return answer;
       } catch (error) {

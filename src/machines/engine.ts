@@ -115,7 +115,7 @@ export class Engine {
   /** The account whose limits hold; undefined where nobody has said so yet. Throws NewerFormat for the queue of a newer gw. */
   async account(): Promise<AccountType | undefined> {
     const { door, prefix } = this.store;
-    const [format, said] = await door.ask(() => door.redis.hmget(`${prefix}:meta`, 'v', 'account'));
+    const [format, said] = await door.ask((redis) => redis.hmget(`${prefix}:meta`, 'v', 'account'));
     refuseNewer('queue', Number(format ?? 1), `${prefix}:meta`);
     return accountTypes.find((each) => each === said);
   }
@@ -126,7 +126,7 @@ export class Engine {
     const known = await this.account();
     if (as === 'reader') return known ?? mine;
     const say = as === 'follower' ? 'hset' : 'hsetnx';
-    await door.tell(() => door.redis[say](`${prefix}:meta`, 'account', mine));
+    await door.tell((redis) => redis[say](`${prefix}:meta`, 'account', mine));
     return (await this.account()) ?? mine;
   }
 
@@ -250,7 +250,7 @@ export class Engine {
       this.pools.map(async ({ name }) => {
         const [first] = await this.#ask(name, (queue) => queue.getJobs(['wait'], 0, 0, true));
         if (first === undefined) return { name, seconds: 0 };
-        const [seconds] = await door.ask(() => door.redis.time());
+        const [seconds] = await door.ask((redis) => redis.time());
         return { name, seconds: Math.max(0, Number(seconds) - first.timestamp / 1000) };
       }),
     );

@@ -29,12 +29,13 @@ interface StepRule {
   readonly to?: RowState;
   /**
    * `take`: who takes a row must come after whoever had it before; `own`: only the last who took it; `free`: who follows the
-   * batch, whoever has the row; `sender`: whoever announced its last sending.
+   * batch, whoever has the row; `sender`: whoever announced its last sending; `new`: whoever has a row that is not there yet.
    */
-  readonly by: 'take' | 'own' | 'free' | 'sender';
+  readonly by: 'take' | 'own' | 'free' | 'sender' | 'new';
 }
 
 export const steps = {
+  handed_over: { by: 'new', from: [] },
   taken: { by: 'take', from: openStates },
   /** Before each sending. */
   sending: { by: 'own', from: ['waiting', 'sending'], to: 'sending' },
@@ -69,8 +70,7 @@ export const steps = {
 export type Step = keyof typeof steps;
 
 /** Whether nothing more happens to a row by itself after a step. */
-export const isEnd = (step: LogEntry['step']): boolean =>
-  step !== 'handed_over' && isOver((steps[step] as StepRule).to ?? 'waiting');
+export const isEnd = (step: Step): boolean => isOver((steps[step] as StepRule).to ?? 'waiting');
 
 type Deep<T> = T extends object ? { readonly [K in keyof T]: Deep<T[K]> } : T;
 
@@ -114,7 +114,7 @@ export type Changes = Partial<Omit<RowRecord, 'state' | 'fault'>>;
 
 /** One line of a row's log; `t` is Redis's own time, Unix milliseconds. */
 export interface LogEntry extends Readonly<Omit<z.infer<typeof logEntry>, 'step'>> {
-  readonly step: Step | 'handed_over';
+  readonly step: Step;
 }
 
 /** Fields of the hash; what is no text is JSON. A row stands there as it was written. */

@@ -23,14 +23,16 @@ const MAX_EVENTS = 10_000;
 const READ_AT_ONCE = 500;
 
 /**
- * KEYS: row, log, events, counts. ARGV: take|own|free|sender, fence (of a sender: its announcement), states it may follow (`,a,b,`), state after ('' as it was), fields as
- * JSON, log entry as JSON without its time, key, the step's own number, its place among the steps of its worker. Returns ok,
- * fenced, over (another state), gone or newer, and after `take` the row. A step whose answer was lost is asked again: as long as the
- * row stands where it left it, it is answered as before. One that comes late, behind a later step of its worker, does nothing.
+ * KEYS: row, log, events, counts, the batch's rows. ARGV: new|take|own|free|sender, fence (of a sender: its announcement), states it
+ * may follow (`,a,b,`), state after ('' as it was), fields as JSON, log entry as JSON without its time, key, the step's own number,
+ * its place among the steps of its worker. Returns ok, fenced, over (another state), gone or newer, and after `take` the row. A
+ * step whose answer was lost is asked again: as long as the row stands where it left it, it is answered as before. One that comes
+ * late, behind a later step of its worker, does nothing.
  */
 const stepScript = `
 local state = redis.call('HGET', KEYS[1], 'state')
-if not state then return {'gone'} end
+if ARGV[1] == 'new' then redis.call('SADD', KEYS[5], ARGV[7]) elseif not state then return {'gone'} end
+if ARGV[1] == 'new' and redis.call('EXISTS', KEYS[1]) == 1 then return {'over'} end
 local format = redis.call('HGET', KEYS[1], 'v')
 if tonumber(string.match(format or '1', '^%d+$') or '1') > ${formatOf('rows')} then return {'newer'} end
 if redis.call('HGET', KEYS[1], 'step') == ARGV[8] then return {'ok', redis.call('HGETALL', KEYS[1])} end
@@ -42,11 +44,11 @@ if ARGV[1] == 'own' and fence ~= held then return {'fenced'} end
 if ARGV[1] == 'sender' and redis.call('HGET', KEYS[1], 'announced') ~= ARGV[2] then return {'fenced'} end
 local place = tonumber(redis.call('HGET', KEYS[1], 'place') or '0') or 0
 if ARGV[1] == 'own' and tonumber(ARGV[9]) < place then return {'fenced'} end
-if not string.find(ARGV[3], ',' .. state .. ',', 1, true) then return {'over', redis.call('HGETALL', KEYS[1])} end
+if ARGV[1] ~= 'new' and not string.find(ARGV[3], ',' .. state .. ',', 1, true) then return {'over', redis.call('HGETALL', KEYS[1])} end
 if ARGV[1] == 'take' then redis.call('HSET', KEYS[1], 'fence', ARGV[2]) end
 if ARGV[4] ~= '' then redis.call('HSET', KEYS[1], 'state', ARGV[4]) end
 if ARGV[4] ~= '' and ARGV[4] ~= state then
-  redis.call('HINCRBY', KEYS[4], state, -1)
+  if state then redis.call('HINCRBY', KEYS[4], state, -1) end
   redis.call('HINCRBY', KEYS[4], ARGV[4], 1)
 end
 redis.call('HSET', KEYS[1], 'step', ARGV[8])
@@ -56,26 +58,14 @@ if ARGV[1] == 'free' and ARGV[4] == 'waiting' then redis.call('HDEL', KEYS[1], '
 local now = redis.call('TIME')
 local t = string.format('%d%03d', now[1], math.floor(now[2] / 1000))
 redis.call('RPUSH', KEYS[2], '{"t":' .. t .. ',' .. string.sub(ARGV[6], 2))
+if ARGV[1] == 'new' then return {'ok'} end
 redis.call('XADD', KEYS[3], 'MAXLEN', '~', ${MAX_EVENTS}, '*', 'key', ARGV[7], 'entry', ARGV[6])
 if ARGV[1] == 'take' then return {'ok', redis.call('HGETALL', KEYS[1])} end
 return {'ok'}
 `;
 
-/** KEYS: row, log, counts, the batch's rows. ARGV: fields as JSON, log entry, key. Returns 1 where the row is new. */
-const handOverScript = `
-redis.call('SADD', KEYS[4], ARGV[3])
-if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
-for name, value in pairs(cjson.decode(ARGV[1])) do redis.call('HSET', KEYS[1], name, value) end
-local now = redis.call('TIME')
-local t = string.format('%d%03d', now[1], math.floor(now[2] / 1000))
-redis.call('RPUSH', KEYS[2], '{"t":' .. t .. ',' .. string.sub(ARGV[2], 2))
-redis.call('HINCRBY', KEYS[3], redis.call('HGET', KEYS[1], 'state'), 1)
-return 1
-`;
-
 interface Scripted {
-  gwStep(...args: string[]): Promise<[string, string[]?]>;
-  gwHandOver(...args: string[]): Promise<number>;
+  gwStep(...args: string[]): Promise<[StepResult, string[]?]>;
 }
 
 /** What came of a step: done; another has the row; it stands where the step may not follow; Redis does not know it; a newer gw wrote it. */
@@ -100,16 +90,7 @@ export class RowStore {
     private readonly reader: RowReader,
   ) {
     this.prefix = `gw:${of}`;
-    door.redis.defineCommand('gwStep', { numberOfKeys: 4, lua: stepScript });
-    door.redis.defineCommand('gwHandOver', { numberOfKeys: 4, lua: handOverScript });
-  }
-
-  #ask<T>(question: (redis: Redis) => Promise<T>): Promise<T> {
-    return this.door.ask(() => question(this.door.redis));
-  }
-
-  #tell<T>(change: (redis: Redis & Scripted) => Promise<T>): Promise<T> {
-    return this.door.tell(() => change(this.door.redis as Redis & Scripted));
+    door.redis.defineCommand('gwStep', { numberOfKeys: 5, lua: stepScript });
   }
 
   rowKey = (key: string): string => `${this.prefix}:row:${key}`;
@@ -121,21 +102,17 @@ export class RowStore {
 
   /** Puts a row in; false where it is there already. */
   async handOver(record: RowRecord, host: string): Promise<boolean> {
-    const { key } = record.row;
-    const entry = JSON.stringify({ step: 'handed_over', host });
-    const fields = JSON.stringify({ ...encode(record), v: String(formatOf('rows')), fence: '0' });
-    const keys = [this.rowKey(key), this.#logKey(key), this.#countsKey(), this.#batchKey(batchOf(key))];
-    return (await this.#tell((redis) => redis.gwHandOver(...keys, fields, entry, key))) === 1;
+    return (await this.#step(record.row.key, 'handed_over', { host }, record)).result === 'ok';
   }
 
   /** Writes down, before a row is handed over, which rows it waits for. */
   async follows(key: string, needed: readonly string[]): Promise<void> {
-    for (const each of needed) await this.#tell((redis) => redis.sadd(this.#nextKey(each), key));
+    for (const each of needed) await this.door.tell((redis) => redis.sadd(this.#nextKey(each), key));
   }
 
   /** The rows of its batch that wait for a row. */
   async followers(key: string): Promise<string[]> {
-    const asked = this.#ask((redis) => redis.smembers(this.#nextKey(key)));
+    const asked = this.door.ask((redis) => redis.smembers(this.#nextKey(key)));
     const keys = await asked.catch((error: unknown): string[] => {
       if (isForeignKey(error)) return [];
       throw error;
@@ -145,14 +122,15 @@ export class RowStore {
 
   /** Takes from a row that cannot be read what says that it was sent: whoever looked says that nothing was made. */
   async absolve(key: string): Promise<void> {
-    await this.#tell((redis) => redis.hdel(this.rowKey(key), 'sender', 'id', 'state'));
+    await this.door.tell((redis) => redis.hdel(this.rowKey(key), 'sender', 'id', 'state'));
   }
 
   /** Forgets a row, so that it can be handed over anew. */
   async forget(key: string): Promise<void> {
-    const state = await this.#ask((redis) => redis.hget(this.rowKey(key), 'state'));
-    const gone = await this.#tell((redis) => redis.del(this.rowKey(key), this.#logKey(key)));
-    if (gone > 0 && state !== null) await this.#tell((redis) => redis.hincrby(this.#countsKey(), state, -1));
+    const state = await this.door.ask((redis) => redis.hget(this.rowKey(key), 'state'));
+    const gone = await this.door.tell((redis) => redis.del(this.rowKey(key), this.#logKey(key)));
+    if (gone > 0 && state !== null)
+      await this.door.tell((redis) => redis.hincrby(this.#countsKey(), state, -1));
   }
 
   /** One step of a row, durable in Redis when this returns; waits as long as the door has patience. */
@@ -164,36 +142,37 @@ export class RowStore {
   async take(
     key: string,
     actor: Actor,
-  ): Promise<{ readonly result: StepResult; readonly record?: RowRecord }> {
-    const { result, fields } = await this.#step(key, 'taken', actor, { host: actor.host });
-    const record = fields && decode(key, fields, this.reader);
-    return { result, ...(record && { record }) };
+  ): Promise<{ readonly result: StepResult; readonly record: RowRecord | undefined }> {
+    return this.#step(key, 'taken', actor, { host: actor.host });
   }
 
-  async #step(key: string, step: Step, actor: Actor, changes: Changes) {
+  async #step(key: string, step: Step, actor: Actor, changes: Partial<RowRecord>) {
     const { host, fence = 0, attempt, announced = '' } = actor;
+    const isNew = step === 'handed_over' && { v: String(formatOf('rows')) };
     const sender = step === 'sending' && { sender: host, announced };
     const rule: { by: string; from: readonly RowState[]; to?: RowState } = steps[step];
     const who = rule.by === 'sender' ? announced : String(fence);
-    const fields = JSON.stringify({ ...encode(changes), ...newRound(changes), ...sender });
+    const fields = JSON.stringify({ ...encode(changes), ...newRound(changes), ...sender, ...isNew });
     const entry = JSON.stringify({ step, host, attempt, id: changes.id, message: changes.error?.message });
     this.#steps += 1;
-    const keys = [this.rowKey(key), this.#logKey(key), this.#eventsKey(batchOf(key)), this.#countsKey()];
-    const states = [`,${rule.from.join(',')},`, rule.to ?? ''];
+    const batch = batchOf(key);
+    const ofRow = [this.rowKey(key), this.#logKey(key)];
+    const keys = [...ofRow, this.#eventsKey(batch), this.#countsKey(), this.#batchKey(batch)];
+    const states = [`,${rule.from.join(',')},`, rule.to ?? changes.state ?? ''];
     const args = [rule.by, who, ...states, fields, entry, key, randomUUID(), String(this.#steps)];
-    const asked = this.#tell((redis) => redis.gwStep(...keys, ...args));
-    const [result, flat] = await asked.catch((error: unknown): [string, string[]?] => {
+    const asked = this.door.tell((redis) => (redis as Redis & Scripted).gwStep(...keys, ...args));
+    const [result, flat] = await asked.catch((error: unknown): [StepResult, string[]?] => {
       // Where something else than a row stands under its key, nothing can be done about it here.
       if (isForeignKey(error)) return ['gone'];
       throw error;
     });
-    return { result: result as StepResult, fields: flat && pairsOf(flat) };
+    return { result, record: flat && decode(key, pairsOf(flat), this.reader) };
   }
 
   async read(keys: readonly string[]): Promise<(RowRecord | undefined)[]> {
     const records: (RowRecord | undefined)[] = [];
     for (let at = 0; at < keys.length; at += READ_AT_ONCE) {
-      const answers = await this.#ask(async (redis) => {
+      const answers = await this.door.ask(async (redis) => {
         const pipeline = redis.pipeline();
         for (const key of keys.slice(at, at + READ_AT_ONCE)) pipeline.hgetall(this.rowKey(key));
         const came = (await pipeline.exec()) ?? [];
@@ -211,25 +190,25 @@ export class RowStore {
 
   /** The keys of a batch's rows, in no order. */
   async rowsOf(batch: string): Promise<string[]> {
-    const keys = await this.#ask((redis) => redis.smembers(this.#batchKey(batch)));
+    const keys = await this.door.ask((redis) => redis.smembers(this.#batchKey(batch)));
     return keys.filter((key) => batchOf(key) === batch);
   }
 
   async counts(): Promise<Readonly<Record<RowState, number>>> {
-    const said = await this.#ask((redis) => redis.hgetall(this.#countsKey()));
+    const said = await this.door.ask((redis) => redis.hgetall(this.#countsKey()));
     return Object.fromEntries(
       rowStates.map((state) => [state, Math.max(0, Number(said[state] ?? 0) || 0)]),
     ) as Record<RowState, number>;
   }
 
   async log(key: string): Promise<LogEntry[]> {
-    const lines = await this.#ask((redis) => redis.lrange(this.#logKey(key), 0, -1));
+    const lines = await this.door.ask((redis) => redis.lrange(this.#logKey(key), 0, -1));
     return lines.flatMap((line) => decodeEntry(line) ?? []);
   }
 
   /** How long ago a row came to where it stands, by Redis's clock. */
   async restedMs(key: string): Promise<number> {
-    const [[line = ''], [seconds]] = await this.#ask((redis) =>
+    const [[line = ''], [seconds]] = await this.door.ask((redis) =>
       Promise.all([redis.lrange(this.#logKey(key), -1, -1), redis.time()]),
     );
     return Math.max(0, Number(seconds) * 1000 - (decodeEntry(line)?.t ?? 0));
@@ -237,7 +216,9 @@ export class RowStore {
 
   /** Where the stream of a batch ends now. */
   async lastEvent(batch: string): Promise<string> {
-    const [last] = await this.#ask((redis) => redis.xrevrange(this.#eventsKey(batch), '+', '-', 'COUNT', 1));
+    const [last] = await this.door.ask((redis) =>
+      redis.xrevrange(this.#eventsKey(batch), '+', '-', 'COUNT', 1),
+    );
     return last?.[0] ?? '0-0';
   }
 
