@@ -1,8 +1,7 @@
 /** As many rows are read ahead, so that a family whose places are taken holds up no other. */
 const AHEAD = 64;
 
-/** Which rows may run beside each other. */
-export interface ScheduleInput<R, T> {
+interface ScheduleInput<R, T> {
   readonly rows: AsyncIterator<R>;
   /** The pool that a row counts in, and how many of it may run at once. */
   readonly placeOf: (row: R) => { readonly pool: string; readonly most: number };
@@ -35,7 +34,6 @@ function waitingRows<R>({ keyOf = () => '', waitsFor = () => undefined }: Schedu
   };
   return {
     parks,
-    isEmpty: () => waiting.size === 0,
     /** Those that may go on once this one is over. */
     freedBy: (row: R): R[] => take(keyOf(row)).filter((each) => !parks(each)),
     inVain(): R[] {

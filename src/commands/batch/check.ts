@@ -4,6 +4,7 @@ import { type Context, gatewayName } from '../../context.ts';
 import { OutsideFile } from '../../disk/confined-path.ts';
 import { GwError, shellQuote, usage } from '../../errors.ts';
 import { on } from '../../flags/flag.ts';
+import type { AccountType } from '../../gateway/limits.ts';
 import { once } from '../../host.ts';
 import { keepYoungSpaceSmall } from '../../http/transport.ts';
 import { oneLine, safeJson } from '../../io/escape.ts';
@@ -30,7 +31,10 @@ import { digestOfFields, type KnownRow, knownRows, type RowState } from './known
 import { familyOf, placeOf } from './places.ts';
 import { type CheckedRow, creates, rowChecker } from './row-command.ts';
 
-export interface CheckLine {
+/** What tells how long a row takes. */
+type Like = Pick<Job, 'family' | 'model' | 'settings'>;
+
+interface CheckLine {
   readonly text: string;
   readonly json: unknown;
 }
@@ -99,10 +103,7 @@ export class Tally {
   unpriced = 0;
   whyUnpriced = '';
   /** Rows that are not saved yet: how many are alike, and one of them. */
-  readonly toDo = new Map<
-    string,
-    { readonly rows: number; readonly like: Pick<Job, 'family' | 'model' | 'settings'> }
-  >();
+  readonly toDo = new Map<string, { readonly rows: number; readonly like: Like }>();
 
   constructor(
     /** What the ledger knows of the rows. */
@@ -149,14 +150,9 @@ export class Tally {
     return { rows: others.length, names: [...new Set(others.map((key) => key.replace(/[^/]*$/, '…')))] };
   }
 
-  /** The longest chain of rows that wait for each other, in words; undefined where no row waits. */
-  async longestChain(ctx: Context): Promise<CheckLine | undefined> {
-    if (!this.chains.hasAny) return undefined;
-    const gateway = gatewayName(await ctx.settings());
-    const jobs = await (await ctx.ledger()).find({ states: ['succeeded'], gateway, limit: JUDGED_BY });
-    const { rows, ms } = this.chains.longest((like) =>
-      like.family === 'image' ? 0 : estimateMs(jobs, { ...like, gateway }),
-    );
+  /** The longest chain of rows that wait for each other, in words. */
+  longestChain(msOf: Parameters<Chains['longest']>[0]): CheckLine {
+    const { rows, ms } = this.chains.longest(msOf);
     const { text, json } = likely(ms);
     const chain = `longest chain: ${counted(rows, 'row')} one after the other`;
     return { text: `${chain}, ${text}`, json: { longest_chain: rows, ...json } };
@@ -351,10 +347,12 @@ export const check = defineCommand({
       yield { value: { text: words.join('; '), json: { estimated_cost: spend, unpriced } } };
     }
     await warnOfBudget(tally.toMake, costs, ctx);
-    const longest = await tally.longestChain(ctx);
-    if (longest) yield { value: longest };
+    const hasChains = tally.chains.hasAny;
+    if (saved === rows && !hasChains) return;
+    const msOf = await estimates(ctx);
+    if (hasChains) yield { value: tally.longestChain(msOf) };
     if (saved === rows) return;
-    const leftMs = await likelyMs(tally, ctx);
+    const leftMs = likelyMs(tally, msOf, (await ctx.settings()).account.value);
     if (leftMs !== 0) yield { value: likely(leftMs) };
   },
 });
@@ -367,20 +365,25 @@ const likely = (ms: number | undefined) => ({
 /** As many of the newest jobs are looked through for ones like a row. */
 const JUDGED_BY = 500;
 
-/**
- * How long the rows that are not done will take, by what jobs like them took at this gateway and by how many run at once;
- * undefined where a row is like none.
- */
-async function likelyMs({ toDo }: Tally, ctx: Context): Promise<number | undefined> {
-  const settings = await ctx.settings();
-  const gateway = gatewayName(settings);
+/** How long a row takes, by what jobs like it took at this gateway; undefined where it is like none. */
+async function estimates(ctx: Context) {
+  const gateway = gatewayName(await ctx.settings());
   const jobs = await (await ctx.ledger()).find({ states: ['succeeded'], gateway, limit: JUDGED_BY });
+  // An image has no word for when it was accepted, and is there in seconds.
+  return (like: Like) => (like.family === 'image' ? 0 : estimateMs(jobs, { ...like, gateway }));
+}
+
+/** How long the rows that are not done will take, by how many run at once; undefined where that of a row is not known. */
+function likelyMs(
+  { toDo }: Tally,
+  msOf: (like: Like) => number | undefined,
+  account: AccountType,
+): number | undefined {
   const ofPool = new Map<string, number>();
   for (const { rows, like } of toDo.values()) {
-    // An image has no word for when it was accepted, and is there in seconds.
-    const each = like.family === 'image' ? 0 : estimateMs(jobs, { ...like, gateway });
+    const each = msOf(like);
     if (each === undefined) return undefined;
-    const { name: pool, atOnce } = placeOf(like, settings.account.value);
+    const { name: pool, atOnce } = placeOf(like, account);
     ofPool.set(pool, (ofPool.get(pool) ?? 0) + (each * rows) / Math.min(rows, atOnce));
   }
   return Math.max(0, ...ofPool.values());
