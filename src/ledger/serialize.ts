@@ -75,12 +75,15 @@ function hiding(hide: (text: string) => string): (key: string, value: unknown) =
 }
 
 /** Base64 never reaches the ledger, nor a query that may be a signature, nor credentials in an address. */
-function trimIntent(intent: IntentEvent, keepPrompts: boolean): IntentEvent {
-  const { prompt, request, ...rest } = intent;
+export function trimIntent<T extends Omit<IntentEvent, 'event' | 'bodySha256'>>(
+  intent: T,
+  keepPrompts: boolean,
+): T {
+  const { prompt, request } = intent;
   return {
-    ...rest,
-    ...(keepPrompts && prompt !== undefined && { prompt }),
-    ...(request && { request: trimRequest(request, keepPrompts) }),
+    ...intent,
+    prompt: keepPrompts ? prompt : undefined,
+    request: request && trimRequest(request, keepPrompts),
     media: intent.media.map(nameOf),
     ...(intent.references && {
       references: intent.references.map((each) => ({ ...each, name: nameOf(each.name) })),

@@ -18,7 +18,7 @@ import type { WithStored } from '../../flags/yielding.ts';
 import type { MadeJob } from '../../jobs/create/make.ts';
 import { planTarget } from '../../jobs/save/output-path.ts';
 import type { KeptRequest } from '../../ledger/event.ts';
-import { nameOf, withoutSecrets } from '../../ledger/serialize.ts';
+import { trimIntent, withoutSecrets } from '../../ledger/serialize.ts';
 import type { CarriedJob, RowRecord } from '../../machines/row.ts';
 import { pinned } from '../../shots/outputs.ts';
 import { familyOf } from '../batch/places.ts';
@@ -75,27 +75,21 @@ export async function carriedCheck(
   { io }: Pick<Context, 'io'>,
 ): Promise<CarriedJob | undefined> {
   if (!intent) return undefined;
-  const { request, endpoint, model, ...asked } = withoutSecrets(intent, (text) => io.withoutSecrets(text));
+  const kept = trimIntent(
+    withoutSecrets(intent, (text) => io.withoutSecrets(text)),
+    true,
+  );
+  const { endpoint, model, prompt, settings, media, references, request } = kept;
   const files: Record<string, string> = {};
   placeFiles(row.flags, creates[row.command] ?? {}, (name, flag) => {
     const sha256 = request?.files[path.resolve(dir, confined(name, flag))];
     if (sha256 !== undefined) files[name] = sha256;
     return name;
   });
-  const named = (value: unknown) => (typeof value === 'string' ? nameOf(value) : value);
-  return {
-    endpoint,
-    model,
-    prompt: asked.prompt,
-    settings: Object.fromEntries(Object.entries(asked.settings).map(([name, value]) => [name, named(value)])),
-    media: asked.media.map(nameOf),
-    references: asked.references?.map((each) => ({ ...each, name: nameOf(each.name) })),
-    fields: (await fields?.()) ?? {},
-    files,
-    // Which outputs of other rows these will be is known to who makes the row.
-    outputs: outputsIn(request, /^job:/i),
-    attempt: 1,
-  };
+  // Which outputs of other rows these will be is known to who makes the row.
+  const outputs = outputsIn(request, /^job:/i);
+  const asked = { endpoint, model, prompt, settings, media, references };
+  return { ...asked, fields: (await fields?.()) ?? {}, files, outputs, attempt: 1 };
 }
 
 /** The outputs that a request is made from, of those whose words look so. */
