@@ -7,7 +7,6 @@ import type { Flag } from '../flags/flag.ts';
 const truths = ['TRUE', 'WAHR', 'VRAI', 'VERDADERO', 'VERO', 'VERDADEIRO', 'ИСТИНА'];
 const falsehoods = ['FALSE', 'FALSCH', 'FAUX', 'FALSO', 'ЛОЖЬ'];
 
-/** A switch of a spreadsheet as `true` or `false`; any other word as it is. */
 export function truthCell(word: string): string {
   const upper = word.toUpperCase();
   return truths.includes(upper) ? 'true' : falsehoods.includes(upper) ? 'false' : word;

@@ -105,7 +105,6 @@ function manifestOf(named: string, file: string, read: Reader): Manifest {
   };
 }
 
-/** What ends the reading of a file. */
 export class BrokenManifest extends Error {
   constructor(
     readonly line: number,

@@ -56,10 +56,10 @@ export function isSumRight(line: string): boolean | undefined {
 }
 const SUM_CHARS = ',"sum":"01234567"}'.length;
 
+type Asked = Pick<IntentEvent, 'prompt' | 'settings' | 'media' | 'references' | 'request'>;
+
 /** What a request was made of, as it may stand in a file: without the key, which somebody may have typed into it. */
-export function withoutSecrets<
-  T extends Pick<IntentEvent, 'prompt' | 'settings' | 'media' | 'references' | 'request'>,
->(intent: T, hide: (text: string) => string): T {
+export function withoutSecrets<T extends Asked>(intent: T, hide: (text: string) => string): T {
   const { prompt, settings, media, references, request } = intent;
   const made = { prompt, settings, media, references, request };
   return { ...intent, ...(JSON.parse(JSON.stringify(made, hiding(hide))) as typeof made) };
@@ -75,19 +75,14 @@ function hiding(hide: (text: string) => string): (key: string, value: unknown) =
 }
 
 /** Base64 never reaches the ledger, nor a query that may be a signature, nor credentials in an address. */
-export function trimIntent<T extends Omit<IntentEvent, 'event' | 'bodySha256'>>(
-  intent: T,
-  keepPrompts: boolean,
-): T {
+export function trimIntent<T extends Asked & { gateway: string }>(intent: T, keepPrompts: boolean): T {
   const { prompt, request } = intent;
   return {
     ...intent,
     prompt: keepPrompts ? prompt : undefined,
     request: request && trimRequest(request, keepPrompts),
     media: intent.media.map(nameOf),
-    ...(intent.references && {
-      references: intent.references.map((each) => ({ ...each, name: nameOf(each.name) })),
-    }),
+    references: intent.references?.map((each) => ({ ...each, name: nameOf(each.name) })),
     settings: Object.fromEntries(
       Object.entries(intent.settings).map(([name, value]) => [name, withoutData(value)]),
     ),

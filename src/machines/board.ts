@@ -26,7 +26,6 @@ export interface WorkerWord extends Said {
   readonly host: string;
 }
 
-/** The words of an account's workers on one Redis. */
 export class Board {
   readonly #key: string;
 

@@ -43,7 +43,6 @@ const refusals: Readonly<Record<string, Refusal>> = {
   NOPERM: noAccess('the user may not do that there'),
 };
 
-/** The first word of an error reply; undefined where an error is none. */
 const replyCode = (error: unknown): string | undefined => {
   const { name, message = '' } = (error ?? {}) as Partial<Error>;
   const [, code] = /(?:^|\s|-)([A-Z]{3,})\b/.exec(message.slice(0, 200)) ?? [];
@@ -83,7 +82,6 @@ interface DoorOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A Redis server, and whether it can be asked just now. */
 export class Door {
   /** For our own questions: nothing is kept here that could be done long after it was given up. */
   readonly redis: Redis;

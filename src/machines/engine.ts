@@ -20,7 +20,6 @@ type Ticket = z.infer<typeof ticket>;
 /** BullMQ's name of it: a row that is put on the queue twice in a round is there once. */
 const ticketOf = ({ key, round }: Ticket): string => `${digestOf(key)}-${round}`;
 
-/** A row, and the queue that it is put on. */
 export interface QueuedRow extends Ticket {
   readonly queue: string;
 }

@@ -1,6 +1,5 @@
 // Figures in the text form that Prometheus reads, one registry: gw's own, and those that BullMQ exports of each queue.
 
-/** How long something took, counted in buckets. */
 export class Durations {
   static readonly #boundsS = [0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600];
   readonly #counts = new Map<string, { readonly buckets: number[]; sumS: number; count: number }>();

@@ -69,7 +69,6 @@ export const steps = {
 } as const satisfies Record<string, StepRule>;
 export type Step = keyof typeof steps;
 
-/** Whether nothing more happens to a row by itself after a step. */
 export const isEnd = (step: Step): boolean => isOver((steps[step] as StepRule).to ?? 'waiting');
 
 type Deep<T> = T extends object ? { readonly [K in keyof T]: Deep<T[K]> } : T;
@@ -150,7 +149,6 @@ const TAKINGS = 1_000_000;
 export const fenceOf = (round: number, stage: Stage, taking: number): number =>
   (round * stages.length + stages.indexOf(stage)) * TAKINGS + taking;
 
-/** How a row of unknown outcome is closed. */
 export function closingHint({ family, row }: Pick<RowRecord, 'family' | 'row'>): string {
   const [what, as] =
     family === 'image' ? ['that nothing was made', 'none'] : ['what became of it', 'ID|none'];

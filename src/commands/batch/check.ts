@@ -27,7 +27,7 @@ import {
   nameFlags,
   openRows,
 } from './flags.ts';
-import { digestOfFields, type KnownRow, knownRows, type RowState } from './known-rows.ts';
+import { digestOfFields, type KnownRow, knownRows } from './known-rows.ts';
 import { familyOf, placeOf } from './places.ts';
 import { type CheckedRow, creates, rowChecker } from './row-command.ts';
 
@@ -43,7 +43,8 @@ interface CheckLine {
 interface ChangedRow extends Place {
   readonly key: string;
   readonly field: string;
-  readonly state: RowState;
+  /** Of its job, or of the row on a queue. */
+  readonly state: string;
 }
 
 const MOST_TOLD = 10;
@@ -69,7 +70,7 @@ export function warnOfChanged(
 }
 
 const redo = 'run with --redo KEY to make it again';
-const afterStates: Readonly<Partial<Record<RowState, { readonly after: string; readonly next: string }>>> = {
+const afterStates: Readonly<Record<string, { readonly after: string; readonly next: string }>> = {
   saved: { after: 'was saved', next: redo },
   failed: { after: 'failed', next: 'run with --retry-failed to make it as it now stands' },
   unknown: {
@@ -180,7 +181,6 @@ const MAX_SHOWN = 4000;
 /** Never asked: a request that is only shown goes nowhere. */
 const nowhere = { baseUrl: 'https://gateway.invalid', key: 'no-request-is-sent' };
 
-/** The world in which rows are checked. */
 export const showingOnly = (ctx: Context): Context => ({
   ...ctx,
   gateway: once(() => ctx.gatewayWith(nowhere)),

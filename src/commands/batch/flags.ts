@@ -27,7 +27,6 @@ export const nameFlags = {
   command: oneOf(Object.keys(creates), 'the command of rows that name none'),
 } as const;
 
-/** Which files the rows may name. */
 export const fileFlags = {
   root: text('DIR', "rows may also name files below this directory (default: the manifest's folder alone)"),
   allowOutside: on('rows may name files anywhere'),

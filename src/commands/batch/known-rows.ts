@@ -17,7 +17,6 @@ import type { RowResult } from './report.ts';
 export const rowStates = ['saved', 'running', 'unsaved', 'failed', 'unknown', 'not_sent'] as const;
 export type RowState = (typeof rowStates)[number];
 
-/** What the ledger knows of a row. */
 export interface KnownRow {
   readonly state: RowState;
   readonly family: string;

@@ -7,12 +7,10 @@ const UNDOCUMENTED_AT_ONCE = 5;
 export const familyOf = (command: string): string =>
   command.replace(/^video /, '').replace(/^image .*/, 'image');
 
-/** A pool of tasks, and how many of them run at once. */
 export interface Place extends RatePool {
   readonly atOnce: number;
 }
 
-/** The pool that a row counts in. */
 export function placeOf(task: PooledTask, account: AccountType): Place {
   const pool = poolOf(task, account);
   return { ...pool, atOnce: pool.concurrentTasks ?? UNDOCUMENTED_AT_ONCE };

@@ -113,7 +113,6 @@ export async function flagsOf(row: Row, rows: number, ctx: Context): Promise<Rec
   return { ...flags, out: path.isAbsolute(filled) ? filled : `${base}${path.sep}${filled}` };
 }
 
-/** The flags as the create takes them, its files confined. */
 const readyFlags = async (row: Row, rows: number, { confined }: RowFiles, ctx: Context) =>
   confineFiles(await flagsOf(row, rows, ctx), commandOf(row).flags, confined);
 
@@ -177,7 +176,6 @@ export interface RowOptions extends BudgetFlags, Pick<OnceFlags, 'again' | 'keep
   readonly wait?: boolean;
 }
 
-/** What a row's create prints, and what became of it. */
 export type RowOutcome = Outcome<JobResult> & { readonly made: Made };
 
 /**

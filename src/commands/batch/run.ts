@@ -84,7 +84,6 @@ async function followersOf(
   return chains.following(isFirst);
 }
 
-/** Throws `usage` for flags that do not go with each other. */
 function refuseApart(flags: RunFlags): void {
   if (flags.following && !flags.redo)
     throw usage('--following: goes with --redo', 'name the row that others follow: --redo KEY --following');
@@ -442,7 +441,6 @@ async function withJob(
   };
 }
 
-/** Throws `usage` for a key that no row has. */
 function refuseUnmet(flag: string, unmet: Iterable<string> = [], known: Tally['known'], named: string): void {
   const [key] = unmet;
   if (key === undefined) return;
@@ -451,7 +449,6 @@ function refuseUnmet(flag: string, unmet: Iterable<string> = [], known: Tally['k
   throw usage(`${flag} ${key}: ${named} has no row of this key, or leaves it out`, hint);
 }
 
-/** Throws `usage` for a row of --redo that may exist already. */
 function refuseUnsettled({ known }: Tally, isRedone: Batch['isRedone']): void {
   for (const [key, { state, id }] of known) {
     if (state !== 'unknown' || !isRedone(key)) continue;

@@ -382,11 +382,11 @@ class BatchOnQueue {
       return { row: own, family, job, pool };
     }
     const what = isOther ? 'the row' : 'a file or a setting';
-    this.#tellChanged(row, knownStates[record.state] ?? 'running', what);
+    this.#tellChanged(row, record.state, what);
     return undefined;
   }
 
-  #tellChanged({ key, line, nth }: Row, state: KnownRow['state'], field: string): void {
+  #tellChanged({ key, line, nth }: Row, state: RowRecord['state'], field: string): void {
     const { tally, input, flags, ctx } = this.batch;
     if (tally.changed.some((each) => each.key === key)) return;
     const changed = [{ key, line, nth, field, state }];
@@ -651,11 +651,6 @@ const takenOut = toldAs(
   'it was taken out of the queue, and nothing was sent',
   'the next run with --redis puts it back',
 );
-const knownStates: Readonly<Partial<Record<RowRecord['state'], KnownRow['state']>>> = {
-  saved: 'saved',
-  failed: 'failed',
-  unknown: 'unknown',
-};
 /** Whether a row was taken out while nobody knew what became of it. */
 const isDoubtful = ({ state, error }: RowRecord): boolean => state === 'cancelled' && tellsUnknown(error);
 const doubtful = (record: RowRecord) =>

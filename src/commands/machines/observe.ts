@@ -1,4 +1,5 @@
-import { createServer, type Server, type ServerResponse } from 'node:http';
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Access } from '../../context.ts';
 import { errorCode, GwError, usage } from '../../errors.ts';
@@ -92,7 +93,13 @@ export async function startObserver(
       (error: unknown) => answer(response, 503, `${(error as Error).message}\n`),
     );
   });
-  await listening(server, { host, port });
+  server.listen(port, host);
+  await once(server, 'listening').catch((error: unknown) => {
+    const code = errorCode(error) ?? '';
+    const whys = { EADDRINUSE: 'the port is taken', EADDRNOTAVAIL: 'this machine has no such address' };
+    const why = whys[code as keyof typeof whys] ?? (error as Error).message;
+    throw usage(`--listen ${urlHost(host)}:${port}: ${why}`, 'name another with --listen');
+  });
   const at = (server.address() as AddressInfo).port;
   return {
     url: `http://${urlHost(host)}:${at}`,
@@ -105,20 +112,6 @@ export async function startObserver(
 
 const isOwnName = (said: string | undefined): boolean =>
   said !== undefined && URL.canParse(`http://${said}`) && isLoopback(new URL(`http://${said}`).hostname);
-
-function listening(server: Server, { host, port }: ListenAt): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', (error) => {
-      const why = { EADDRINUSE: 'the port is taken', EADDRNOTAVAIL: 'this machine has no such address' }[
-        errorCode(error) ?? ''
-      ];
-      reject(
-        usage(`--listen ${urlHost(host)}:${port}: ${why ?? error.message}`, 'name another with --listen'),
-      );
-    });
-    server.listen(port, host, resolve);
-  });
-}
 
 function answer(response: ServerResponse, status: number, text: string): ServerResponse {
   response.writeHead(status, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' });

@@ -18,7 +18,6 @@ import { creates } from '../batch/row-command.ts';
 
 // What every command that works with a queue on Redis begins with.
 
-/** An open queue: the rows, what gives them out, and the pools of the account. */
 export type OpenQueue = Awaited<ReturnType<typeof openQueue>>;
 
 export interface RedisWords {
@@ -119,14 +118,12 @@ export async function openQueue(
   }
 }
 
-/** A task of each pool. */
 const tasks: readonly PooledTask[] = [
   { family: 'alpha', settings: {} },
   { family: 'alpha', settings: { resolution: '4k' } },
   ...['beta', 'gamma', 'image'].map((family) => ({ family, settings: {} })),
 ];
 
-/** What a row on a queue may be. */
 export const rowReader: RowReader = {
   creates,
   poolsOf(command) {

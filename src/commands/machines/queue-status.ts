@@ -66,7 +66,6 @@ export async function* chunksOf<T>(all: AsyncIterable<T>): AsyncGenerator<T[]> {
   yield some;
 }
 
-/** Where the rows of a batch stand on the queue, and who works. */
 export function statusOnMachines(input: Input, redis: RedisWords, ctx: Context) {
   return withQueue(redis, ctx, async (queue) => {
     const counts = Object.fromEntries([...rowStates, 'not_handed_over'].map((each) => [each, 0])) as Counts;
@@ -152,7 +151,6 @@ export const cancelOnMachines = (input: Input, redis: RedisWords, ctx: Context) 
     return { cancelled, left };
   });
 
-/** A row of unknown outcome that was closed. */
 export interface ResolvedRow {
   readonly row_key: string;
   readonly state: RowState;
