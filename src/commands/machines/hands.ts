@@ -195,20 +195,18 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
     const ledger = await this.#ctx.ledger();
     const { key, attempt, current } = await this.#known(record);
     if (current?.id === id) return current;
-    const isLost = isWanted(current, record) && current.id === undefined;
-    const hold = isLost
-      ? await holdWhenFree(
-          current.key,
-          { ...this.#ctx, ledger, silenceMs: (await this.#ctx.settings()).timeoutMs.value },
-          () => {},
-        )
-      : ledger.begin(await this.#carriedIntent(record, attempt), key);
+    const lost = isWanted(current, record) && current.id === undefined ? current : undefined;
+    const jobKey = lost?.key ?? key;
+    const silenceMs = (await this.#ctx.settings()).timeoutMs.value;
+    const hold = lost
+      ? await holdWhenFree(jobKey, { ...this.#ctx, ledger, silenceMs }, () => {})
+      : ledger.begin(await this.#carriedIntent(record, attempt), jobKey);
     try {
-      ledger.append(isLost ? current.key : key, { event: 'accepted', id, status: record.status });
+      ledger.append(jobKey, { event: 'accepted', id, status: record.status });
     } finally {
       hold.release();
     }
-    const [job] = await ledger.find({ ids: [isLost ? current.key : key] });
+    const [job] = await ledger.find({ ids: [jobKey] });
     if (!job) throw new Error('a job that was begun is in the ledger');
     return job;
   }

@@ -98,20 +98,6 @@ export function logOnMachines(key: string, redis: RedisWords, ctx: Context): Pro
   });
 }
 
-/** The rows of a manifest, and those of the batch on the queue that it does not hold any more. */
-async function* withStrangers(
-  own: AsyncIterable<string[]>,
-  { store }: OpenQueue,
-  batch: string,
-): AsyncGenerator<string[]> {
-  const rest = new Set(await store.rowsOf(batch));
-  for await (const keys of own) {
-    for (const key of keys) rest.delete(key);
-    yield keys;
-  }
-  if (rest.size > 0) yield [...rest];
-}
-
 const unknownRow = (key: string): GwError =>
   new GwError('not_found', `the queue knows no row ${key}`, {
     hint: 'a row is named by its id, or by its whole key NAME/id',
@@ -142,13 +128,19 @@ export async function takeOut(
 export const cancelOnMachines = (input: Input, redis: RedisWords, ctx: Context) =>
   withQueue(redis, ctx, async (queue) => {
     const memory = await Memory.open(input.name, ctx);
-    let [cancelled, left] = [0, 0];
-    for await (const keys of withStrangers(keysOf(input, queue), queue, input.name)) {
-      const taken = await takeOut(keys, queue, memory);
-      cancelled += taken;
-      left += keys.length - taken;
+    // Those of the batch on the queue that the manifest does not hold any more.
+    const strangers = new Set(await queue.store.rowsOf(input.name));
+    let [cancelled, asked] = [0, 0];
+    const take = async (keys: readonly string[]) => {
+      asked += keys.length;
+      cancelled += await takeOut(keys, queue, memory);
+    };
+    for await (const keys of keysOf(input, queue)) {
+      for (const key of keys) strangers.delete(key);
+      await take(keys);
     }
-    return { cancelled, left };
+    await take([...strangers]);
+    return { cancelled, left: asked - cancelled };
   });
 
 export interface ResolvedRow {
