@@ -1,12 +1,5 @@
 import { pipeline, Readable } from 'node:stream';
-import {
-  BrokenManifest,
-  linesOf,
-  MAX_ROW_BYTES,
-  type TextLine,
-  utf8Of,
-  type WrittenRow,
-} from './read-manifest.ts';
+import { linesOf, MAX_ROW_BYTES, type TextLine, utf8Of, type WrittenRow } from './read-manifest.ts';
 
 // A spreadsheet's file as it was saved: comma, semicolon or tab, UTF-8 or UTF-16, names in any case, columns and rows that
 // are comments (the contract, section "batch").
@@ -56,9 +49,10 @@ async function* rowsOf(
 ): AsyncGenerator<WrittenRow> {
   const { parse } = await import('csv-parse');
   const parser = parse({ delimiter, info: true, relax_column_count: true, max_record_size: MAX_ROW_BYTES });
+  const broken: WrittenRow[] = [];
   const source = async function* () {
     for await (const { line, text, fault } of lines) {
-      if (fault !== undefined) throw new BrokenManifest(line, fault);
+      if (fault !== undefined) return void broken.push({ line, fault });
       yield `${text}\n`;
     }
   };
@@ -89,8 +83,9 @@ async function* rowsOf(
       if (Object.keys(fields).length > 0) yield { line, fields, isCells: true };
     }
   } catch (error) {
-    yield csvFault(error, read + 1);
+    if (broken.length === 0) yield csvFault(error, read + 1);
   }
+  yield* broken;
 }
 
 interface CsvRecord {
@@ -124,7 +119,6 @@ function fieldsOf(names: readonly string[], cells: readonly string[]): Record<st
 }
 
 function csvFault(error: unknown, line: number): WrittenRow {
-  if (error instanceof BrokenManifest) return { line: error.line, fault: error.message };
   const { code } = error as { readonly code?: string };
   const faults: Readonly<Record<string, string>> = {
     CSV_QUOTE_NOT_CLOSED: 'a double quote is opened and never closed: a quote inside a cell is written ""',

@@ -105,15 +105,6 @@ function manifestOf(named: string, file: string, read: Reader): Manifest {
   };
 }
 
-export class BrokenManifest extends Error {
-  constructor(
-    readonly line: number,
-    message: string,
-  ) {
-    super(message);
-  }
-}
-
 export interface TextLine {
   readonly line: number;
   /** Without its ending. */

@@ -91,14 +91,14 @@ export function keysOf(typed: readonly string[], name: string) {
 }
 
 /** Fields of a row that are no flag of its command. */
-export const ownFields = ['id', 'command', 'skip', 'count', 'set', 'body'] as const;
+const ownFields = ['id', 'command', 'skip', 'count', 'set', 'body'];
 /** Flags of the create commands that a batch says for all its rows, or that mean nothing for a row. */
 export const notFields: ReadonlySet<string> = new Set(
   'events exec once again wait queue download preview maxCost unpriced'.split(' '),
 );
 const MAX_KEY = 200;
 
-const isField = (key: string) => !notFields.has(key) && !(ownFields as readonly string[]).includes(key);
+const isField = (key: string) => !notFields.has(key) && !ownFields.includes(key);
 
 /** The flags of a command that a batch may say for its rows, `count` apart. */
 export const fieldsOf = (flags: FlagSet): [key: string, flag: Flag][] =>
@@ -107,8 +107,6 @@ export const fieldsOf = (flags: FlagSet): [key: string, flag: Flag][] =>
 /** The flags that a row may name. */
 export const rowFields = (flags: FlagSet): [key: string, flag: Flag][] =>
   fieldsOf(flags).filter(([, flag]) => mayStandIn(flag, 'row'));
-
-const kebab = (name: string): string => name.replaceAll('_', '-');
 
 /**
  * The rows of a manifest in order; one with `count` is several, and what is skipped is none. A row that cannot be read is
@@ -170,7 +168,7 @@ function readRow({ fields, fault, isCells = false }: WrittenRow, input: RowsInpu
   const said = new Map<string, unknown>();
   for (const [name, value] of Object.entries(fields)) {
     assertSafeJson({ [name]: value }, name);
-    const key = kebab(name);
+    const key = name.replaceAll('_', '-');
     // What says nothing is not there.
     if (value === null || value === undefined || value === '') continue;
     if (said.has(key)) throw usage(`${key}: given twice, as ${name} and in another spelling`, 'give it once');
@@ -195,7 +193,7 @@ function readRow({ fields, fault, isCells = false }: WrittenRow, input: RowsInpu
   const written: Record<string, unknown> = {};
   let unknown = 0;
   for (const [name, value] of said) {
-    if ((ownFields as readonly string[]).includes(name)) continue;
+    if (ownFields.includes(name)) continue;
     const meant = known(name);
     if (meant === undefined) {
       unknown += 1;
@@ -203,10 +201,7 @@ function readRow({ fields, fault, isCells = false }: WrittenRow, input: RowsInpu
       continue;
     }
     written[name] = value;
-    const parsed = gather(() => {
-      if (!mayStandIn(meant.flag, 'row')) throw typedOnly(name);
-      return typedOf(meant.flag, name, value, meant.isNegated);
-    });
+    const parsed = gather(() => rowValue(meant, name, value));
     if (parsed !== undefined) values[meant.key] = parsed;
   }
   const ownOut = values.out !== undefined;
@@ -306,12 +301,17 @@ export function readWritten(
       onUnknown(written);
       continue;
     }
-    if (!mayStandIn(meant.flag, 'row')) throw typedOnly(name);
-    const parsed = typedOf(meant.flag, name, value, meant.isNegated);
+    const parsed = rowValue(meant, name, value);
     if (parsed !== undefined) values[meant.key] = parsed;
   }
   refusePiped(values);
   return { ...row, ownOut: values.out !== undefined, flags: values, said };
+}
+
+/** What a row says, as the flag reads it. Throws `usage` for a flag that stands in no row. */
+function rowValue({ flag, isNegated }: Meant, name: string, said: unknown): unknown {
+  if (!mayStandIn(flag, 'row')) throw typedOnly(name);
+  return typedOf(flag, name, said, isNegated);
 }
 
 interface Meant {

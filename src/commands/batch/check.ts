@@ -25,6 +25,7 @@ import {
   fileFlags,
   manifestArgs,
   nameFlags,
+  type OpenRows,
   openRows,
 } from './flags.ts';
 import { digestOfFields, type KnownRow, knownRows } from './known-rows.ts';
@@ -230,7 +231,7 @@ export const warningOnce = (io: Io, told = new Set<string>()): Io => ({
 });
 
 async function* faultsIn(
-  input: Awaited<ReturnType<typeof openRows>>,
+  input: OpenRows,
   tally: Tally,
   ctx: Context,
   {

@@ -11,7 +11,7 @@ import { absoluteReferences, placeFiles } from '../../flags/body-flags.ts';
 import { type Flag, type FlagSet, type FlagValues, list, on, oneOf, text } from '../../flags/flag.ts';
 import { defaultsOf } from '../../presets.ts';
 import { canAsk } from '../ask-first.ts';
-import { creates, type RowFiles } from './row-command.ts';
+import { creates } from './row-command.ts';
 
 // What every batch command takes: the manifest, its name, and defaults for the rows that do not say.
 
@@ -52,15 +52,6 @@ export const defaultFlags: FlagSet = Object.fromEntries(
 
 export type NameFlags = FlagValues<typeof nameFlags & typeof fileFlags>;
 
-interface OpenRows extends RowsInput {
-  readonly files: RowFiles & {
-    /** Files outside that a row has named, by their real paths; those that are added to `allowed` may be read. */
-    readonly outside: Set<string>;
-    readonly allowed: Set<string>;
-  };
-  readonly close: () => void;
-}
-
 /** The files of the rows: those of the folder, and those that the user has typed for rows that do not say. */
 function filesOf(
   dir: string,
@@ -68,6 +59,7 @@ function filesOf(
   { root, allowOutside }: NameFlags,
   cwd: string,
 ) {
+  // What rows have named there, by their real paths; those that are added to `allowed` may be read.
   const outside = new Set<string>();
   const allowed = new Set<string>();
   placeFiles(defaults, defaultFlags, (file) => {
@@ -98,11 +90,7 @@ export const keyFlags = {
 } as const;
 
 /** A manifest that is ready to be read, and what ends its use: stdin is kept in a temporary file. */
-export async function openRows(
-  [named = '']: readonly string[],
-  flags: NameFlags,
-  ctx: Context,
-): Promise<OpenRows> {
+export async function openRows([named = '']: readonly string[], flags: NameFlags, ctx: Context) {
   const { host } = ctx;
   const { name = named === '-' ? undefined : path.basename(named, path.extname(named)), command } = flags;
   if (name === undefined)
@@ -119,6 +107,8 @@ export async function openRows(
   const storedOf = (words: string) => defaultsOf(stored, words.split(' '));
   return { manifest, name, creates, command, defaults, storedOf, files, close };
 }
+
+export type OpenRows = Awaited<ReturnType<typeof openRows>>;
 
 /** The rows of a manifest. Throws `usage` for the first that is wrong. */
 export async function* soundRows(input: RowsInput): AsyncGenerator<Row> {

@@ -11,7 +11,7 @@ import type { Io, RunProgress } from '../../io/io.ts';
 import { counted } from '../../io/quantity-text.ts';
 import { tryDirectory } from '../../jobs/save/disk-ways.ts';
 import type { JobResult } from '../video/follow-job.ts';
-import { type openRows, runCommand } from './flags.ts';
+import { type OpenRows, runCommand } from './flags.ts';
 import { familyOf } from './places.ts';
 
 /** What is printed of a row as it ends (the contract, section "batch"). */
@@ -69,7 +69,7 @@ export class RowSums {
 
   /** Says in one line how the rows stand, and how to go on. */
   say(
-    input: Awaited<ReturnType<typeof openRows>>,
+    input: OpenRows,
     /** What is left was not sent, or is not done; `--redis` where it is on a queue; the rows of --redo that were begun. */
     how: { left: 'sent' | 'done'; redis?: '' | ' --redis'; redone?: readonly string[] },
     ctx: Context,

@@ -41,6 +41,7 @@ import {
   keyFlags,
   manifestArgs,
   nameFlags,
+  type OpenRows,
   openRows,
   runCommand,
   soundRows,
@@ -197,7 +198,7 @@ async function reportLeft({ input, tally, report, flags }: Batch): Promise<void>
 
 /** A batch whose rows have been checked. */
 export interface Batch {
-  readonly input: Awaited<ReturnType<typeof openRows>>;
+  readonly input: OpenRows;
   readonly flags: RunFlags;
   readonly tally: Tally;
   /** Whether a row is made anew, however its job stands. */

@@ -11,7 +11,7 @@ import {
   rowStates,
   tellsUnknown,
 } from '../../machines/row.ts';
-import { type openRows, soundRows } from '../batch/flags.ts';
+import { type OpenRows, soundRows } from '../batch/flags.ts';
 import { noTaskOfImage, unchanged } from '../jobs/task-job.ts';
 import { createFollowers } from '../video/followers.ts';
 import { Memory } from './memory.ts';
@@ -28,7 +28,6 @@ export async function withQueue<T>(
   return ask(queue).finally(() => queue.close().catch(() => {}));
 }
 
-type Input = Awaited<ReturnType<typeof openRows>>;
 type Counts = Record<RowState | 'not_handed_over', number>;
 
 const AT_ONCE = 200;
@@ -36,7 +35,7 @@ const AT_ONCE = 200;
 export type MachinesStatus = Awaited<ReturnType<typeof statusOnMachines>>;
 
 /** The --command of the run that handed the rows over: of those that stand on the queue the one that all rows take. */
-async function commandOf(input: Input, { store }: OpenQueue): Promise<string | undefined> {
+async function commandOf(input: OpenRows, { store }: OpenQueue): Promise<string | undefined> {
   const isSound = async (command: string | undefined) => {
     for await (const row of readRows({ ...input, command })) if ('faults' in row) return false;
     return true;
@@ -49,7 +48,7 @@ async function commandOf(input: Input, { store }: OpenQueue): Promise<string | u
 }
 
 /** The keys of a manifest's rows. Throws `usage` where it has a fault. */
-async function* keysOf(input: Input, queue: OpenQueue): AsyncGenerator<string[]> {
+async function* keysOf(input: OpenRows, queue: OpenQueue): AsyncGenerator<string[]> {
   const rows = soundRows({ ...input, command: await commandOf(input, queue) });
   for await (const some of chunksOf(rows)) yield some.map(({ key }) => key);
 }
@@ -66,7 +65,7 @@ export async function* chunksOf<T>(all: AsyncIterable<T>): AsyncGenerator<T[]> {
   yield some;
 }
 
-export function statusOnMachines(input: Input, redis: RedisWords, ctx: Context) {
+export function statusOnMachines(input: OpenRows, redis: RedisWords, ctx: Context) {
   return withQueue(redis, ctx, async (queue) => {
     const counts = Object.fromEntries([...rowStates, 'not_handed_over'].map((each) => [each, 0])) as Counts;
     let rows = 0;
@@ -125,7 +124,7 @@ export async function takeOut(
   return taken;
 }
 
-export const cancelOnMachines = (input: Input, redis: RedisWords, ctx: Context) =>
+export const cancelOnMachines = (input: OpenRows, redis: RedisWords, ctx: Context) =>
   withQueue(redis, ctx, async (queue) => {
     const memory = await Memory.open(input.name, ctx);
     // Those of the batch on the queue that the manifest does not hold any more.
