@@ -155,14 +155,9 @@ export class Door {
     return this.#trouble === undefined ? 0 : steadyMs() - this.#trouble.sinceMs;
   }
 
-  /** What is wrong with Redis, as an error to end with; undefined while nothing is. */
-  trouble(): GwError | undefined {
-    return this.#trouble?.error;
-  }
-
   /** Why a command ends that has nothing left to do without Redis. */
   gone(facts?: GwError['facts']): GwError {
-    const { kind, message, facts: known } = this.trouble() ?? this.#away();
+    const { kind, message, facts: known } = this.#trouble?.error ?? this.#away();
     const seconds = Math.round(this.awayMs() / 1000);
     return new GwError(kind, `Redis has been away for ${seconds} s: ${message}`, facts ?? known);
   }
@@ -229,7 +224,9 @@ export class Door {
   }
 
   #unreached(error: unknown): GwError {
-    const message = error instanceof Error && !isClosedByUs(error) ? error.message : 'no answer';
+    // It is closed by us where nothing came in time.
+    const isSilent = !(error instanceof Error) || error.message === 'Connection is closed.';
+    const message = isSilent ? 'no answer' : error.message;
     const [reason, hint] = /Please report this\.$/.test(message)
       ? ['what answers there is no Redis', 'check the address and port in --redis or GW_REDIS_URL']
       : [message, 'is it running? gw queue serve starts one for a first try'];
@@ -251,8 +248,6 @@ export class Door {
     this.redis.disconnect();
   }
 }
-
-const isClosedByUs = ({ message }: Error): boolean => message === 'Connection is closed.';
 
 /**
  * Makes a connection one for BullMQ, whose loops ask again at once what was refused: after a refusal every further command

@@ -493,8 +493,7 @@ class BatchOnQueue {
     } catch (error) {
       if (ctx.signal.aborted)
         throw endedBy(ctx.signal.reason, `follow them with: ${this.#commandLine()}`, 'the workers go on');
-      if (error === store.door.trouble()) throw this.#gone();
-      throw error;
+      throw error instanceof GwError && store.door.awayMs() > 0 ? this.#gone() : error;
     } finally {
       ctx.signal.removeEventListener('abort', end);
       connection.disconnect();

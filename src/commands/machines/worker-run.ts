@@ -251,8 +251,7 @@ export class WorkerRun {
     const { key, stage, fence, attempt } = given;
     const actor = { host, fence, attempt, announced: randomUUID() };
     let desk: Desk | undefined;
-    let hasAnnounced = false;
-    let isAnnounced = () => false;
+    let isAnnounced = false;
     const atWork =
       <A extends unknown[], T>(step: string, work: (...args: A) => Promise<T>) =>
       async (...args: A) => {
@@ -282,7 +281,7 @@ export class WorkerRun {
       if (result === 'newer') return await this.#leaveToNewer(key, attempt);
       if ((result !== 'ok' && result !== 'over') || !record) return 'done';
       desk = this.#desk(record, given, actor);
-      isAnnounced = () => record.state === 'sending' || hasAnnounced;
+      isAnnounced = record.state === 'sending';
       if (record.fault) return result === 'ok' ? await this.#endUnread(record, desk) : 'done';
       const turn = () => this.#rate(record.pool).turn((ms) => clock.sleep(ms, signal));
       const hands = new RowHands(this, signal, () => waiting(turn()));
@@ -292,7 +291,7 @@ export class WorkerRun {
         create: atWork('create', (row, beforeSend) =>
           hands.create(row, async (job) => {
             const askedMs = clock.steady();
-            hasAnnounced = true;
+            isAnnounced = true;
             await waiting(unlessAborted(beforeSend(job), signal));
             return () => clock.steady() - askedMs < SEND_WITHIN_MS;
           }),
@@ -303,7 +302,7 @@ export class WorkerRun {
       return put === 'done' && stage === 'task' ? await this.#keepSlot(given, hands, signal) : put;
     } catch (error) {
       if (!signal.aborted) this.show({ error: underKey(key, error) });
-      if (!signal.aborted && desk) return await this.#endUndone(desk, isAnnounced(), error);
+      if (!signal.aborted && desk) return await this.#endUndone(desk, isAnnounced, error);
       await clock.sleep(LOOK_MS);
       return 'back';
     }
