@@ -21,10 +21,7 @@ const said = z.object({
   stands: z.array(z.string().check(z.maxLength(1_000))).check(z.maxLength(20)),
   ended: z.optional(z.literal(true)),
 });
-export type Said = Omit<z.infer<typeof said>, 't'>;
-export interface WorkerWord extends Said {
-  readonly host: string;
-}
+type Said = Omit<z.infer<typeof said>, 't'>;
 
 export class Board {
   readonly #key: string;
@@ -42,12 +39,12 @@ export class Board {
   }
 
   /** The last words of the workers that live, and of those that ended lately for an error. */
-  async heard(): Promise<readonly WorkerWord[]> {
+  async heard() {
     const [[seconds], words] = await this.store.door.ask((redis) =>
       Promise.all([redis.time(), redis.hgetall(this.#key)]),
     );
     return Object.entries(words)
-      .flatMap(([host, text]): WorkerWord[] => {
+      .flatMap(([host, text]) => {
         const read = said.safeParse(jsonOf(text));
         const forMs = read.data?.ended ? ENDED_MS : HEARD_MS;
         const isHeard = read.success && Number(seconds) * 1000 - read.data.t < forMs;

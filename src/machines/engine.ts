@@ -66,12 +66,6 @@ interface Taker {
 /** What became of a row that was given out: it leaves the queue, or goes back to its front for another worker. */
 export type Put = 'done' | 'back';
 
-interface PoolCount extends Pool {
-  /** Rows that were given out; of a pool of tasks: the slots that are taken. */
-  readonly taken: number;
-  readonly waiting: number;
-}
-
 export class Engine {
   /** The pools of the account, once they are known. */
   pools: readonly Pool[] = [];
@@ -229,9 +223,9 @@ export class Engine {
     await Promise.all(this.#workers.map((worker) => worker.close()));
   }
 
-  /** How many rows of each pool wait and are given out, and what is to be saved. */
-  async counts(): Promise<{ readonly pools: PoolCount[]; readonly save: PoolCount }> {
-    const count = async ({ name, atOnce }: Pool): Promise<PoolCount> => {
+  /** How many rows of each pool wait and are given out, which are the slots that are taken, and what is to be saved. */
+  async counts() {
+    const count = async ({ name, atOnce }: Pool) => {
       const { active = 0, wait = 0 } = await this.#ask(name, (queue) => queue.getJobCounts('active', 'wait'));
       const most = await this.#ask(name, (queue) => queue.getGlobalConcurrency());
       return { name, atOnce: most ?? atOnce, taken: active, waiting: wait };
@@ -243,7 +237,7 @@ export class Engine {
   }
 
   /** How long the row that has waited longest has been on the queue of each pool, in seconds by Redis's clock; 0 for none. */
-  oldestWaitingS(): Promise<{ readonly name: string; readonly seconds: number }[]> {
+  oldestWaitingS() {
     const { door } = this.store;
     return Promise.all(
       this.pools.map(async ({ name }) => {

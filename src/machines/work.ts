@@ -73,8 +73,6 @@ export type Followed =
 export type Brought = Saved | Exclude<Followed, { kind: 'ended' }>;
 
 export interface Hands {
-  /** Whether a lost create of the row's family is looked up before it is sent again (family B). */
-  looksUp(row: RowRecord): boolean;
   /** Whether this machine's ledger knows the task of a row that another sent. */
   knows(row: RowRecord): Promise<boolean>;
   /** Creates the row, or goes on with its job where this machine's ledger has one; `beforeSend` is asked before each sending, and told the job. */
@@ -107,7 +105,8 @@ async function runTask(row: RowRecord, desk: Desk, hands: Hands): Promise<Put> {
     await desk.toSave();
     return 'done';
   }
-  if (row.state === 'sending' && !hands.looksUp(row) && !(await hands.knows(row))) {
+  // A lost create of family B is looked up before it is sent again.
+  if (row.state === 'sending' && row.family !== 'beta' && !(await hands.knows(row))) {
     await desk.step('lost', { error: lostError(row) });
     return 'done';
   }

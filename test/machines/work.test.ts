@@ -146,7 +146,6 @@ async function work(
   const isImage = record.family === 'image';
   const files = [{ path: `/${host}/${key}.mp4`, bytes: 1, sha256: '0'.repeat(64), type: 'video/mp4' }];
   const hands: Hands = {
-    looksUp: ({ family }) => family === 'beta',
     knows: async ({ row }) => ledger.has(row.key),
     async create({ row, family }, beforeSend) {
       if (comesTo?.sends) await beforeSend();

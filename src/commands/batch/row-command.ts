@@ -231,6 +231,10 @@ export function ofRow(error: unknown): unknown {
   return error.told({ hint });
 }
 
+/** An error under what names its row. */
+export const under = (name: string, error: unknown): unknown =>
+  error instanceof GwError ? error.told({}, `${name}: ${error.message}`) : error;
+
 /** Bars under what the user calls a row, and not under the ID of its task; that it is saved is told by its path. */
 const namedBy = (key: string, bars: RunProgress): RunProgress => ({
   ...bars,

@@ -49,7 +49,7 @@ import {
 import { type KnownRow, knownRows, lastOfRow, rowsElsewhere } from './known-rows.ts';
 import { familyOf, placeOf } from './places.ts';
 import { openReport, type RowResult, RowSums, rowResult } from './report.ts';
-import { createRow, type RowFiles } from './row-command.ts';
+import { createRow, type RowFiles, under } from './row-command.ts';
 
 /** Beside those that hold a slot: rows that wait for the next one, and rows whose outputs are being saved. */
 const BESIDE_SLOTS = 4;
@@ -211,13 +211,6 @@ export interface Batch {
   readonly announced: Announced;
 }
 
-interface Ended {
-  readonly row: Row;
-  readonly outcome: Outcome<JobResult>;
-  readonly key: string | null;
-  readonly ms: number;
-}
-
 /** Errors that a row keeps; after any other the next run sends it, or goes on with its job. */
 const settles: ReadonlySet<string> = new Set<ErrorKind>([
   'rejected',
@@ -333,7 +326,7 @@ class BatchRun {
     }
   }
 
-  async #work(row: Row, ctx: Context): Promise<Ended> {
+  async #work(row: Row, ctx: Context) {
     const { input, flags, tally, isRedone } = this.batch;
     const startedMs = ctx.clock.steady();
     // An image takes no --wait-timeout of its own, and its 429 waits no longer than the others.
@@ -350,7 +343,7 @@ class BatchRun {
       ...(maxCost && { maxCost }),
       ...(unpriced && { unpriced }),
     };
-    const ended = async (outcome: Outcome<JobResult>): Promise<Ended> => {
+    const ended = async (outcome: Outcome<JobResult>) => {
       this.#between.end(row.key, outcome.error);
       return { row, ...(await withJob(row, outcome, ctx)), ms: ctx.clock.steady() - startedMs };
     };
@@ -405,9 +398,7 @@ class BatchRun {
   /** A failure is told with file and line, which no other message has. */
   #printed(row: Row, result: RowResult, { error }: Outcome<JobResult>): Outcome<RowResult> {
     if (error === undefined) return { value: result };
-    const where = `${this.batch.input.manifest.named}:${placeText(row)}`;
-    const told = error instanceof GwError ? error.told({}, `${where}: ${error.message}`) : error;
-    return { value: result, error: told };
+    return { value: result, error: under(`${this.batch.input.manifest.named}:${placeText(row)}`, error) };
   }
 }
 

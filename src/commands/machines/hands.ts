@@ -29,7 +29,7 @@ import {
   TakenAway,
 } from '../../machines/work.ts';
 import { isWanted, lastOfRow } from '../batch/known-rows.ts';
-import { createRow, flagsOf, ofRow, type RowFiles } from '../batch/row-command.ts';
+import { createRow, flagsOf, ofRow, type RowFiles, under } from '../batch/row-command.ts';
 import { withFamilies } from '../jobs/find-jobs.ts';
 import { endedOutcome, planToSave, taskJob } from '../jobs/task-job.ts';
 import { goOnWith } from '../once.ts';
@@ -77,7 +77,6 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
     this.#root = path.resolve(host.cwd, flags.root ?? '.');
   }
 
-  readonly looksUp = ({ family }: RowRecord) => family === 'beta';
   readonly knows = async (record: RowRecord) => {
     const { current } = await this.#known(record);
     if (!isWanted(current, record)) return false;
@@ -312,7 +311,7 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
 
   /** A create whose job may exist, here and nowhere else. */
   #lostAs(record: RowRecord, error: unknown, { key }: Pick<Job, 'key'>): Made {
-    this.worker.show({ error: underKey(record.row.key, error) });
+    this.worker.show({ error: under(record.row.key, error) });
     return {
       kind: 'unknown',
       error: {
@@ -360,7 +359,7 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
   }
 
   #failed(record: RowRecord, error: unknown, isOfJob = true) {
-    this.worker.show({ error: underKey(record.row.key, error) });
+    this.worker.show({ error: under(record.row.key, error) });
     return { kind: 'failed', error: this.#tell(ofRow(error)), isOfJob } as const;
   }
 
@@ -404,9 +403,6 @@ function folderOf(out: string | undefined, cwd: string): string {
   }
   return dir;
 }
-
-export const underKey = (key: string, error: unknown): unknown =>
-  error instanceof GwError ? error.told({}, `${key}: ${error.message}`) : error;
 
 /** The lease of the row has run out since the queue was asked: a pause of this machine, or a slow connection. */
 class LeaseOver extends Error {

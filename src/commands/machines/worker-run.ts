@@ -23,10 +23,10 @@ import {
 } from '../../machines/row.ts';
 import type { Actor } from '../../machines/store.ts';
 import { type Desk, workOn } from '../../machines/work.ts';
-import { silent } from '../batch/row-command.ts';
+import { silent, under } from '../batch/row-command.ts';
 import type { JobResult } from '../video/follow-job.ts';
 import { createFollowers } from '../video/followers.ts';
-import { RowHands, toldError, underKey } from './hands.ts';
+import { RowHands, toldError } from './hands.ts';
 import { hearOfRows } from './heard.ts';
 import { giveOutNext } from './next-rows.ts';
 import { Counters, countedAccess } from './observe.ts';
@@ -125,7 +125,8 @@ export class WorkerRun {
       atOnce: this.flags.concurrency,
       savesAtOnce: SAVES_AT_ONCE,
       work: (given) => this.#work(given),
-      onLost: (key) => this.#underWay.get(key)?.own.abort(new LostRow()),
+      onLost: (key) =>
+        this.#underWay.get(key)?.own.abort(new Error('the queue has given the row to another')),
     });
     const { timeoutMs } = await this.ctx.settings();
     void this.#beat();
@@ -301,7 +302,7 @@ export class WorkerRun {
       });
       return put === 'done' && stage === 'task' ? await this.#keepSlot(given, hands, signal) : put;
     } catch (error) {
-      if (!signal.aborted) this.show({ error: underKey(key, error) });
+      if (!signal.aborted) this.show({ error: under(key, error) });
       if (!signal.aborted && desk) return await this.#endUndone(desk, isAnnounced, error);
       await clock.sleep(LOOK_MS);
       return 'back';
@@ -370,7 +371,7 @@ export class WorkerRun {
   /** A row that this gw cannot read ends with its reason. */
   async #endUnread({ error, row }: RowRecord, desk: Desk): Promise<Put> {
     await desk.step('failed', { error });
-    this.show({ error: underKey(row.key, usage(error?.message ?? 'it cannot be read')) });
+    this.show({ error: under(row.key, usage(error?.message ?? 'it cannot be read')) });
     return 'done';
   }
 
@@ -450,11 +451,6 @@ export class WorkerRun {
     this.#outcomes.push(outcome);
     this.#wake();
   }
-}
-
-/** The queue has given the row to another, because this worker did not answer in time. */
-class LostRow extends Error {
-  override readonly name = 'LostRow';
 }
 
 const neverSent = toldAs(
