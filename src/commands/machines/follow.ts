@@ -274,9 +274,8 @@ class BatchOnQueue {
       const whole = next.filter((row) =>
         tally.chains.needs(row.key).every((need) => !this.#open.has(need.key)),
       );
-      const hindered = whole.filter((row) => this.#between.hindrance(row));
-      const records = await this.queue.store.read(hindered.map((row) => row.key));
-      for (const [at, row] of hindered.entries()) {
+      const records = await this.queue.store.read(whole.map((row) => row.key));
+      for (const [at, row] of whole.entries()) {
         const hindrance = this.#between.hindrance(row);
         if (records[at]?.state !== 'waiting' || !hindrance) continue;
         this.#settle(row, undefined, toldError(hindrance, ctx));
