@@ -19,7 +19,7 @@ export function unknownCommand(word: string, { children = [] }: Node, path: read
       : ofJobs.some(({ name }) => name === word)
         ? `jobs ${word}`
         : otherCommands[word];
-  const [near = meant] = meant === undefined ? nearest(word, known, 1) : [];
+  const [near = meant] = meant === undefined ? nearest(word, known) : [];
   const hint = near ? `did you mean ${where} ${near}?` : `${where} takes ${known.join(', ')}`;
   return usage(`unknown command: ${where} ${word}`, `${hint}; see ${where} --help`);
 }
@@ -60,7 +60,7 @@ function hintFor(unknown: string, long: readonly string[]): string {
   const ours = meant?.flags.find((name) => long.includes(name));
   if (ours !== undefined) return `here it is ${ours}`;
   if (meant?.without !== undefined) return meant.without;
-  const [near] = unknown.length > 3 ? nearest(unknown, long, 1) : [];
+  const [near] = unknown.length > 3 ? nearest(unknown, long) : [];
   return near ? `did you mean ${near}?` : 'see --help';
 }
 

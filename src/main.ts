@@ -221,7 +221,7 @@ function helpLast(argv: readonly string[]): readonly string[] {
   if (second === 'man' || helpTopics.includes(second)) return argv;
   const names = (program.children ?? []).map(({ name }) => name);
   if (names.includes(second)) return [second, ...rest, '--help'];
-  const [near] = nearest(second, [...names, ...helpTopics], 1);
+  const [near] = nearest(second, [...names, ...helpTopics]);
   throw usage(
     `there is no help on ${second}`,
     near ? `did you mean gw help ${near}?` : `gw lists the commands; the topics are ${helpTopics.join(', ')}`,

@@ -163,7 +163,7 @@ function flagOf(name: string, { path: words, command }: Called) {
   const found = findFlag(command.flags, name);
   if (found) return found;
   const names = Object.keys(command.flags).map((key) => flagName(key).slice(2));
-  const [near] = nearest(name, names, 1);
+  const [near] = nearest(name, names);
   throw usage(
     `${name.slice(0, 60)} is no flag of gw ${words.join(' ')}`,
     near ? `did you mean ${near}?` : `only the flags that gw ${words.join(' ')} --help lists can stand there`,
@@ -184,7 +184,7 @@ function presetFile(name: string, host: Host): { readonly file: string; readonly
     if (file !== undefined) return { file, isOwn: dir === own };
   }
   const names = dirs.flatMap(namesIn);
-  const [near] = nearest(name, names, 1);
+  const [near] = nearest(name, names);
   throw usage(
     `--preset ${name}: no such preset in ${dirs.join(' or ')}`,
     near ? `did you mean ${near}?` : `write its flags into ${path.join(own, `${name}.yaml`)}`,

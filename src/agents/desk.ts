@@ -456,7 +456,7 @@ const oneRow = (fields: Readonly<Record<string, unknown>>) => ({
 });
 
 const unknownArgument = (named: string, name: string, known: readonly string[]): GwError => {
-  const [near] = nearest(name, known, 1);
+  const [near] = nearest(name, known);
   return usage(`${named.slice(0, 80)}: there is no such argument`, near && `did you mean ${near}?`);
 };
 

@@ -60,7 +60,7 @@ export function openManifest(named: string, cwd: string): Manifest {
   const ending = path.extname(named).toLowerCase();
   const read = readers[ending];
   if (read === undefined) {
-    const [near] = nearest(ending, Object.keys(readers), 1);
+    const [near] = nearest(ending, Object.keys(readers));
     throw usage(
       `${named}: no format of a manifest ends in ${ending || 'nothing'}`,
       near

@@ -337,7 +337,7 @@ function commandOf(said: unknown, { creates, command: fallback }: RowsInput): st
     .replace(/^(video \w+) create$/, '$1')
     .replace(/ +/g, ' ');
   if (Object.hasOwn(creates, words)) return words;
-  const [near] = nearest(words, known, 1);
+  const [near] = nearest(words, known);
   throw usage(`command: ${shown(command)}: one of ${known.join(', ')}`, near && `did you mean ${near}?`);
 }
 
@@ -419,7 +419,7 @@ function refuseField(name: string, command: string, flags: FlagSet): never {
   const isFlag = Object.keys(flags).some((key) => notFields.has(key) && flagName(key) === dashed);
   if (isFlag) throw usage(`${name}: only the user types it, on the command line`);
   const known = [...fieldsOf(flags).map(([key]) => flagName(key).slice(2)), ...ownFields];
-  const [near] = nearest(name, known, 1);
+  const [near] = nearest(name, known);
   throw usage(
     `${name.slice(0, 60)}: no flag of gw ${command}${command.startsWith('video') ? ' create' : ''}`,
     near ? `did you mean ${near}?` : 'see its --help; in a spreadsheet a column named _NAME is a comment',

@@ -26,7 +26,7 @@ export const get = defineCommand<Record<string, never>, SettingRow>({
     const row = rows.find((candidate) => candidate.name === name);
     if (!row) {
       const names = rows.map((candidate) => candidate.name);
-      const [near] = nearest(name, names, 1);
+      const [near] = nearest(name, names);
       const hint = near ? `did you mean ${near}?` : 'gw config list shows them all';
       throw usage(`there is no setting ${name}`, hint);
     }

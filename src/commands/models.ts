@@ -52,7 +52,7 @@ export const list = defineCommand<typeof flags, Listed>({
 function refuseUnknownType(type: string, entries: readonly ModelEntry[]): void {
   const known = new Set([...modelTypes, ...entries.flatMap((entry) => entry.supported_endpoint_types ?? [])]);
   if (known.has(type)) return;
-  const [near] = nearest(type, [...known], 1);
+  const [near] = nearest(type, [...known]);
   const hint = near && `did you mean ${near}?`;
   throw usage(`--type ${JSON.stringify(type)}: one of ${[...known].join(', ')}`, hint);
 }

@@ -206,7 +206,7 @@ export const schema = defineCommand({
     const name = known.find((each) => each === words || each === `${words} create`);
     const make = name === undefined ? undefined : schemas[name];
     if (make) return { value: make() };
-    const [near] = nearest(words, known, 1);
+    const [near] = nearest(words, known);
     throw usage(
       `no schema of ${words.slice(0, 60)}`,
       near ? `did you mean gw schema ${near}?` : 'gw schema lists what there is',

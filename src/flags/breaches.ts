@@ -94,7 +94,7 @@ export function lookAtBody(
     breaches: [...breaches.values()],
     oddities: odd.map(({ path, message, known = [], rule, sentence }) => {
       const value = String(valueAt(body, path));
-      const [near] = nearest(value, known, 1);
+      const [near] = nearest(value, known);
       const where = [flagOf(path) ?? path.map(String).join('.'), near && value].filter(Boolean).join(' ');
       // What concerns the body as a whole says so itself.
       const text = [where, near ? `${message}; did you mean ${near}?` : message].filter(Boolean).join(': ');
@@ -215,7 +215,7 @@ function nearestField(field: string, listed: readonly string[]): string | undefi
   const places = listed.map((each) => [each, ...nameAndPlace(each)] as const);
   const named = (of: typeof places, word?: string) => of.find(([, other]) => other === word)?.[0];
   const names = (of: typeof places) => of.map(([, other]) => other);
-  const near = (of: typeof places) => named(of, nearest(name, names(of), 1)[0]);
+  const near = (of: typeof places) => named(of, nearest(name, names(of))[0]);
   // To a name of three letters everything is near.
   const mayBeNear = name.length > 3 ? places : [];
   return named(places, name) ?? near(mayBeNear.filter(([, , place]) => place === above)) ?? near(mayBeNear);

@@ -133,7 +133,7 @@ export async function runCommand(name: string, rest: string, ctx: CommandContext
   const known = name.toLowerCase();
   const command = Object.hasOwn(commands, known) ? commands[known] : undefined;
   if (command === undefined) {
-    const [near] = nearest(`/${name}`, names, 1);
+    const [near] = nearest(`/${name}`, names);
     throw usage(
       `there is no command /${oneLine(name, 40)}`,
       `${near ? `did you mean ${near}? ` : ''}/help lists them; a message that begins with / is sent with a blank before it`,

@@ -436,7 +436,7 @@ async function withJob(
 function refuseUnmet(flag: string, unmet: Iterable<string> = [], known: Tally['known'], named: string): void {
   const [key] = unmet;
   if (key === undefined) return;
-  const [near] = known.has(key) ? [] : nearest(key, [...known.keys()], 1);
+  const [near] = known.has(key) ? [] : nearest(key, [...known.keys()]);
   const hint = near ? `did you mean ${near}?` : 'gw batch status lists the rows by their keys';
   throw usage(`${flag} ${key}: ${named} has no row of this key, or leaves it out`, hint);
 }

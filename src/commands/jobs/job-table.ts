@@ -152,7 +152,7 @@ export async function statusFilter(
   if (listedStatuses.includes(word) || (jobStates as readonly string[]).includes(word)) return has;
   const [one] = await readJobs({ ...wanted, where: has, limit: 1 }, ctx);
   if (one === undefined) {
-    const [near] = nearest(word, listedStatuses, 1);
+    const [near] = nearest(word, listedStatuses);
     throw usage(
       `--status ${typed}: not a status that a job can have`,
       near === undefined ? `give one of ${listedStatuses.join(', ')}` : `did you mean --status ${near}?`,
