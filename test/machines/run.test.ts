@@ -188,6 +188,33 @@ test.each([
   },
 );
 
+test('--events tells of an image that it ended well, and of a task that failed that it did', async () => {
+  const studio = await openNearStudio({ fault: 'task:fail=Moderated' });
+  write(studio, [image, alpha]);
+  const worker = studio.worker('anna');
+  const { code, out, err } = await studio.batch('run', '--events');
+  expect(code, err).toBe(13);
+  const told = (row: string) =>
+    rowsIn(out)
+      .filter(({ row_key }) => row_key === row)
+      .map(({ event, status, id }) => [event, status, id === undefined ? id : typeof id]);
+  const none = [undefined, undefined];
+  const own = ['result', 'succeeded', 'string'];
+  expect(told('day/r0')).toEqual([
+    ['intent', ...none],
+    ['status', 'succeeded', undefined],
+    ['saved', ...none],
+    own,
+  ]);
+  const failed = [
+    ['status', 'failed', 'string'],
+    ['failed', undefined, 'string'],
+    ['result', 'failed', 'string'],
+  ];
+  expect(told('day/r1')).toEqual([['intent', ...none], ['accepted', undefined, 'string'], ...failed]);
+  await stop(worker);
+});
+
 test('what was not sent yet is taken out, and put back by the next run', async () => {
   const studio = await openNearStudio();
   write(studio, mixed);
