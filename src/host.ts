@@ -1,6 +1,8 @@
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 
+export { isObject } from './gateway/json-value.ts';
+
 /** The world a run lives in; `bin` passes the real process, tests pass memory streams and a scripted clock. */
 export interface Host {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -94,10 +96,6 @@ export const aborted = (signal: AbortSignal): Promise<void> =>
     if (signal.aborted) resolve();
     else signal.addEventListener('abort', () => resolve(), { once: true });
   });
-
-/** Whether a value is an object with fields: neither null nor a list. */
-export const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** A value made at its first use and kept; a promise counts as a value, its failure too. */
 export function once<T>(make: () => T): () => T {

@@ -1,10 +1,10 @@
-import { isObject } from '../host.ts';
-
 // A value of a reply or a body whose shape nobody has checked.
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-export { isObject };
+/** Whether a value is an object with fields: neither null nor a list. */
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** An object's fields; none for anything else. */
 export const fieldsOf = (value: unknown): Fields => (isObject(value) ? value : {});
