@@ -179,6 +179,18 @@ describe('an event of a stream', () => {
       { partial_image_index: 2, b64_json: 'AAAA' },
       { kind: 'partial', index: 2 },
     ],
+    // What is no place among images is none.
+    ...[1.5, -1, 2 ** 60, '1', null].map((index): [unknown, object] => [
+      { partial_image_index: index, b64_json: 'AAAA' },
+      { kind: 'final' },
+    ]),
+    [
+      { type: 'image_edit.partial_image', partial_image_index: 1.5 },
+      { kind: 'partial', index: 0 },
+    ],
+    [{ type: 'image_generation.partial_failed', error: { message: 'boom' } }, { kind: 'final' }],
+    [{ type: 'image.ready', url: 'https://outputs.example/a.png' }, { kind: 'final' }],
+    [{ candidates: [] }, { kind: 'final' }],
     [{ type: 'image_generation.completed', b64_json: 'AAAA', usage: { total_tokens: 1 } }, { kind: 'final' }],
     [{ type: 'image_edit.completed', b64_json: '' }, { kind: 'final' }],
     [{ b64_json: 'AAAA' }, { kind: 'final' }],
@@ -199,6 +211,17 @@ describe('an event of a stream', () => {
     [[], { kind: 'other' }],
   ])('%j', (event, read) => {
     expect(readImageEvent(event)).toMatchObject(read);
+  });
+
+  test('the name of an event counts where its JSON names no type', () => {
+    expect(readImageEvent({ b64_json: 'AAAA' }, 'image_edit.completed')).toEqual({
+      kind: 'final',
+      isLast: true,
+    });
+    expect(readImageEvent({ b64_json: 'AAAA', type: 'image_edit.ready' }, 'error')).toEqual({
+      kind: 'final',
+    });
+    expect(readImageEvent({ message: 'boom' }, 'error')).toMatchObject({ kind: 'error' });
   });
 });
 
