@@ -8,38 +8,29 @@ import { type EnvironmentVariable, readVariable } from './environment.ts';
 /** The parts of the host that decide where gw keeps its files. */
 export type DirHost = Pick<Host, 'env' | 'cwd' | 'platform' | 'homeDir'>;
 
-interface Place {
-  readonly own: EnvironmentVariable;
-  readonly xdg: EnvironmentVariable;
-  readonly home: readonly string[];
-  readonly windows: EnvironmentVariable;
-  readonly windowsHome: readonly string[];
-  readonly windowsLeaf: readonly string[];
-}
+/** The variables that say where a directory is, and where its base is below the home directory. */
+const places = {
+  config: { own: 'GW_CONFIG_DIR', xdg: 'XDG_CONFIG_HOME', home: ['.config'] },
+  state: { own: 'GW_STATE_DIR', xdg: 'XDG_STATE_HOME', home: ['.local', 'state'] },
+  cache: { own: 'GW_CACHE_DIR', xdg: 'XDG_CACHE_HOME', home: ['.cache'] },
+} as const;
+type Place = keyof typeof places;
 
 /** Where profiles and keys are kept. Throws GwError `usage` where no directory can be told. */
 export function configDir(host: DirHost, isThere = fs.existsSync): string {
-  const place = { own: 'GW_CONFIG_DIR', xdg: 'XDG_CONFIG_HOME', home: ['.config'] } as const;
-  const windows = { windows: 'LOCALAPPDATA', windowsHome: ['AppData', 'Local'] } as const;
-  const dir = resolveDir(host, { ...place, ...windows, windowsLeaf: ['gw', 'config'] });
-  if (host.platform !== 'win32' || readVariable(host.env, place.own) !== undefined) return dir;
+  const dir = resolveDir(host, 'config');
+  if (host.platform !== 'win32' || readVariable(host.env, places.config.own) !== undefined) return dir;
   // A key does not travel with a roaming profile; where an older gw put it there, it stays in use.
-  const roaming = { windows: 'APPDATA', windowsHome: ['AppData', 'Roaming'], windowsLeaf: ['gw'] } as const;
-  const former = resolveDir(host, { ...place, ...roaming });
+  const roaming = { base: 'APPDATA', home: ['AppData', 'Roaming'], leaf: ['gw'] } as const;
+  const former = resolveDir(host, 'config', roaming);
   return !isThere(dir) && isThere(path.win32.join(former, 'config.json')) ? former : dir;
 }
 
 /** Where the ledger and its locks are kept. Throws GwError `usage` where no directory can be told. */
-export function stateDir(host: DirHost): string {
-  return resolveDir(host, {
-    own: 'GW_STATE_DIR',
-    xdg: 'XDG_STATE_HOME',
-    home: ['.local', 'state'],
-    windows: 'LOCALAPPDATA',
-    windowsHome: ['AppData', 'Local'],
-    windowsLeaf: ['gw', 'state'],
-  });
-}
+export const stateDir = (host: DirHost): string => resolveDir(host, 'state');
+
+/** Where things are kept that can be made again. Throws GwError `usage` where no directory can be told. */
+export const cacheDir = (host: DirHost): string => resolveDir(host, 'cache');
 
 /**
  * As `stateDir`. Throws GwError `usage` with the command to run where others own it, its ledger or a journal in that, or may
@@ -78,33 +69,34 @@ function statOf(dir: string): fs.Stats | undefined {
   }
 }
 
-/** Where things are kept that can be made again. Throws GwError `usage` where no directory can be told. */
-export function cacheDir(host: DirHost): string {
-  return resolveDir(host, {
-    own: 'GW_CACHE_DIR',
-    xdg: 'XDG_CACHE_HOME',
-    home: ['.cache'],
-    windows: 'LOCALAPPDATA',
-    windowsHome: ['AppData', 'Local'],
-    windowsLeaf: ['gw', 'cache'],
-  });
+interface WindowsPlace {
+  readonly base: EnvironmentVariable;
+  readonly home: readonly string[];
+  readonly leaf: readonly string[];
 }
 
-function resolveDir(host: DirHost, place: Place): string {
-  const windows = host.platform === 'win32';
-  const paths = windows ? path.win32 : path.posix;
-  const own = readVariable(host.env, place.own);
-  if (own !== undefined) return paths.resolve(host.cwd, own);
+const localOnWindows = { base: 'LOCALAPPDATA', home: ['AppData', 'Local'] } as const;
+
+function resolveDir(
+  host: DirHost,
+  place: Place,
+  onWindows: WindowsPlace = { ...localOnWindows, leaf: ['gw', place] },
+): string {
+  const { own, xdg, home } = places[place];
+  const isWindows = host.platform === 'win32';
+  const paths = isWindows ? path.win32 : path.posix;
+  const named = readVariable(host.env, own);
+  if (named !== undefined) return paths.resolve(host.cwd, named);
+  const where: WindowsPlace = isWindows ? onWindows : { base: xdg, home, leaf: ['gw'] };
   // The standard says that a relative base is to be ignored.
-  const base = readVariable(host.env, windows ? place.windows : place.xdg);
-  const leaf = windows ? place.windowsLeaf : ['gw'];
-  if (base !== undefined && paths.isAbsolute(base)) return paths.join(base, ...leaf);
+  const base = readVariable(host.env, where.base);
+  if (base !== undefined && paths.isAbsolute(base)) return paths.join(base, ...where.leaf);
   const { homeDir } = host;
   if (homeDir === undefined || !paths.isAbsolute(homeDir)) {
     const problem = homeDir
       ? `the home directory ${JSON.stringify(homeDir)} is not an absolute path`
       : 'there is no home directory (HOME is not set)';
-    throw usage(problem, `set HOME, or set ${place.own} to the directory to use`);
+    throw usage(problem, `set HOME, or set ${own} to the directory to use`);
   }
-  return paths.join(homeDir, ...(windows ? place.windowsHome : place.home), ...leaf);
+  return paths.join(homeDir, ...where.home, ...where.leaf);
 }

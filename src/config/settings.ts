@@ -52,58 +52,8 @@ export interface SettingsFlags {
   readonly storedOnly?: boolean | undefined;
 }
 
-export type ModelKind = 'chat' | 'image' | 'alpha' | 'gamma';
-
 /** The settings in force for one run. */
-export interface Settings {
-  readonly profile: Sourced<string>;
-  /** One's own defaults of flags, by the words of their command. */
-  readonly defaults: Profile | undefined;
-  /** The embedded gateway is in force: no address of its own, and no key of the user's ever goes there. */
-  readonly sandbox: boolean;
-  /** Normalised, without a trailing slash; undefined where no gateway is configured, and for the sandbox. */
-  readonly baseUrl: Sourced<string | undefined>;
-  readonly account: Sourced<SettingValue<'account'>>;
-  readonly providerVersion: Sourced<string>;
-  readonly out: Sourced<string | undefined>;
-  readonly sidecar: Sourced<boolean>;
-  readonly keepTalks: Sourced<boolean>;
-  /** Between two looks at a job; undefined: the gateway's documented pace. */
-  readonly intervalMs: Sourced<number | undefined>;
-  /** Longest silence of one request; a command with a default of its own looks at the source. */
-  readonly timeoutMs: Sourced<number>;
-  readonly retries: Sourced<number>;
-  readonly maxOutputBytes: Sourced<number>;
-  readonly models: Readonly<Record<ModelKind, Sourced<string>>>;
-  /** The limits of what the profile may make; none for the sandbox, which costs nothing. */
-  readonly budget: {
-    readonly jobs: Sourced<SettingValue<'budget.jobs'> | undefined>;
-    readonly amount: Sourced<SettingValue<'budget.amount'> | undefined>;
-  };
-  readonly prices: Sourced<string | undefined>;
-  readonly cacert: Sourced<string | undefined>;
-  /** The user's command that puts a local file where the gateway can fetch it. */
-  readonly uploadCommand: Sourced<string | undefined>;
-  /** Run for each saved file. */
-  readonly afterSave: Sourced<string | undefined>;
-  readonly verbose: Sourced<boolean>;
-  /** Every setting in force under the name `gw config set` knows it by. */
-  readonly rows: readonly SettingRow[];
-  /** What the user should know of the choice of gateway and key: one sentence. */
-  readonly note: string | undefined;
-  /** Where `key()` would look first; undefined where no key is to be found. Never throws and never reads stdin. */
-  keySource(): Source | undefined;
-  /** Runs the profile's key command again; absent where the key comes from elsewhere. */
-  readonly newKey: (() => Promise<string>) | undefined;
-  /** The gateway's address. Throws GwError `auth` where none is configured. */
-  gatewayUrl(): string;
-  /** What the programs that gw starts find in their environment. */
-  childEnvironment(): Environment;
-  /** The key for that gateway, read once. Throws GwError `auth`. */
-  key(): Promise<string>;
-  /** The key where it is there without stdin being read or a command run; undefined elsewhere. Never throws. */
-  keyAtHand(): Promise<string | undefined>;
-}
+export type Settings = ReturnType<typeof resolveSettings>;
 
 /** One line of `gw config list`; the key is never among the values. */
 export interface SettingRow {
@@ -119,8 +69,7 @@ export const sandboxKey = once(() => crypto.randomUUID());
 const unset = { value: undefined, source: 'default' } as const;
 
 /** Resolves what was typed against the environment and the stored profile. Throws GwError `usage` for an unusable value. */
-export function resolveSettings(input: { readonly flags: SettingsFlags; readonly host: Host }): Settings {
-  const { flags, host } = input;
+export function resolveSettings({ flags, host }: { readonly flags: SettingsFlags; readonly host: Host }) {
   const { env } = host;
   const profile = chooseProfile(flags, host);
   const sandbox = profile.value === sandboxProfile;
@@ -134,7 +83,7 @@ export function resolveSettings(input: { readonly flags: SettingsFlags; readonly
   const isPassedOver = isProfileOverEnvironment(profile, stored, flags, host);
   const ofKey = isPassedOver ? { ...flags, storedOnly: true } : flags;
   const { pick, chosen, texts } = picking(ofKey, host, profile, stored);
-  const baseUrl: Settings['baseUrl'] = sandbox ? unset : pick('base_url');
+  const baseUrl: Sourced<string | undefined> = sandbox ? unset : pick('base_url');
   const verbose = chooseVerbose(flags, host);
   const gatewayUrl = () => baseUrl.value ?? noGateway(sandbox);
   const children = once(() => childEnvironment(env, pick('children_env').value));
@@ -142,16 +91,21 @@ export function resolveSettings(input: { readonly flags: SettingsFlags; readonly
   const source = () => (sandbox ? 'default' : keySource(places, baseUrl.value));
   const key = once(async () => (sandbox ? sandboxKey() : readAnyKey(places, gatewayUrl())));
   const settings = {
+    /** One's own defaults of flags, by the words of their command. */
     defaults: typeof stored[DEFAULTS] === 'object' ? stored[DEFAULTS] : undefined,
     profile,
+    /** The embedded gateway is in force: no address of its own, and no key of the user's ever goes there. */
     sandbox,
+    /** Normalised, without a trailing slash; undefined where no gateway is configured, and for the sandbox. */
     baseUrl,
     account: chosen('account'),
     providerVersion: chosen('provider_version'),
     out: pick('out'),
     sidecar: chosen('sidecar'),
     keepTalks: chosen('keep_talks'),
+    /** Between two looks at a job; undefined: the gateway's documented pace. */
     intervalMs: pick('interval'),
+    /** Longest silence of one request; a command with a default of its own looks at the source. */
     timeoutMs: chosen('timeout'),
     retries: chosen('retries'),
     maxOutputBytes: chosen('max_output'),
@@ -161,21 +115,31 @@ export function resolveSettings(input: { readonly flags: SettingsFlags; readonly
       alpha: chosen('models.alpha'),
       gamma: chosen('models.gamma'),
     },
+    /** The limits of what the profile may make; none for the sandbox, which costs nothing. */
     budget: { jobs: pick('budget.jobs'), amount: pick('budget.amount') },
     prices: pick('prices'),
     cacert: pick('cacert'),
+    /** The user's command that puts a local file where the gateway can fetch it. */
     uploadCommand: pick('upload_command'),
+    /** Run for each saved file. */
     afterSave: pick('after_save'),
     verbose,
+    /** What the user should know of the choice of gateway and key: one sentence. */
     note: isPassedOver ? passedOver(profile.value, env) : undefined,
+    /** What the programs that gw starts find in their environment. */
     childEnvironment: children,
-    keySource: () => {
-      const from = source();
-      return from === 'command' ? ('profile' as const) : from;
-    },
+    /** The gateway's address. Throws GwError `auth` where none is configured. */
     gatewayUrl,
+    /** The key for that gateway, read once. Throws GwError `auth`. */
     key,
+    /** Runs the profile's key command again; absent where the key comes from elsewhere. */
     newKey: source() === 'command' ? () => readAnyKey(places, gatewayUrl()) : undefined,
+    /** Where `key()` would look first; undefined where no key is to be found. Never throws and never reads stdin. */
+    keySource: (): Source | undefined => {
+      const from = source();
+      return from === 'command' ? 'profile' : from;
+    },
+    /** The key where it is there without stdin being read or a command run; undefined elsewhere. Never throws. */
     keyAtHand: async () => {
       const from = source();
       const isAsked = from === 'flag' && flags.apiKeyFile === '-';
@@ -187,7 +151,8 @@ export function resolveSettings(input: { readonly flags: SettingsFlags; readonly
   pick('children_env');
   return {
     ...settings,
-    get rows() {
+    /** Every setting in force under the name `gw config set` knows it by. */
+    get rows(): readonly SettingRow[] {
       return rowsOf(settings, texts);
     },
   };
