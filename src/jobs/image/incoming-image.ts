@@ -1,8 +1,7 @@
 import { fdatasyncSync } from 'node:fs';
 import { DiskFault, faultReason } from '../../disk/disk-fault.ts';
-import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { SNIFF_BYTES, sniff } from '../../media/signatures.ts';
-import { type DownloadJournal, forgetPart, movePart, PartFile } from '../save/part-file.ts';
+import { GrowingPart, type PartFile } from '../save/part-file.ts';
 import type { PartSinkOptions } from '../save/part-sink.ts';
 import { refusalOf } from '../save/verify-part.ts';
 import type { LiftedText } from './json-lifter.ts';
@@ -22,16 +21,20 @@ const LONGEST_IMAGE_BYTES = 512 * 1024 * 1024;
  */
 export class IncomingImage implements LiftedText {
   private readonly decoder = new Base64Decoder((bytes) => this.write(bytes));
-  private file: PartFile | undefined;
+  private readonly growing: GrowingPart;
   private role: string;
   private refused: string | undefined;
   private isEnded = false;
-  /** Why its disk does not take it; it lies in the refuge then. */
-  fault: DiskFault | undefined;
 
   constructor(private readonly options: IncomingOptions) {
-    this.role = options.role;
-    this.fault = options.home.fault;
+    const { home, refuge, role, journal } = options;
+    this.role = role;
+    this.growing = new GrowingPart(home, refuge, (facts) => journal.part(this.role, facts));
+  }
+
+  /** Why its disk does not take it; it lies in the refuge then. */
+  get fault(): DiskFault | undefined {
+    return this.growing.fault;
   }
 
   /** Why there will be no image; a clause. */
@@ -41,7 +44,7 @@ export class IncomingImage implements LiftedText {
 
   /** The part, once all of it has come and it is an image. */
   get part(): PartFile | undefined {
-    return this.isEnded && this.refused === undefined ? this.file : undefined;
+    return this.isEnded && this.refused === undefined ? this.growing.part : undefined;
   }
 
   push(text: Uint8Array): void {
@@ -52,8 +55,9 @@ export class IncomingImage implements LiftedText {
   end(): void {
     this.guard(() => {
       this.decoder.end();
-      if (this.file === undefined) throw new NotBase64('it is empty');
-      const other = refusalOf(sniff(this.file.head(SNIFF_BYTES)), 'image');
+      const { part } = this.growing;
+      if (part === undefined) throw new NotBase64('it is empty');
+      const other = refusalOf(sniff(part.head(SNIFF_BYTES)), 'image');
       if (other !== undefined) this.refuse(other.replace('the server', 'the gateway'));
     });
     this.isEnded = true;
@@ -70,28 +74,24 @@ export class IncomingImage implements LiftedText {
     const before = this.role;
     if (part.totalBytes === undefined) {
       try {
-        this.orFlee(() => sync(this.file));
+        this.growing.orFlee(() => sync(this.growing.part));
       } catch (error) {
         this.refuse(faultReason(error));
         return;
       }
-      const kept = this.file ?? part;
+      const kept = this.growing.part ?? part;
       kept.totalBytes = kept.bytes;
     } else if (before === role) return;
     this.role = role;
-    const { path, totalBytes } = this.file ?? part;
+    const { path, totalBytes } = this.growing.part ?? part;
     journal.part(role, { path, totalBytes });
     if (before !== role) journal.part(before, undefined);
   }
 
   /** The image is not wanted, or cannot be had: its part goes. */
   discard(): void {
-    const { file } = this;
-    this.file = undefined;
-    if (!file) return;
-    file.close();
     try {
-      forgetPart(file.path, this.role, this.options.journal);
+      this.growing.discard();
     } catch {
       // It stays recorded as a part, and gw jobs sync removes it.
     }
@@ -114,39 +114,10 @@ export class IncomingImage implements LiftedText {
   }
 
   private write(bytes: Uint8Array): void {
-    const endsAt = (this.file?.bytes ?? 0) + bytes.length;
-    this.orFlee(() => {
-      this.file ??= this.create();
-      // What found no place goes on in the refuge, from where it stopped.
-      this.file.append(bytes.subarray(bytes.length - (endsAt - this.file.bytes)));
-    });
-    if (endsAt > LONGEST_IMAGE_BYTES) throw new NotBase64('it does not end');
-  }
-
-  private create(): PartFile {
-    const { home, refuge } = this.options;
-    return PartFile.create(this.fault ? refuge : home.dir, {}, this.record);
-  }
-
-  private readonly record = (facts: Parameters<DownloadJournal['part']>[1]) =>
-    this.options.journal.part(this.role, facts);
-
-  /** Does what the disk may refuse; once, what it refuses is done in the refuge. */
-  private orFlee(act: () => void): void {
-    try {
-      act();
-    } catch (error) {
-      const { home, refuge } = this.options;
-      if (!(error instanceof DiskFault) || this.fault !== undefined || home.dir === refuge) throw error;
-      this.fault = error;
-      try {
-        ensureDirectory(refuge);
-        this.file = this.file && movePart(this.file, refuge, this.record);
-      } catch {
-        throw error;
-      }
-      act();
-    }
+    const { growing } = this;
+    if (!growing.part) growing.orFlee(() => growing.create());
+    growing.append(bytes);
+    if ((growing.part?.bytes ?? 0) > LONGEST_IMAGE_BYTES) throw new NotBase64('it does not end');
   }
 }
 

@@ -2,6 +2,7 @@ import { createHash, type Hash } from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { DiskFault } from '../../disk/disk-fault.ts';
+import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { errorCode } from '../../errors.ts';
 import type { Job, SavedFile } from '../../ledger/event.ts';
 import { SNIFF_BYTES } from '../../media/signatures.ts';
@@ -154,11 +155,91 @@ export const isPartIn = (file: string, { dirs }: PartPlace): boolean =>
 export const isOwnFile = (stats: fs.Stats): boolean =>
   stats.isFile() && stats.uid === (process.getuid?.() ?? stats.uid);
 
+/** Where the part of an output grows. */
+export interface PartHome {
+  readonly dir: string;
+  /** Why the output is not saved where it was wanted, where that is known already. */
+  readonly fault?: DiskFault;
+}
+
+/** The one part file of an output: in its home, or in the refuge from where its disk has failed, with what had come of it. */
+export class GrowingPart {
+  /** What an earlier process left, or what has come so far. */
+  part: PartFile | undefined;
+  /** Why the part lies in the refuge, where it was to lie elsewhere. */
+  fault: DiskFault | undefined;
+  protected dir: string;
+
+  constructor(
+    home: PartHome,
+    private readonly refuge: string | undefined,
+    private readonly record: (facts: PartFacts | undefined) => void,
+  ) {
+    this.dir = home.dir;
+    this.fault = home.fault;
+  }
+
+  /** Throws DiskFault. */
+  create(facts: Omit<PartFacts, 'path'> = {}): void {
+    this.part = PartFile.create(this.dir, facts, this.record);
+  }
+
+  /** Writes a chunk behind what there is. Throws DiskFault where the refuge does not take it either. */
+  append(chunk: Uint8Array): void {
+    const endsAt = (this.part?.bytes ?? 0) + chunk.length;
+    // What found no place here goes on there, from where it stopped.
+    this.orFlee(() => this.part?.append(chunk.subarray(chunk.length - (endsAt - this.part.bytes))));
+  }
+
+  /** Does what the disk may refuse; once, what it refuses is done in the refuge. Throws DiskFault. */
+  orFlee(act: () => void): void {
+    try {
+      act();
+    } catch (error) {
+      if (!(error instanceof DiskFault) || !this.flee(error)) throw error;
+      act();
+    }
+  }
+
+  /** What came cannot be used, because its disk cannot be read: whether it may be fetched anew, into the refuge. */
+  beginElsewhere(fault: DiskFault): boolean {
+    if (this.refuge === undefined || this.dir === this.refuge || this.fault !== undefined) return false;
+    this.discard();
+    return this.flee(fault);
+  }
+
+  /** Whether the refuge has taken the part, with what has come of it. */
+  private flee(fault: DiskFault): boolean {
+    const { refuge } = this;
+    if (refuge === undefined || this.dir === refuge) return false;
+    try {
+      ensureDirectory(refuge);
+      this.part = this.part && movePart(this.part, refuge, this.record);
+      this.dir = refuge;
+      return true;
+    } catch {
+      return false;
+    } finally {
+      this.fault = fault;
+    }
+  }
+
+  /** Closes the part, removes it and records that. */
+  discard(): void {
+    const { part } = this;
+    if (!part) return;
+    this.part = undefined;
+    part.close();
+    removePart(part.path);
+    this.record(undefined);
+  }
+}
+
 /**
  * Begins a part in another directory with the bytes of one whose disk has failed; that one is closed, and its file goes
  * where it can. Throws DiskFault, and leaves everything as it is then.
  */
-export function movePart(part: PartFile, dir: string, record: (facts: PartFacts) => void): PartFile {
+function movePart(part: PartFile, dir: string, record: (facts: PartFacts) => void): PartFile {
   const { path: from, etag, totalBytes } = part;
   const moved = PartFile.create(dir, { etag, totalBytes }, record);
   try {

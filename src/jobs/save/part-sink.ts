@@ -1,12 +1,10 @@
 import * as path from 'node:path';
 import { DiskFault, freeBytes } from '../../disk/disk-fault.ts';
-import { ensureDirectory } from '../../disk/durable-directory.ts';
 import type { TaskOutput } from '../../gateway/task.ts';
 import { bytesText } from '../../io/quantity-text.ts';
 import { SNIFF_BYTES, sniff } from '../../media/signatures.ts';
 import { type OutputSink, Unwanted, type Verdict } from './get-output.ts';
-import { type DownloadJournal, forgetPart, movePart, PartFile } from './part-file.ts';
-import type { PartHome } from './rescue.ts';
+import { type DownloadJournal, GrowingPart, type PartHome } from './part-file.ts';
 import { refusalOf } from './verify-part.ts';
 
 export interface PartSinkOptions {
@@ -30,31 +28,24 @@ export const LEAST_FREE_BYTES = 256 * 1024 * 1024;
 const LOOK_BYTES = 8 * 1024 * 1024;
 
 /** Holds an output's one part file through several transfers, and puts each body where it belongs. */
-export class PartSink implements OutputSink {
+export class PartSink extends GrowingPart implements OutputSink {
   private sniffed = false;
   /** How long the part is at the next look at what is free. */
   private lookAt = 0;
 
-  private dir: string;
-  /** What an earlier process left, or what has come so far. */
-  part: PartFile | undefined;
-  /** Why the part lies in the refuge, where it was to lie elsewhere. */
-  fault: DiskFault | undefined;
-
   constructor(private readonly options: PartSinkOptions) {
-    this.dir = options.home.dir;
-    this.fault = options.home.fault;
+    const { home, refuge, role, journal } = options;
+    super(home, refuge, (facts) => journal.part(role, facts));
   }
 
   /** Throws DiskFault where the announced rest does not fit on the disk. */
   begin(verdict: Extract<Verdict, { do: 'append' | 'restart' }>): void {
-    const { role, journal, onBytes } = this.options;
     if (verdict.do === 'restart') {
       this.discard();
       const { etag, totalBytes } = verdict;
       this.orFlee(() => {
         this.needSpace(totalBytes);
-        this.part = PartFile.create(this.dir, { etag, totalBytes }, (facts) => journal.part(role, facts));
+        this.create({ etag, totalBytes });
       });
       this.sniffed = false;
     } else if (this.part) {
@@ -62,7 +53,7 @@ export class PartSink implements OutputSink {
       this.orFlee(() => this.needSpace(verdict.totalBytes - (this.part?.bytes ?? 0)));
     }
     this.lookAt = 0;
-    if (this.part) onBytes(this.part.bytes, this.part.totalBytes);
+    if (this.part) this.options.onBytes(this.part.bytes, this.part.totalBytes);
   }
 
   /** Throws DiskFault where the disk or, for a length that is not announced, its reserve is used up; or Unwanted for more bytes than announced and for first bytes that are not the output's. */
@@ -85,8 +76,7 @@ export class PartSink implements OutputSink {
       this.lookAt = part.bytes + LOOK_BYTES;
     }
     const endsAt = part.bytes + chunk.length;
-    // What found no place here goes on there, from where it stopped.
-    this.orFlee(() => this.part?.append(chunk.subarray(chunk.length - (endsAt - this.part.bytes))));
+    this.append(chunk);
     if (!this.sniffed && endsAt >= SNIFF_BYTES) {
       this.sniffed = true;
       const reason = refusalOf(sniff(this.part?.head(SNIFF_BYTES) ?? chunk), this.options.type);
@@ -95,55 +85,12 @@ export class PartSink implements OutputSink {
     this.options.onBytes(endsAt, part.totalBytes);
   }
 
-  /** Does what the disk may refuse; once, what it refuses is done in the refuge. Throws DiskFault. */
-  private orFlee(act: () => void): void {
-    try {
-      act();
-    } catch (error) {
-      if (!(error instanceof DiskFault) || !this.flee(error)) throw error;
-      act();
-    }
-  }
-
-  /** What came cannot be used, because its disk cannot be read: whether it may be fetched anew, into the refuge. */
-  beginElsewhere(fault: DiskFault): boolean {
-    const { refuge } = this.options;
-    if (refuge === undefined || this.dir === refuge || this.fault !== undefined) return false;
-    this.discard();
-    return this.flee(fault);
-  }
-
-  /** Whether the refuge has taken the part, with what has come of it. */
-  private flee(fault: DiskFault): boolean {
-    const { refuge, role, journal } = this.options;
-    if (refuge === undefined || this.dir === refuge) return false;
-    try {
-      ensureDirectory(refuge);
-      this.part = this.part && movePart(this.part, refuge, (facts) => journal.part(role, facts));
-      this.dir = refuge;
-      return true;
-    } catch {
-      return false;
-    } finally {
-      this.fault = fault;
-    }
-  }
-
   /** The length of the file is known now: recorded, so that a later process knows when the part is whole. */
   setTotal(totalBytes: number): void {
     const { part } = this;
     if (!part || part.totalBytes === totalBytes) return;
     part.totalBytes = totalBytes;
     this.options.journal.part(this.options.role, { path: part.path, etag: part.etag, totalBytes });
-  }
-
-  /** Closes the part, removes it and records that. */
-  discard(): void {
-    const { part } = this;
-    if (!part) return;
-    this.part = undefined;
-    part.close();
-    forgetPart(part.path, this.options.role, this.options.journal);
   }
 
   private needSpace(bytes: number | undefined): void {

@@ -4,19 +4,13 @@ import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { GwError } from '../../errors.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { isThere, waysOf } from './disk-ways.ts';
+import type { PartHome } from './part-file.ts';
 import { LEAST_FREE_BYTES } from './part-sink.ts';
 import { type PublishOptions, publish, type Source } from './publish.ts';
 import { PartGone } from './take-name.ts';
 
 /** Where outputs are kept that cannot be saved where they were wanted, and where parts grow that cannot grow there. */
 export const refugeOf = ({ dir }: Pick<Ledger, 'dir'>): string => path.join(path.dirname(dir), 'rescued');
-
-/** Where the part of an output grows. */
-export interface PartHome {
-  readonly dir: string;
-  /** Why the output is not saved where it was wanted, where that is known already. */
-  readonly fault?: DiskFault;
-}
 
 /** Beside the target; in the refuge where that disk cannot be read, or where a rename may lose what comes once. Throws DiskFault. */
 export function partHome(target: string, refuge: string | undefined, comesOnce = false): PartHome {
