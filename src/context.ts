@@ -131,14 +131,16 @@ const CONNECT_MS = 10_000;
 type Parts = Pick<Context, 'host' | 'io' | 'globals' | 'argv' | 'signal' | 'events' | 'afterSave'>;
 
 /** The gateways that a run reaches, and how it reaches them. */
-class Gateways {
+export class Gateways {
   readonly #showsOnly: boolean;
   readonly #closers: (() => Promise<void>)[] = [];
   readonly #transports = new Map<string | undefined, Promise<Transport>>();
   readonly #budget = once(async () =>
-    (await import('./http/retry.ts')).createRetryBudget(this.parts.host.clock),
+    (await import('./http/retry-budget.ts')).createRetryBudget(this.parts.host.clock),
   );
+  /** The settings and the gateway in force. */
   readonly settings = once(() => this.settingsWith(this.parts.globals));
+  readonly gateway = once(async () => this.accessTo(await this.settings()));
   readonly sandbox = once(async () => {
     const { host, io } = this.parts;
     const { startEmbedded } = await import('./embedded-sandbox.ts');
@@ -221,6 +223,12 @@ class Gateways {
     return this.accessWith({ baseUrl, key, newKey: made, providerVersion }, inForce);
   }
 
+  /** The gateway of a job by its address alone. */
+  async accessWithoutKey(job: Job, own: Settings): Promise<Access> {
+    const baseUrl = own.sandbox ? (await this.sandbox()).baseUrl : job.gateway;
+    return this.accessWith({ baseUrl, key: undefined }, own, job.gateway);
+  }
+
   async accessWith(gateway: Gateway, inForce: Settings, name = gatewayName(inForce)): Promise<Access> {
     const { host, io } = this.parts;
     // A request that is only shown is not sent; certificates that cannot be read are told of all the same.
@@ -272,23 +280,11 @@ class Gateways {
 export function makeContext(parts: Parts): { ctx: Context; close: () => Promise<void> } {
   const { host, io, globals, argv, signal, events, afterSave } = parts;
   const gateways = new Gateways(parts);
-  const { settings } = gateways;
-  const settingsWith = (flags: SettingsFlags) => gateways.settingsWith(flags);
-  const gateway = once(async () => gateways.accessTo(await settings()));
-  const jobGateways = once(async () => {
-    const { createJobGateways } = await import('./job-gateways.ts');
-    return createJobGateways({
-      globals,
-      settings,
-      gateway,
-      settingsWith,
-      accessTo: (inForce) => gateways.accessTo(inForce),
-      accessWithoutKey: async (job, own) => {
-        const baseUrl = own.sandbox ? (await gateways.sandbox()).baseUrl : job.gateway;
-        return gateways.accessWith({ baseUrl, key: undefined }, own, job.gateway);
-      },
-    });
-  });
+  const { settings, gateway } = gateways;
+  const settingsOfNewProfile = () => gateways.settingsWith({ ...globals, profileMayBeNew: true });
+  const jobGateways = once(async () =>
+    (await import('./job-gateways.ts')).createJobGateways(gateways, globals),
+  );
 
   const ctx: Context = {
     host,
@@ -300,10 +296,9 @@ export function makeContext(parts: Parts): { ctx: Context; close: () => Promise<
     events,
     afterSave,
     settings,
-    settingsOfNewProfile: () => settingsWith({ ...globals, profileMayBeNew: true }),
+    settingsOfNewProfile,
     gateway,
-    gatewayWith: async (made) =>
-      gateways.accessWith(made, await settingsWith({ ...globals, profileMayBeNew: true })),
+    gatewayWith: async (made) => gateways.accessWith(made, await settingsOfNewProfile()),
     ownsJob: async (job) => (await jobGateways()).ownsJob(job),
     gatewayOf: async (job) => (await jobGateways()).gatewayOf(job),
     gatewayWithoutKey: async (job) => (await jobGateways()).gatewayWithoutKey(job),

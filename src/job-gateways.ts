@@ -1,5 +1,4 @@
-import type { Settings, SettingsFlags } from './config/settings.ts';
-import { type Access, type Context, gatewayName } from './context.ts';
+import { type Access, type Context, type Gateways, gatewayName } from './context.ts';
 import { GwError } from './errors.ts';
 import type { GlobalFlags } from './flags/flag.ts';
 import type { Job } from './ledger/event.ts';
@@ -8,36 +7,24 @@ import { EMBEDDED } from './ledger/job-key.ts';
 // Each job of the ledger is asked for where it was made, with the key of its own profile: two profiles may be two accounts
 // of one gateway, and the one does not see the other's tasks.
 
-export interface JobGatewayParts {
-  readonly globals: GlobalFlags;
-  /** The settings and the gateway in force. */
-  settings(): Promise<Settings>;
-  gateway(): Promise<Access>;
-  settingsWith(flags: SettingsFlags): Promise<Settings>;
-  accessTo(settings: Settings): Promise<Access>;
-  /** The job's gateway by its address alone. */
-  accessWithoutKey(job: Job, settings: Settings): Promise<Access>;
-}
-
 export type JobGateways = Pick<Context, 'ownsJob' | 'gatewayOf' | 'gatewayWithoutKey'>;
 
 /** Finds the way to the gateway of each job; each is made once. */
-export function createJobGateways(parts: JobGatewayParts): JobGateways {
-  const { globals, settings, gateway, settingsWith, accessTo } = parts;
+export function createJobGateways(gateways: Gateways, globals: GlobalFlags): JobGateways {
   const showsOnly = globals.dryRun === true || globals.curl === true;
   const storedSettings = kept((profile: string) => {
     const { insecureHttp, timeout, retries } = globals;
     const only =
       profile === EMBEDDED ? { sandbox: true } : { profile, storedOnly: true, profileMayBeNew: true };
-    return settingsWith({ insecureHttp, timeout, retries, ...only });
+    return gateways.settingsWith({ insecureHttp, timeout, retries, ...only });
   });
-  const storedAccess = kept(async (profile: string) => accessTo(await storedSettings(profile)));
+  const storedAccess = kept(async (profile: string) => gateways.accessTo(await storedSettings(profile)));
   const keyless = new Map<string, Promise<Access>>();
   const placeOf = (job: Job) => (job.gateway === EMBEDDED ? EMBEDDED : job.profile);
 
   /** Whether the gateway in force is the job's, and not only its address; undefined where there is no way to the job. */
   const isInForce = async (job: Job): Promise<boolean | undefined> => {
-    const inForce = await settings();
+    const inForce = await gateways.settings();
     const isHere = gatewayName(inForce) === job.gateway;
     if (isHere && (inForce.sandbox || inForce.profile.value === job.profile)) return true;
     const stored = await storedSettings(placeOf(job));
@@ -48,7 +35,7 @@ export function createJobGateways(parts: JobGatewayParts): JobGateways {
   /** Whether the job was sent with the key in force, whatever its profile was. */
   const isKeyOf = async ({ keyId }: Job): Promise<boolean> => {
     if (keyId === undefined || showsOnly) return false;
-    return gateway().then(
+    return gateways.gateway().then(
       (access) => access.keyId === keyId,
       () => false,
     );
@@ -57,7 +44,7 @@ export function createJobGateways(parts: JobGatewayParts): JobGateways {
   const gatewayWithoutKey = async (job: Job): Promise<Access> => {
     const place = `${placeOf(job)} ${job.gateway}`;
     const made =
-      keyless.get(place) ?? storedSettings(placeOf(job)).then((own) => parts.accessWithoutKey(job, own));
+      keyless.get(place) ?? storedSettings(placeOf(job)).then((own) => gateways.accessWithoutKey(job, own));
     keyless.set(place, made);
     return made;
   };
@@ -66,7 +53,7 @@ export function createJobGateways(parts: JobGatewayParts): JobGateways {
     ownsJob: async (job) => {
       const { profile, baseUrl, sandbox } = globals;
       if (profile === undefined && baseUrl === undefined && sandbox !== true) return true;
-      if (gatewayName(await settings()) !== job.gateway) return false;
+      if (gatewayName(await gateways.settings()) !== job.gateway) return false;
       return profile === undefined || (await isInForce(job)) === true;
     },
     gatewayOf: async (job) => {
@@ -74,7 +61,7 @@ export function createJobGateways(parts: JobGatewayParts): JobGateways {
       try {
         const here = await isInForce(job);
         if (here === undefined) throw noWayTo(job);
-        return here ? await gateway() : await storedAccess(placeOf(job));
+        return here ? await gateways.gateway() : await storedAccess(placeOf(job));
       } catch (error) {
         throw ofJob(error, job);
       }

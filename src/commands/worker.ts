@@ -56,7 +56,7 @@ async function refusePlaces({ out, root = '.' }: FlagValues<typeof flags>, { hos
   const { planTarget } = await import('../jobs/save/output-path.ts');
   checkTarget(
     { target: planTarget(out, host.cwd), force: false, download: true },
-    { family: '', model: undefined, now: clock.now(), outputsExpected: 1 },
+    { family: '', model: undefined, atMs: clock.now(), outputsExpected: 1 },
   );
 }
 

@@ -1,6 +1,7 @@
 import * as path from 'node:path';
-import { fileFault, readRegular } from '../disk/small-file.ts';
+import { readRegular } from '../disk/small-file.ts';
 import { refuseUntrusted } from '../disk/trust.ts';
+import { fileFault } from '../disk/typed-input.ts';
 import { GwError, usage } from '../errors.ts';
 import type { Host } from '../host.ts';
 import { SYSTEM_STORE } from './table.ts';

@@ -1,7 +1,7 @@
 import * as path from 'node:path';
 import { diskFault } from '../disk/disk-fault.ts';
-import { type ReadOptions, readInputStream, readTypedFile } from '../disk/small-file.ts';
 import { refuseUntrusted } from '../disk/trust.ts';
+import { readInputStream, readTypedFile, type SmallFile } from '../disk/typed-input.ts';
 import { type ErrorKind, GwError } from '../errors.ts';
 import { refuseNewer } from '../formats.ts';
 import { type Clock, type Host, isObject } from '../host.ts';
@@ -114,7 +114,7 @@ export async function readKeyFile(
 ): Promise<string> {
   const named = file === '-' ? `${stdinFlag} (stdin)` : `--api-key-file ${file}`;
   const trusted = { file, what: 'the key file', platform, secret: true, ownedByUser: false } as const;
-  const options: ReadOptions = {
+  const options: SmallFile = {
     named,
     maxBytes: MAX_KEY_FILE_BYTES,
     kind: 'auth',

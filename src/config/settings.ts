@@ -88,8 +88,6 @@ export function resolveSettings({ flags, host }: { readonly flags: SettingsFlags
   const gatewayUrl = () => baseUrl.value ?? noGateway(sandbox);
   const children = once(() => childEnvironment(env, pick('children_env').value));
   const places: KeyPlaces = { children, flags: ofKey, host, profile: profile.value, stored };
-  const source = () => (sandbox ? 'default' : keySource(places, baseUrl.value));
-  const key = once(async () => (sandbox ? sandboxKey() : readAnyKey(places, gatewayUrl())));
   const settings = {
     /** One's own defaults of flags, by the words of their command. */
     defaults: typeof stored[DEFAULTS] === 'object' ? stored[DEFAULTS] : undefined,
@@ -130,6 +128,25 @@ export function resolveSettings({ flags, host }: { readonly flags: SettingsFlags
     childEnvironment: children,
     /** The gateway's address. Throws GwError `auth` where none is configured. */
     gatewayUrl,
+    ...keyOf(places, sandbox, baseUrl.value, gatewayUrl),
+  };
+  pick('key_command');
+  pick('children_env');
+  return {
+    ...settings,
+    /** Every setting in force under the name `gw config set` knows it by. */
+    get rows(): readonly SettingRow[] {
+      return rowsOf(settings, texts);
+    },
+  };
+}
+
+/** The key of the gateway in force, and what is known of it before it is read. */
+function keyOf(places: KeyPlaces, sandbox: boolean, baseUrl: string | undefined, gatewayUrl: () => string) {
+  const { apiKeyFile } = places.flags;
+  const source = () => (sandbox ? 'default' : keySource(places, baseUrl));
+  const key = once(async () => (sandbox ? sandboxKey() : readAnyKey(places, gatewayUrl())));
+  return {
     /** The key for that gateway, read once. Throws GwError `auth`. */
     key,
     /** Runs the profile's key command again; absent where the key comes from elsewhere. */
@@ -142,18 +159,9 @@ export function resolveSettings({ flags, host }: { readonly flags: SettingsFlags
     /** The key where it is there without stdin being read or a command run; undefined elsewhere. Never throws. */
     keyAtHand: async () => {
       const from = source();
-      const isAsked = from === 'flag' && flags.apiKeyFile === '-';
+      const isAsked = from === 'flag' && apiKeyFile === '-';
       if (sandbox || from === undefined || isAsked || from === 'command') return undefined;
       return key().catch(() => undefined);
-    },
-  };
-  pick('key_command');
-  pick('children_env');
-  return {
-    ...settings,
-    /** Every setting in force under the name `gw config set` knows it by. */
-    get rows(): readonly SettingRow[] {
-      return rowsOf(settings, texts);
     },
   };
 }

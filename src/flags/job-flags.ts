@@ -6,7 +6,6 @@ import {
   settingsTable,
 } from '../config/table.ts';
 import { usage } from '../errors.ts';
-import { localDay } from '../io/quantity-text.ts';
 import {
   alsoFrom,
   everywhere,
@@ -97,19 +96,11 @@ function parseOnce(raw: string, flag: string): string {
   return raw;
 }
 
-export interface OnceFlags extends Omit<FlagValues<typeof onceFlags>, 'again'> {
-  /** A number, which nobody can type: a new one where the last is an earlier attempt than this. */
-  readonly again?: boolean | number | undefined;
-  /** Which nobody can type either: the job of the key counts also where it asked for something else. */
-  readonly keepsOther?: boolean | undefined;
-  /** Nor this: digests of the fields that were checked elsewhere; nothing else is made. */
-  readonly expects?: Readonly<Record<string, string>> | undefined;
-}
 export type BudgetFlags = FlagValues<typeof budgetFlags>;
 
 /** Throws `usage` for flags that do not go with each other; `externalId` is the user's own. */
 export function refuseOnce(
-  { once, again, count }: OnceFlags & FlagValues<typeof countFlags>,
+  { once, again, count }: { readonly once?: string; readonly again?: unknown; readonly count?: number },
   externalId?: string,
 ): void {
   if (again && once === undefined)
@@ -138,41 +129,6 @@ export const sidecarBy = (
   settings: { readonly sidecar: { readonly value: boolean } },
   version: string,
 ): string | undefined => ((flags.sidecar ?? settings.sidecar.value) ? version : undefined);
-
-/** A moment as it is typed: a length of time before now, or a date. */
-export type Moment = (nowMs: number) => number;
-
-const dateForm = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2}))?$/;
-
-/**
- * Reads `24h`, `7d` (so long ago), `2026-11-01`, `today`, `yesterday` (their begin by the local calendar) or an ISO time with
- * its zone. Throws GwError `usage` that names the flag for anything else.
- */
-export function parseMoment(raw: string, flag: string): Moment {
-  if (raw === 'today' || raw === 'yesterday') {
-    return (nowMs) => {
-      const now = new Date(nowMs);
-      return +new Date(now.getFullYear(), now.getMonth(), now.getDate() - (raw === 'today' ? 0 : 1));
-    };
-  }
-  if (dateForm.test(raw)) {
-    const [year = 0, month = 1, day = 1] = raw.slice(0, 10).split('-').map(Number);
-    const midnight = new Date(year, month - 1, day);
-    const atMs = raw.length === 10 ? +midnight : Date.parse(raw);
-    // A day that the month does not have is read as one of the next month, or not at all.
-    const isReal = !Number.isNaN(atMs) && localDay(+midnight) === raw.slice(0, 10);
-    if (!isReal) throw usage(`${flag} ${raw}: there is no such date`);
-    return () => atMs;
-  }
-  if (!/^\d/.test(raw) || raw.includes('-')) {
-    throw usage(
-      `${flag} ${JSON.stringify(raw)} is neither a length of time nor a date`,
-      'write a length such as 24h or 7d, today, yesterday, or a date such as 2026-11-01',
-    );
-  }
-  const spanMs = parseDuration(raw, flag, { span: true });
-  return (nowMs) => nowMs - spanMs;
-}
 
 /** `--redis`: a server, or the one of GW_REDIS_URL. */
 export const redisFlags = {

@@ -6,12 +6,12 @@ import type { Context } from '../../context.ts';
 import { type ConfinedPath, refuseTarget } from '../../disk/confined-path.ts';
 import { GwError, usage } from '../../errors.ts';
 import { confineFiles } from '../../flags/body-flags.ts';
-import type { BudgetFlags, OnceFlags } from '../../flags/job-flags.ts';
+import type { BudgetFlags } from '../../flags/job-flags.ts';
 import { once } from '../../host.ts';
 import { keepYoungSpaceSmall } from '../../http/transport.ts';
 import type { RunProgress } from '../../io/io.ts';
 import type { Estimate } from '../../jobs/cost.ts';
-import type { Intent, JobRequest } from '../../jobs/create/job-request.ts';
+import type { HowAsked, Intent, JobRequest } from '../../jobs/create/job-request.ts';
 import type { Made } from '../../jobs/create/make.ts';
 import { fieldDigests, otherField, pathOf } from '../../jobs/create/once.ts';
 import { cleanKey, escapePattern } from '../../jobs/save/output-path.ts';
@@ -167,7 +167,7 @@ function changedField(row: Row, known: KnownRow, fields: Fields, request: JobReq
   return changed && (request.flagOf(pathOf(changed)) ?? changed).replace(/^--/, '');
 }
 
-export interface RowOptions extends BudgetFlags, Pick<OnceFlags, 'again' | 'keepsOther' | 'expects'> {
+export interface RowOptions extends BudgetFlags, Pick<HowAsked, 'again' | 'keepsOther' | 'expects'> {
   /** Position of the last row. */
   readonly rows: number;
   /** The manifest, for messages; absent where the row stands in none. */

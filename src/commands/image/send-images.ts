@@ -5,8 +5,8 @@ import { SLOW_ANSWER_SILENCE_MS } from '../../config/table.ts';
 import { type Context, tellIfInterrupted } from '../../context.ts';
 import { sha256OfFile } from '../../disk/small-file.ts';
 import { usage } from '../../errors.ts';
-import { flagName } from '../../flags/flag.ts';
-import { type OnceFlags, type SaveFlags, sidecarBy } from '../../flags/job-flags.ts';
+import { type FlagValues, flagName } from '../../flags/flag.ts';
+import { type onceFlags, type SaveFlags, sidecarBy } from '../../flags/job-flags.ts';
 import type { WithStored } from '../../flags/yielding.ts';
 import { EDIT_MASK_FIELD } from '../../gateway/image/create.ts';
 import { readImageUsage, readRevisedPrompt } from '../../gateway/image/reply.ts';
@@ -20,8 +20,8 @@ import { isFixedName, planTarget } from '../../jobs/save/output-path.ts';
 import { withoutSecrets } from '../../ledger/serialize.ts';
 import { namesOutput } from '../../shots/outputs.ts';
 import { warnOfAlike, withinBudget } from '../before-create.ts';
-import { followDeps, type JobResult, noteUsage, outNamed } from '../video/follow-job.ts';
-import { calmOf } from '../video/followers.ts';
+import { type JobResult, noteUsage, outNamed } from '../video/follow-job.ts';
+import { calmOf, createFollowers } from '../video/followers.ts';
 
 /**
  * For help. An image is answered when it is finished, and a large one takes minutes: ended too early, it would be paid for
@@ -60,9 +60,9 @@ export async function sendImages(
   const once = how.once === undefined ? undefined : { key: how.once };
   const named = outNamed(request, await ctx.settings());
   const check = () =>
-    checkTarget(intent.save, { ...intent, once, named, now: ctx.clock.now(), outputsExpected });
+    checkTarget(intent.save, { ...intent, once, named, atMs: ctx.clock.now(), outputsExpected });
   if (!once) check();
-  const deps = await followDeps(ctx);
+  const deps = await createFollowers(ctx).jobDeps();
   const { timeoutMs: silence } = await ctx.settings();
   const within = await withinBudget(request, ctx);
   const make = async (place?: OncePlace): Promise<Made> => {
@@ -143,7 +143,7 @@ export const settingsIn = (body: Readonly<Record<string, unknown>>): Record<stri
 
 const NUMBERED = '{id}-{index}.{ext}';
 
-type OutputFlags = SaveFlags & OnceFlags & WithStored;
+type OutputFlags = SaveFlags & FlagValues<typeof onceFlags> & WithStored;
 
 /**
  * Where the images of a request go. One image is `{id}.{ext}`, several are numbered, unless `--out` names them.

@@ -10,7 +10,6 @@ import {
   refuseLook,
   refuseOrWarn,
   typedFlagAt,
-  warnOfUnlisted,
 } from '../../flags/breaches.ts';
 import { type FlagSet, type FlagValues, on } from '../../flags/flag.ts';
 import {
@@ -25,6 +24,7 @@ import {
   waitFlags,
 } from '../../flags/job-flags.ts';
 import { readPrompt, refuseSharedStdin, stdinReaders } from '../../flags/prompt.ts';
+import { warnOfUnlisted } from '../../flags/unlisted-fields.ts';
 import { ANY_MEDIUM, type WithStored, withoutYielding } from '../../flags/yielding.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import { withOddModel } from '../../gateway/json-value.ts';
@@ -38,7 +38,7 @@ import type { OncePlace } from '../../jobs/create/once.ts';
 import { checkTarget } from '../../jobs/save/check-target.ts';
 import { withIndex } from '../../jobs/save/output-path.ts';
 import { onceJobKey, originOfGateway } from '../../ledger/job-key.ts';
-import { firstOfTask } from '../../ledger/ledger.ts';
+import { firstOfTask } from '../../ledger/named-jobs.ts';
 import { withoutSecrets } from '../../ledger/serialize.ts';
 import type { MediaInput } from '../../media/resolve.ts';
 import { askedOf, findOutputs, noteOutputsInCurl, shownOf } from '../../shots/outputs.ts';
@@ -515,7 +515,7 @@ async function send(ready: Checked, place: SendPlace, ctx: Context): Promise<Out
   const once = how.once === undefined ? undefined : { key: how.once };
   const named = outNamed(request, await ctx.settings());
   const check = () =>
-    checkTarget(intent.save, { ...intent, once, named, now: ctx.clock.now(), outputsExpected });
+    checkTarget(intent.save, { ...intent, once, named, atMs: ctx.clock.now(), outputsExpected });
   if (!once) check();
   const deadlineMs = waitDeadlineMs(how, ctx);
   const making = async (under?: OncePlace) => {

@@ -7,17 +7,14 @@ import type { TaskFamily, TaskUsage } from '../../gateway/task.ts';
 import type { Cost } from '../../jobs/cost.ts';
 import { explainOtherKey } from '../../jobs/create/hold-job.ts';
 import { answerOf, printableRecord } from '../../jobs/job-view.ts';
-import type { Followed, FollowInput, JobDeps } from '../../jobs/watch/follow.ts';
+import type { Followed, FollowInput } from '../../jobs/watch/follow.ts';
 import { seenInLedger, type TaskLook } from '../../jobs/watch/look.ts';
 import { estimateMs } from '../../ledger/estimate.ts';
 import type { Job, SavePlan } from '../../ledger/event.ts';
-import { createFollowers, type Followers } from './followers.ts';
+import type { Followers } from './followers.ts';
 import type { JobResult } from './job-result.ts';
 
 export * from './job-result.ts';
-
-/** What making and saving a job need, from the context. */
-export const followDeps = (ctx: Context): Promise<JobDeps> => createFollowers(ctx).jobDeps();
 
 export interface FollowRequest {
   readonly key: string;
@@ -77,7 +74,7 @@ export async function* followAll(
       ...(job && { pool: await followers.poolOf(job) }),
     });
   }
-  const { followMany } = await import('../../jobs/watch/follow-many.ts');
+  const { followMany } = await import('../../jobs/watch/follow.ts');
   const depsOf = ({ family, request }: (typeof inputs)[number]) =>
     followers.followDeps(family, request.access);
   for await (const { input, followed } of followMany(inputs, depsOf, ctx.signal)) {

@@ -28,7 +28,7 @@ export interface HowAsked {
   /** The job of the key counts also where it asked for something else: whoever asks has compared them. */
   readonly keepsOther?: boolean;
   /** Digests of the fields that were checked elsewhere: nothing else is made. */
-  readonly expects?: Readonly<Record<string, string>>;
+  readonly expects?: Readonly<Record<string, string>> | undefined;
   readonly maxCost?: { readonly amount: number; readonly currency?: string | undefined };
   readonly unpriced?: boolean;
 }

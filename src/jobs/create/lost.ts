@@ -353,13 +353,11 @@ export async function settleUnanswered(listed: Job, family: Family, deps: Settle
     }
     const externalIds = externalIdsOf(family);
     const { externalId } = job;
-    if (next === 'look' && externalIds && externalId !== undefined) {
-      const taskFamily = { ...(family as TaskFamily), externalIds };
-      return await settleByExternalId({ job, externalId, family: taskFamily }, deps);
-    }
+    const taskFamily = family as TaskFamily;
+    if (next === 'look' && externalIds && externalId !== undefined)
+      return await settleByExternalId(job, externalId, { ...taskFamily, externalIds }, deps);
     const id = next === 'confirm' ? idToConfirm(job) : undefined;
-    if (id === undefined) return { outcome: 'unknown' };
-    return await settleByCutReply({ job, id, family: family as TaskFamily }, deps);
+    return id === undefined ? { outcome: 'unknown' } : await settleByCutReply(job, id, taskFamily, deps);
   } finally {
     hold.release();
   }
@@ -367,25 +365,19 @@ export async function settleUnanswered(listed: Job, family: Family, deps: Settle
 
 const OTHER_KEY = 'it was made with another key, and only that one can look for it';
 
-interface Lost {
-  readonly job: Job;
-  readonly externalId: string;
-  readonly family: TaskFamily & { readonly externalIds: NonNullable<TaskFamily['externalIds']> };
-}
-
-async function settleByExternalId({ job, externalId, family }: Lost, deps: SettleDeps): Promise<Settled> {
+async function settleByExternalId(
+  job: Job,
+  externalId: string,
+  family: TaskFamily & { readonly externalIds: ExternalIds },
+  deps: SettleDeps,
+): Promise<Settled> {
   const { ledger, clock, signal } = deps;
   const { externalIds } = family;
   const isKept = showsAll(job, family, clock.now());
   const isOther = isOtherKey(job, deps.keyId);
   if (isOther && !isKept) return { outcome: 'unknown' };
-  const answer = await lookUpPatiently({
-    client: await deps.client(),
-    externalIds,
-    externalId,
-    signal,
-    clock,
-  });
+  const client = await deps.client();
+  const answer = await lookUpPatiently({ client, externalIds, externalId, signal, clock });
   if ('failed' in answer) {
     if (answer.failed.kind === 'auth') throw answer.failed;
     return { outcome: 'open', message: `the look-up of its external ID failed: ${answer.failed.message}` };
@@ -394,7 +386,7 @@ async function settleByExternalId({ job, externalId, family }: Lost, deps: Settl
   // An ID that gw made is this job's alone; the user's own may belong to another account, or to an older task.
   const isOwnId = isOwnExternalId(job);
   if (isOther && !(found && isOwnId)) return { outcome: 'open', message: OTHER_KEY };
-  if (!found) return settleAbsent({ job, serverDateMs, isProof: isKept }, deps);
+  if (!found) return settleAbsent(job, serverDateMs, isKept, deps);
   const lost = { ...job, externalId, sinceSentMs: sinceSentMs(job, clock) };
   const own = await ownTask(found, lost, family, { ledger, nowMs: serverDateMs ?? clock.now() });
   if (!own) {
@@ -405,14 +397,13 @@ async function settleByExternalId({ job, externalId, family }: Lost, deps: Settl
   return { outcome: 'adopted', id: own.id };
 }
 
-interface Named {
-  readonly job: Job;
-  readonly id: string;
-  readonly family: TaskFamily;
-}
-
 /** Asks once more for the task that the cut reply named, by the rule of the create. */
-async function settleByCutReply({ job, id, family }: Named, deps: SettleDeps): Promise<Settled> {
+async function settleByCutReply(
+  job: Job,
+  id: string,
+  family: TaskFamily,
+  deps: SettleDeps,
+): Promise<Settled> {
   const { ledger, clock, signal } = deps;
   const isOther = isOtherKey(job, deps.keyId);
   const lifeMs = family.recordLifeMs ?? family.linkLifeMs;
@@ -439,7 +430,9 @@ async function settleByCutReply({ job, id, family }: Named, deps: SettleDeps): P
 
 /** Nothing was found. By the gateway's own clock, where it shows it: this machine's may have been set in between. */
 function settleAbsent(
-  { job, serverDateMs, isProof }: Pick<LookedUp, 'serverDateMs'> & { job: Job; isProof: boolean },
+  job: Job,
+  serverDateMs: number | undefined,
+  isProof: boolean,
   deps: SettleDeps,
 ): Settled {
   const { ledger, clock } = deps;

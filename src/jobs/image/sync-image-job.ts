@@ -44,13 +44,7 @@ export async function syncImageJob(
     const { job } = hold;
     if (!job) return undefined;
     const journal = imageJournal(key, ledger, warn, job);
-    const { files, error } = await settleParts(job, {
-      journal,
-      signal,
-      warn,
-      claims: deps.claims,
-      refuge: refugeOf(ledger),
-    });
+    const { files, error } = await settleParts(job, journal, deps);
     const errors: unknown[] = error === undefined ? [] : [error];
     let { state } = job;
     if (state === 'intent') {
@@ -132,14 +126,10 @@ export async function copyImages(
   }
 }
 
-interface Settling extends Pick<JobDeps, 'signal' | 'warn' | 'claims'> {
-  readonly journal: DownloadJournal;
-  readonly refuge: string;
-}
+type SettleDeps = Pick<JobDeps, 'signal' | 'warn' | 'claims' | 'ledger'>;
 
 /** Gives whole parts their names and removes the others, but for those of downloads, which go on or are begun anew. */
-async function settleParts(job: Job, settling: Settling) {
-  const { journal, signal } = settling;
+async function settleParts(job: Job, journal: DownloadJournal, deps: SettleDeps) {
   const files: SavedFile[] = [];
   const saved = new Set(job.files.map(({ role }) => role));
   let error: unknown;
@@ -149,12 +139,12 @@ async function settleParts(job: Job, settling: Settling) {
   const kept = new Set<string>();
   for (const [role, recorded] of parts.filter(([, { totalBytes }]) => totalBytes !== undefined)) {
     try {
-      const file = saved.has(role) ? undefined : await publishPartOf(job, role, recorded, settling);
+      const file = saved.has(role) ? undefined : await publishPartOf(job, role, recorded, journal, deps);
       if (file) files.push(file.file);
       error ??= file?.error;
       if (!file) forgetPart(recorded.path, role, journal);
     } catch (failure) {
-      signal.throwIfAborted();
+      deps.signal.throwIfAborted();
       error ??= failure;
       kept.add(recorded.path);
     }
@@ -171,30 +161,22 @@ async function publishPartOf(
   job: Job,
   role: string,
   recorded: RecordedPart,
-  { journal, signal, warn, claims, refuge }: Settling,
+  journal: DownloadJournal,
+  { signal, warn, claims, ledger }: SettleDeps,
 ): Promise<Published | undefined> {
   // Recorded as whole only once its bytes were on the disk, so a restart of the machine since then does not matter.
   const anyTime = { bootedAtMs: 0, nowMs: Number.POSITIVE_INFINITY };
-  const dirs = [
-    path.dirname(recorded.path),
-    imagePath(job.save, namingOf(job), imageIndex(role)).dir,
-    refuge,
-  ];
+  const names = namingOf(job);
+  const index = imageIndex(role);
+  const refuge = refugeOf(ledger);
+  const dirs = [path.dirname(recorded.path), imagePath(job.save, names, index).dir, refuge];
   const part = await takeUpPart(recorded, { dirs, ...anyTime, signal });
   if (!part?.isComplete) {
     part?.close();
     return undefined;
   }
-  const where = {
-    plan: job.save,
-    names: namingOf(job),
-    journal,
-    sidecar: sidecarFor(job),
-    warn,
-    claims,
-    refuge,
-  };
-  return publishImage({ part, index: imageIndex(role), ...where });
+  const sidecar = sidecarFor(job);
+  return publishImage({ part, index, plan: job.save, names, journal, sidecar, warn, claims, refuge });
 }
 
 const sidecarFor = (job: Job, plan?: SavePlan) => sidecarOfJob(job, imageFamily, plan);

@@ -12,9 +12,7 @@ const CURE = 'name a regular file or a directory that you can write to; nothing 
 const MAIN = { type: 'video', role: 'video', url: '' } as const;
 
 /** What is known of a job before it is paid for. */
-export interface BeforeTask extends Omit<Naming, 'id' | 'atMs' | 'made'> {
-  /** Unix milliseconds, the job's `{date}`. */
-  readonly now: number;
+export interface BeforeTask extends Omit<Naming, 'id' | 'made'> {
   /** Files of equal rank; a last frame that is saved beside the clip does not count. */
   readonly outputsExpected: number;
   /** What says where they go; the flag when absent. */
@@ -33,7 +31,7 @@ export function checkTarget(plan: SavePlan, before: BeforeTask): void {
     usage(`${before.named ?? '--out'} ${what}: ${reason}`, CURE);
   const split = splitTarget(plan.target);
   const isFixed = placeholdersOf(parsePattern(split.dir)).size === 0;
-  const values = isFixed ? {} : knownBefore({ ...before, atMs: before.now });
+  const values = isFixed ? {} : knownBefore(before);
   const { dir, whole } = knownDirectory(split.dir, values);
   const name = parsePattern(split.name);
   const fixed = whole && placeholdersOf(name).size === 0 ? render(name, {}) : undefined;
@@ -41,7 +39,7 @@ export function checkTarget(plan: SavePlan, before: BeforeTask): void {
   const odd = fixed === undefined ? undefined : oddityOf(path.join(dir, fixed));
   if (fixed !== undefined && odd !== undefined) throw refused(path.join(dir, fixed), odd);
   // Values are cut to make room, and cannot be cut below this; of the ID no more is known.
-  const shortest = outputPath(plan.target, { ...before, atMs: before.now, id: 'x' }, MAIN, 1).name('x', 0);
+  const shortest = outputPath(plan.target, { ...before, id: 'x' }, MAIN, 1).name('x', 0);
   const nameBytes = Buffer.byteLength(shortest);
   if (nameBytes > MAX_NAME_BYTES)
     throw refused(

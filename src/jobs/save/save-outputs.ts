@@ -6,7 +6,7 @@ import { imageIndex } from '../../gateway/image/job.ts';
 import type { RatePool } from '../../gateway/limits.ts';
 import type { TaskFamily, TaskOutput } from '../../gateway/task.ts';
 import type { SavedFile, SavePlan } from '../../ledger/event.ts';
-import { firstOfTask } from '../../ledger/ledger.ts';
+import { firstOfTask } from '../../ledger/named-jobs.ts';
 import { readTask } from '../../ledger/settled.ts';
 import { holdWhenFree } from '../create/hold-job.ts';
 import { printableRecord } from '../job-view.ts';
@@ -143,6 +143,7 @@ export interface SaveJobInput {
   readonly key: string;
   readonly id: string;
   readonly family: TaskFamily;
+  /** Where the outputs go; nothing is saved where `download` is false. */
   readonly save: SavePlan;
   /** The rate that looks at it count against. */
   readonly pool?: RatePool | undefined;

@@ -1,12 +1,11 @@
 import { StillHeld } from '../../disk/other-gw.ts';
 import { GwError } from '../../errors.ts';
-import type { RatePool } from '../../gateway/limits.ts';
-import { type TaskFamily, type TaskUsage, YOUNG_MS } from '../../gateway/task.ts';
+import { type TaskUsage, YOUNG_MS } from '../../gateway/task.ts';
 import type { Clock } from '../../host.ts';
 import type { Client } from '../../http/client.ts';
 import type { Transport } from '../../http/exchange.ts';
 import type { Progress } from '../../io/io.ts';
-import type { SavedFile, SavePlan } from '../../ledger/event.ts';
+import type { SavedFile } from '../../ledger/event.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { notAhead } from '../gateway-clock.ts';
 import type { JobEvents } from '../job-events.ts';
@@ -16,7 +15,7 @@ import { type SaveJobInput as SaveInput, saveJob } from '../save/save-outputs.ts
 import { recordLook, type SeenTask, type TaskLook, taskFailed } from './look.ts';
 import type { Looker } from './looker.ts';
 import { poll, spedUp } from './poll.ts';
-import type { Turns } from './turns.ts';
+import { asTheyEnd, childSignals, createTurns, SAVES_AT_ONCE, type Turns } from './turns.ts';
 
 /** What every job needs to be worked on; it knows no command and draws nothing. */
 export interface JobDeps {
@@ -52,10 +51,7 @@ export interface FollowDeps extends JobDeps {
   readonly onTrouble?: ((id: string, error: GwError, failures: number) => void) | undefined;
 }
 
-export interface FollowInput {
-  readonly key: string;
-  readonly id: string;
-  readonly family: TaskFamily;
+export interface FollowInput extends Pick<SaveInput, 'key' | 'id' | 'family' | 'save' | 'pool'> {
   readonly intervalMs: { readonly min: number; readonly max: number };
   /** As in `poll`. */
   readonly speed?: (() => number) | undefined;
@@ -64,8 +60,6 @@ export interface FollowInput {
   readonly firstDelayMs?: number | undefined;
   /** When the gateway took it, Unix milliseconds: a task just created may not be known everywhere yet. */
   readonly acceptedAtMs?: number | undefined;
-  /** The rate that looks at it count against. */
-  readonly pool?: RatePool | undefined;
   /** The gateway's word so far, shown until the first look. */
   readonly status?: string | undefined;
   /** Set where the ledger knows that it has succeeded: its live outputs are saved without a look. */
@@ -73,8 +67,6 @@ export interface FollowInput {
   readonly estimateMs?: number | undefined;
   /** A look that was just made: it is the first one, and the gateway is not asked again for it. */
   readonly firstLook?: TaskLook | undefined;
-  /** Where the outputs go; nothing is saved where `download` is false. */
-  readonly save: SavePlan;
 }
 
 /** How much of the pace a look may spend on waiting for others to share its request. */
@@ -214,4 +206,55 @@ function unsavedError(error: unknown, taskId: string): unknown {
     return error;
   const message = `task ${taskId} succeeded, but the gateway named no live link to its output within the wait`;
   return new GwError('download', message, { taskId, retryAtMs: error.facts.retryAtMs });
+}
+
+/** An outage concerns every job; one line in this time tells of it. */
+const TROUBLE_EVERY_MS = 30_000;
+
+/**
+ * Follows many jobs at once, each to its end: looks are shared and paced by the lookers in `deps`, outputs are saved a
+ * few at a time, those first whose links die soonest. Yields each job as it ends; what failed is in its `error`.
+ * `depsOf` is asked once a job; jobs of one gateway and family must be given the same looker.
+ */
+export async function* followMany<I extends FollowInput>(
+  inputs: readonly I[],
+  depsOf: (input: I) => FollowDeps | Promise<FollowDeps>,
+  signal: AbortSignal,
+): AsyncGenerator<{ readonly input: I; readonly followed: Followed }> {
+  const turns = createTurns(SAVES_AT_ONCE);
+  const children = childSignals(signal);
+  const onTrouble = inputs.length > 1 ? tellSeldom() : undefined;
+  const follow = async (input: I) => {
+    const child = children.open();
+    try {
+      const deps = await depsOf(input);
+      const own = {
+        ...deps,
+        turns: deps.turns ?? turns,
+        signal: child.signal,
+        ...(onTrouble && { onTrouble: onTrouble(deps) }),
+      };
+      return { input, followed: await followJob(input, own) };
+    } catch (error) {
+      return { input, followed: { status: input.status ?? '', record: undefined, files: [], error } };
+    } finally {
+      child.close();
+    }
+  };
+  try {
+    yield* asTheyEnd(inputs.map(follow));
+  } finally {
+    children.close();
+  }
+}
+
+/** Tells of failed looks once for all jobs, not once for each. */
+function tellSeldom() {
+  let toldMs = Number.NEGATIVE_INFINITY;
+  return ({ clock, progress }: FollowDeps) =>
+    (id: string, error: GwError): void => {
+      if (clock.steady() - toldMs < TROUBLE_EVERY_MS) return;
+      toldMs = clock.steady();
+      progress.line(`task ${id}: ${error.message}; still waiting`);
+    };
 }

@@ -82,7 +82,7 @@ const counts: Record<Outcome, number> = { 'nothing sent': 0, saved: 0, rescued: 
 /** Whether a checked target was refused; then nothing would be sent. */
 function isRefused(target: string, family: string): boolean {
   try {
-    const before = { family, model: 'm', now: 0, outputsExpected: 1 };
+    const before = { family, model: 'm', atMs: 0, outputsExpected: 1 };
     checkTarget({ target, force: false, download: true }, before);
     return false;
   } catch (error) {

@@ -69,7 +69,7 @@ describe('a full disk', { tags: ['mount'] }, () => {
     expect(failures[0]?.error.message).toContain('read-only');
     const { checkTarget } = await import('../../../src/jobs/save/check-target.ts');
     const plan = { target: `${dir}/`, force: false, download: true };
-    const before = { family: 'alpha', model: 'm', now: 0, outputsExpected: 1 };
+    const before = { family: 'alpha', model: 'm', atMs: 0, outputsExpected: 1 };
     expect(() => checkTarget(plan, before)).toThrow(/read-only/);
   });
 });

@@ -297,7 +297,7 @@ describe('what a server says', () => {
 
 describe('the check before anything is paid', () => {
   const plan = (target: string) => ({ target, force: false, download: true });
-  const before = { family: 'alpha', model: 'm', now: names.atMs, outputsExpected: 1 };
+  const before = { family: 'alpha', model: 'm', atMs: names.atMs, outputsExpected: 1 };
   const check = (target: string, changes = {}) => checkTarget(plan(target), { ...before, ...changes });
 
   it('makes the directory and leaves nothing in it', () => {
