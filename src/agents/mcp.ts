@@ -2,7 +2,7 @@ import { realpathSync, statSync } from 'node:fs';
 import * as path from 'node:path';
 import { defineCommand } from '../command.ts';
 import { ensureDirectory } from '../disk/durable-directory.ts';
-import { fileFault } from '../disk/small-file.ts';
+import { fileFault } from '../disk/typed-input.ts';
 import { usage } from '../errors.ts';
 import { on, text, whole } from '../flags/flag.ts';
 import { budgetFlags } from '../flags/job-flags.ts';

@@ -94,10 +94,8 @@ interface CsvRecord {
 }
 
 /** `First Frame` -> `first-frame`; empty for a column that is a comment. */
-function nameOf(written: string): string {
-  if (/^[_#]/.test(written)) return '';
-  return written.toLowerCase().replace(/[\s_]+/g, '-');
-}
+const nameOf = (written: string): string =>
+  /^[_#]/.test(written) ? '' : written.toLowerCase().replace(/[\s_]+/g, '-');
 
 function headFault(names: readonly string[]): string | undefined {
   const twice = names.find((name, at) => name !== '' && names.indexOf(name) !== at);

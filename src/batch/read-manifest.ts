@@ -1,6 +1,7 @@
 import { createReadStream, statSync } from 'node:fs';
 import * as path from 'node:path';
-import { fileFault, oddKind } from '../disk/small-file.ts';
+import { oddKind } from '../disk/small-file.ts';
+import { fileFault } from '../disk/typed-input.ts';
 import { GwError, usage } from '../errors.ts';
 import { nearest } from '../flags/nearest.ts';
 import { isObject } from '../host.ts';

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { isSeq, LineCounter, type Node, parseDocument } from 'yaml';
-import { readSmallFile } from '../disk/small-file.ts';
+import { readSmallFile } from '../disk/typed-input.ts';
 import { decoderOf, rowOf, textOf, type WrittenRow } from './read-manifest.ts';
 
 /** The library takes about thirty times the size of a text. */

@@ -1,7 +1,7 @@
 import * as path from 'node:path';
 import type { Amount } from '../config/table.ts';
 import type { Context } from '../context.ts';
-import { GwError, usage } from '../errors.ts';
+import { usage } from '../errors.ts';
 import { absoluteReferences } from '../flags/body-flags.ts';
 import type { FlagSet, FlagValues } from '../flags/flag.ts';
 import type { BudgetFlags } from '../flags/job-flags.ts';
@@ -75,7 +75,8 @@ export async function withinBudget(request: JobRequest, ctx: Context): Promise<W
 
 const costOf = ({ family, intent }: JobRequest): LimitedJob => ({ ...intent, family });
 
-const budgetDeps = async ({ ledger, clock, pricing, begun }: Context) => ({
+/** What limits are counted with. */
+export const budgetDeps = async ({ ledger, clock, pricing, begun }: Context) => ({
   ledger: await ledger(),
   clock,
   pricing: await pricing(),
@@ -90,28 +91,6 @@ export async function refuseOverBudget(request: JobRequest, ctx: Context): Promi
   const deps = await budgetDeps(ctx);
   const asked = costOf(request);
   await refuseOver(limits, await deps.pricing.estimate(asked.family, asked), request.how.count ?? 1, deps);
-}
-
-/** Warns where so many rows would pass a budget; their costs are by currency. */
-export async function warnOfBudget(
-  rows: number,
-  costs: ReadonlyMap<string, number>,
-  ctx: Context,
-): Promise<void> {
-  const limits = await limitsOf({}, ctx);
-  if (limits === undefined || rows === 0) return;
-  const { refuseOver } = await import('../jobs/create/budget.ts');
-  const { jobs, amount, profile } = limits;
-  const spend = { amount: costs.get(amount?.currency ?? '') ?? 0, unit: amount?.currency ?? '' };
-  const deps = await budgetDeps(ctx);
-  const apart = [{ limit: { jobs }, more: rows } as const, { limit: { amount }, more: 1 } as const];
-  for (const { limit, more } of apart)
-    try {
-      await refuseOver({ profile, unpriced: true, ...limit }, spend, more, deps, 'its rows');
-    } catch (error) {
-      if (!(error instanceof GwError && error.kind === 'budget')) throw error;
-      ctx.io.warn(error.message);
-    }
 }
 
 /** A request that was made this recently may be a slip of the hand. */

@@ -5,7 +5,7 @@ import type { BudgetFlags } from '../flags/job-flags.ts';
 import { counted } from '../io/quantity-text.ts';
 import type { Estimate } from '../jobs/cost.ts';
 import type { JobRequest } from '../jobs/create/job-request.ts';
-import { limitsOf } from './before-create.ts';
+import { budgetDeps, limitsOf } from './before-create.ts';
 
 /** Throws GwError `budget` where jobs of a batch have no price and a limit of money is in force; nothing was sent then. */
 export async function refuseUnpriced(
@@ -19,6 +19,28 @@ export async function refuseUnpriced(
   throw new GwError('budget', `the cost of ${rows} not known: ${whyUnpriced}; nothing was sent`, {
     hint: 'let them pass with --unpriced, or say what they cost in the price file',
   });
+}
+
+/** Warns where so many rows would pass a budget; their costs are by currency. */
+export async function warnOfBudget(
+  rows: number,
+  costs: ReadonlyMap<string, number>,
+  ctx: Context,
+): Promise<void> {
+  const limits = await limitsOf({}, ctx);
+  if (limits === undefined || rows === 0) return;
+  const { refuseOver } = await import('../jobs/create/budget.ts');
+  const { jobs, amount, profile } = limits;
+  const spend = { amount: costs.get(amount?.currency ?? '') ?? 0, unit: amount?.currency ?? '' };
+  const deps = await budgetDeps(ctx);
+  const apart = [{ limit: { jobs }, more: rows } as const, { limit: { amount }, more: 1 } as const];
+  for (const { limit, more } of apart)
+    try {
+      await refuseOver({ profile, unpriced: true, ...limit }, spend, more, deps, 'its rows');
+    } catch (error) {
+      if (!(error instanceof GwError && error.kind === 'budget')) throw error;
+      ctx.io.warn(error.message);
+    }
 }
 
 /** Whether a profile has a price file or a limit of money, so that costs are worth a word. */

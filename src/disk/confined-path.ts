@@ -1,7 +1,8 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { GwError, usage } from '../errors.ts';
-import { fileFault, oddKind, UnfitFile } from './small-file.ts';
+import { oddKind, UnfitFile } from './small-file.ts';
+import { fileFault } from './typed-input.ts';
 
 // The files that a stranger's record may name: of a manifest, a preset of the working directory, a row on a queue, a tool
 // call of an agent (promises, section 5, "Only the user's own word counts").

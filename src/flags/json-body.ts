@@ -1,6 +1,6 @@
 import * as path from 'node:path';
 import type * as z from 'zod/mini';
-import { readInputStream, readTypedFile } from '../disk/small-file.ts';
+import { readInputStream, readTypedFile } from '../disk/typed-input.ts';
 import { usage } from '../errors.ts';
 import { valueAt } from '../gateway/body.ts';
 import { MB } from '../gateway/limits.ts';
@@ -8,7 +8,8 @@ import { type Host, isObject } from '../host.ts';
 import { counted } from '../io/quantity-text.ts';
 import { findJsonFault, JsonTokens, jsonOf } from '../json-text.ts';
 import { decodeUtf8 } from '../media/decode-utf8.ts';
-import { type CheckedRun, type FlagOfPath, lookAtBody, refuseLook, warnOfUnlisted } from './breaches.ts';
+import { type CheckedRun, type FlagOfPath, lookAtBody, refuseLook } from './breaches.ts';
+import { warnOfUnlisted } from './unlisted-fields.ts';
 
 const MAX_BODY_FILE_BYTES = 256 * MB;
 

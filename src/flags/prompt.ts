@@ -1,7 +1,8 @@
 import { shellQuote, usage } from '../errors.ts';
 import type { Clock, Host } from '../host.ts';
 import type { Io } from '../io/io.ts';
-import { isFileAt, readPipedPrompt, readTypedText } from '../media/text-input.ts';
+import { readPipedPrompt } from '../media/piped-prompt.ts';
+import { isFileAt, readTypedText } from '../media/text-input.ts';
 
 export interface PromptInput {
   /** The words after the command. */

@@ -12,8 +12,9 @@ import {
   replyFacts,
   statusError,
 } from './refused-reply.ts';
+import { parseRetryAfter, readDateMs } from './reply-dates.ts';
 import type { StatusMeaning } from './reply-statuses.ts';
-import { type Failure, failureOfExchange, parseRetryAfter, readDateMs } from './retry.ts';
+import { type Failure, failureOfExchange } from './retry.ts';
 
 /** A failed attempt: what the table needs to decide, and the error for either way of giving up. */
 export interface Failed {

@@ -14,7 +14,8 @@ import type { Failed } from './failures.ts';
 import { prepareRequest } from './prepare.ts';
 import { readReply, receivedHead, requestIdOf } from './read-reply.ts';
 import { meaningOfStatus } from './reply-statuses.ts';
-import { DEFAULT_DEADLINE_MS, decide, type Failure, mayHaveWorked, type RetryBudget } from './retry.ts';
+import { DEFAULT_DEADLINE_MS, decide, type Failure, mayHaveWorked } from './retry.ts';
+import type { RetryBudget } from './retry-budget.ts';
 import { type StreamedReply, streamOnce } from './stream-once.ts';
 import { traceReply, traceRequest } from './trace.ts';
 

@@ -2,7 +2,7 @@ import type { Endpoint } from '../gateway/endpoint.ts';
 import type { ReceivedHead, Reply } from './client.ts';
 import type { WireHead, WireReply } from './exchange.ts';
 import { jsonIn } from './parse-json.ts';
-import { readDateMs } from './retry.ts';
+import { readDateMs } from './reply-dates.ts';
 
 /** The text of a body: UTF-8, bad bytes as U+FFFD. */
 export const textOf = ({ bytes }: Pick<WireReply, 'bytes'>): string => new TextDecoder().decode(bytes);

@@ -1,5 +1,4 @@
 import type { Resend } from '../gateway/endpoint.ts';
-import type { Clock } from '../host.ts';
 import { type ExchangeError, isPermanent } from './exchange.ts';
 
 /** The ways an attempt can fail, as far as sending again is concerned. */
@@ -144,58 +143,4 @@ export function decide(resend: Resend, failure: Failure, attempt: Attempt): Deci
 export function failureOfExchange(error: ExchangeError): FailureKind {
   if (error.sent === 'maybe') return 'lost';
   return isPermanent(error.code) ? 'barred' : 'not_sent';
-}
-
-/** A century: later than any deadline, and still a date. */
-const LONGEST_MS = 100 * 365 * 24 * 3_600_000;
-
-/**
- * Reads a `Retry-After` header: seconds, or an HTTP date, which is compared with `nowMs` (Unix milliseconds; the
- * server's own `Date` where it sent one). Returns the milliseconds to wait, 0 for a date gone by, at most a century;
- * undefined for a value that says nothing (absent, negative, garbage).
- */
-export function parseRetryAfter(value: string | undefined, nowMs: number): number | undefined {
-  const text = value?.trim() ?? '';
-  if (/^\d+(\.\d+)?(e\d+)?$/i.test(text)) return Math.min(Math.ceil(Number(text) * 1000), LONGEST_MS);
-  // Every HTTP date names a day; Date.parse alone would also take "-5" and "1".
-  if (!/^(mon|tue|wed|thu|fri|sat|sun)/i.test(text)) return undefined;
-  const atMs = Date.parse(text);
-  return Number.isNaN(atMs) ? undefined : Math.min(Math.max(atMs - nowMs, 0), LONGEST_MS);
-}
-
-/** The server's `Date` in Unix milliseconds, if it sent a readable one. */
-export function readDateMs(value: string | undefined): number | undefined {
-  const atMs = value === undefined ? Number.NaN : Date.parse(value);
-  return Number.isNaN(atMs) ? undefined : atMs;
-}
-
-/** Retries that all requests of a process share, so that a thousand rows cannot storm a sick gateway. */
-export interface RetryBudget {
-  /** Takes one retry; false when none is left. */
-  take(): boolean;
-  /** A request that went well earns half a retry. */
-  earn(): void;
-}
-
-const CAPACITY = 60;
-const PER_SECOND = 1;
-const PER_SUCCESS = 0.5;
-
-/** A full budget: 60 retries at once, one more each second and each two successes. Waits that the server asked for are free. */
-export function createRetryBudget(clock: Pick<Clock, 'steady'>): RetryBudget {
-  let left = CAPACITY;
-  let lastMs = clock.steady();
-  return {
-    take() {
-      const nowMs = clock.steady();
-      left = Math.min(CAPACITY, left + (Math.max(0, nowMs - lastMs) / 1000) * PER_SECOND);
-      lastMs = nowMs;
-      if (left < 1) return false;
-      left -= 1;
-      return true;
-    },
-    earn() {
-      left = Math.min(CAPACITY, left + PER_SUCCESS);
-    },
-  };
 }

@@ -42,9 +42,7 @@ export const isOwnExternalId = ({
 }): boolean => externalId === key || once !== undefined;
 
 /** Whether a text has the form of a job's key; the first digit holds only three bits. */
-export function isJobKey(text: string): boolean {
-  return /^gw-[0-7][0-9a-hjkmnp-tv-z]{25}$/.test(text);
-}
+export const isJobKey = (text: string): boolean => /^gw-[0-7][0-9a-hjkmnp-tv-z]{25}$/.test(text);
 
 /** How the embedded gateway stands in the ledger: its address is a new one in every run. */
 export const EMBEDDED = 'sandbox:';

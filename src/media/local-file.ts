@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
 import * as fs from 'node:fs/promises';
-import { fileFault, oddKind } from '../disk/small-file.ts';
+import { oddKind } from '../disk/small-file.ts';
+import { fileFault } from '../disk/typed-input.ts';
 import { type GwError, usage } from '../errors.ts';
 
 /** Bytes that can be read in pieces: a file, or a data URI once decoded. */

@@ -1,6 +1,6 @@
 // The library is imported by name: in the bundle, a late import of it has no names.
 import { parse } from 'yaml';
-import { readSmallFile } from '../disk/small-file.ts';
+import { readSmallFile } from '../disk/typed-input.ts';
 import { usage } from '../errors.ts';
 import { isObject } from '../host.ts';
 import { decodeUtf8 } from './decode-utf8.ts';

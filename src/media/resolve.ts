@@ -256,12 +256,6 @@ function check({ modality, limits }: MediaInput, facts: MediaFacts, named: strin
   return wrongKind.length > 0 ? wrongKind : checkMedia(facts, limits ?? {}, named);
 }
 
-interface Part {
-  readonly named: string;
-  /** As it will stand in the body. */
-  readonly bodyBytes: number;
-}
-
 interface SizeBreach {
   readonly message: string;
   readonly hint: string;
@@ -273,7 +267,7 @@ interface SizeBreach {
 const MAX_SENDABLE_BYTES = 256 * MB;
 
 /** Whether the media of a request are over the body's limit ("Limits"), and which of them is the largest. */
-function bodySizeBreach(parts: readonly Part[], maxBodyBytes: number | undefined): SizeBreach | undefined {
+function bodySizeBreach(parts: readonly Planned[], maxBodyBytes: number | undefined): SizeBreach | undefined {
   const totalBytes = parts.reduce((sum, part) => sum + part.bodyBytes, 0);
   const unsendable = totalBytes > MAX_SENDABLE_BYTES;
   const limitBytes = unsendable ? Math.min(maxBodyBytes ?? Infinity, MAX_SENDABLE_BYTES) : maxBodyBytes;

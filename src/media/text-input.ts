@@ -1,17 +1,15 @@
-import { fstatSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import * as path from 'node:path';
-import { readInputStream, readTypedFile } from '../disk/small-file.ts';
+import { readInputStream, readTypedFile } from '../disk/typed-input.ts';
 import { usage } from '../errors.ts';
 import { MB } from '../gateway/limits.ts';
-import type { Clock, Host } from '../host.ts';
+import type { Host } from '../host.ts';
 import { decodeUtf8 } from './decode-utf8.ts';
 
 /** Far beyond any prompt that the gateway documents; a wrong file is told before it fills the memory. */
-const MAX_TEXT_BYTES = 16 * MB;
-/** After so long a silence the user is told what is being waited for (the contract, section 3). */
-const SILENCE_MS = 2000;
+export const MAX_TEXT_BYTES = 16 * MB;
 
-type Stdin = Host['stdin'];
+export type Stdin = Host['stdin'];
 
 export interface TextInputDeps {
   readonly cwd: string;
@@ -20,7 +18,7 @@ export interface TextInputDeps {
 }
 
 /** What was typed for a text: the text itself, or the file that holds it. */
-export interface TypedText {
+interface TypedText {
   /** `--prompt`, `--system`: its file stands behind the flag of the same name with `-file`. */
   readonly flag: string;
   readonly text: string | undefined;
@@ -86,66 +84,6 @@ async function readStdinText(stdin: Stdin, named: string, signal: AbortSignal | 
   return textOf(await readInputStream(stdin, { named, maxBytes: MAX_TEXT_BYTES, signal }), named);
 }
 
-function textOf(bytes: Uint8Array, named: string): string {
+export function textOf(bytes: Uint8Array, named: string): string {
   return decodeUtf8(bytes, named).replace(/\r?\n$/, '');
-}
-
-export interface PipedPromptOptions {
-  readonly clock: Clock;
-  /** Called once, when stdin has been silent for 2 s. */
-  readonly onWaiting: () => void;
-  /** The most that is read, in bytes (default 16 MB). */
-  readonly maxBytes?: number | undefined;
-  readonly signal?: AbortSignal | undefined;
-  /** Looks at what came before it is taken for text; may throw `usage`. */
-  readonly onBytes?: ((bytes: Uint8Array) => void) | undefined;
-}
-
-/**
- * The prompt that was piped in, or undefined: on a terminal, for an empty stdin, and where stdin is neither pipe, file nor
- * socket (`< /dev/null`, closed). Throws as {@link readTypedText}.
- */
-export async function readPipedPrompt(
-  stdin: Stdin,
-  options: PipedPromptOptions,
-): Promise<string | undefined> {
-  if (!holdsText(stdin)) return undefined;
-  const { clock, onWaiting, signal, maxBytes = MAX_TEXT_BYTES } = options;
-  const ended = new AbortController();
-  let lastHeardMs = clock.steady();
-  const watch = async () => {
-    for (;;) {
-      const silentMs = clock.steady() - lastHeardMs;
-      if (silentMs >= SILENCE_MS) return onWaiting();
-      await clock.sleep(SILENCE_MS - silentMs, ended.signal);
-    }
-  };
-  // The sleep ends with the reading: its rejection says nothing.
-  const watching = watch().catch(() => {});
-  try {
-    const bytes = await readInputStream(stdin, {
-      named: 'stdin',
-      maxBytes,
-      signal,
-      onChunk: () => {
-        lastHeardMs = clock.steady();
-      },
-    });
-    options.onBytes?.(bytes);
-    return textOf(bytes, 'stdin') || undefined;
-  } finally {
-    ended.abort();
-    await watching;
-  }
-}
-
-function holdsText(stdin: Stdin): boolean {
-  if (stdin.isTTY || stdin.readableEnded || stdin.destroyed) return false;
-  if (stdin.fd === undefined) return true;
-  try {
-    const stats = fstatSync(stdin.fd);
-    return stats.isFile() || stats.isFIFO() || stats.isSocket();
-  } catch {
-    return false;
-  }
 }

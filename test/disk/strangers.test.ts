@@ -3,7 +3,8 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { confinedPaths } from '../../src/disk/confined-path.ts';
-import { readSmallFile, readTypedFile, sha256OfFile } from '../../src/disk/small-file.ts';
+import { sha256OfFile } from '../../src/disk/small-file.ts';
+import { readSmallFile, readTypedFile } from '../../src/disk/typed-input.ts';
 import { newDir } from '../helpers/new-dir.ts';
 
 let place = '';

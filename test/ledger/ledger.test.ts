@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { GwError } from '../../src/errors.ts';
 import { isJobKey, newJobKey } from '../../src/ledger/job-key.ts';
-import { jobsByName } from '../../src/ledger/ledger.ts';
+import { jobsByName } from '../../src/ledger/named-jobs.ts';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
 import { handClock, intent, journalText, novemberMs, tempDir } from './fixtures.ts';
 

@@ -1,7 +1,7 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { fileFault } from '../../src/disk/small-file.ts';
+import { fileFault } from '../../src/disk/typed-input.ts';
 import { openMediaFile } from '../../src/media/local-file.ts';
 import { temporaryDirectory } from './fixtures.ts';
 

@@ -5,7 +5,8 @@ import { PassThrough, Readable } from 'node:stream';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { MB } from '../../src/gateway/limits.ts';
 import type { Clock } from '../../src/host.ts';
-import { readPipedPrompt, readTypedText } from '../../src/media/text-input.ts';
+import { readPipedPrompt } from '../../src/media/piped-prompt.ts';
+import { readTypedText } from '../../src/media/text-input.ts';
 import { sparse, temporaryDirectory } from './fixtures.ts';
 
 /** A clock that moves only when told to. */

@@ -5,7 +5,7 @@ import type { Context } from '../../context.ts';
 import { diskFault, isDiskFault } from '../../disk/disk-fault.ts';
 import { appendLine, ensureDirectory, replaceFile } from '../../disk/durable-directory.ts';
 import { readLines } from '../../disk/read-lines.ts';
-import { readSmallFile } from '../../disk/small-file.ts';
+import { readSmallFile } from '../../disk/typed-input.ts';
 import { ClosedPipe, GwError, usage } from '../../errors.ts';
 import { oneLine, visible } from '../../io/escape.ts';
 import { jsonOf } from '../../json-text.ts';

@@ -16,8 +16,7 @@ import { estimateMs } from '../../ledger/estimate.ts';
 import type { Job } from '../../ledger/event.ts';
 import { Chains } from '../../shots/chains.ts';
 import { RowOutputs } from '../../shots/row-outputs.ts';
-import { warnOfBudget } from '../before-create.ts';
-import { tellsCosts } from '../estimate-cost.ts';
+import { tellsCosts, warnOfBudget } from '../estimate-cost.ts';
 import {
   allowOutside,
   defaultFlags,

@@ -6,10 +6,10 @@ import { parseSet } from '../../flags/json-body.ts';
 import { noPrompt, readPrompt } from '../../flags/prompt.ts';
 import { itemsOf } from '../../gateway/json-value.ts';
 import { MB } from '../../gateway/limits.ts';
+import { readPipedPrompt } from '../../media/piped-prompt.ts';
 import { toDataUri } from '../../media/reference.ts';
 import { shownAs } from '../../media/resolve.ts';
 import { SNIFF_BYTES, sniff, typeInWords } from '../../media/signatures.ts';
-import { readPipedPrompt } from '../../media/text-input.ts';
 import { findOutputs, noteOutputsInCurl } from '../../shots/outputs.ts';
 import { type Start, toolUses } from './read-history.ts';
 import { type ChatFlags, readToolResults } from './read-settings.ts';
@@ -118,7 +118,7 @@ async function pictureOnStdin(stdin: Context['host']['stdin'], signal: AbortSign
       'send a picture there: gw chat "what is this?" --image - < fox.png',
     );
   }
-  const { readInputStream } = await import('../../disk/small-file.ts');
+  const { readInputStream } = await import('../../disk/typed-input.ts');
   const bytes = await readInputStream(stdin, { named: '--image -', maxBytes: MAX_PIPED_BYTES, signal });
   const type = sniff(bytes.subarray(0, SNIFF_BYTES));
   if (type?.modality !== 'image') {

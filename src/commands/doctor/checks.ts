@@ -13,7 +13,7 @@ import { MB } from '../../gateway/limits.ts';
 import { modelsList } from '../../gateway/models.ts';
 import type { WireReply } from '../../http/exchange.ts';
 import { proxiesFromEnv, proxyFor } from '../../http/proxy.ts';
-import { readDateMs } from '../../http/retry.ts';
+import { readDateMs } from '../../http/reply-dates.ts';
 import { bytesText, counted, durationText } from '../../io/quantity-text.ts';
 import { isUnsaved } from '../../jobs/job-view.ts';
 import type { Job } from '../../ledger/event.ts';

@@ -10,7 +10,8 @@ import { diesSoonAtMs } from '../../jobs/job-view.ts';
 import { planTarget } from '../../jobs/save/output-path.ts';
 import type { SyncInput } from '../../jobs/watch/sync.ts';
 import type { Job } from '../../ledger/event.ts';
-import { jobsByName, type Wanted } from '../../ledger/ledger.ts';
+import type { Wanted } from '../../ledger/ledger.ts';
+import { jobsByName } from '../../ledger/named-jobs.ts';
 import type { Followers } from '../video/followers.ts';
 import { taskIds } from '../video/task-ids.ts';
 

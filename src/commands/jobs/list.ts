@@ -3,7 +3,7 @@ import { parseDuration } from '../../config/table.ts';
 import { type Context, commandFor } from '../../context.ts';
 import { ended } from '../../errors.ts';
 import { type FlagValues, oneOf, parsed, text, whole } from '../../flags/flag.ts';
-import { parseMoment } from '../../flags/job-flags.ts';
+import { parseMoment } from '../../flags/moment.ts';
 import { familyNames } from '../../gateway/families.ts';
 import { counted } from '../../io/quantity-text.ts';
 import { gatewayNowMs } from '../../jobs/gateway-clock.ts';

@@ -3,7 +3,7 @@ import { resolveSettings } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import { on, parsed } from '../../flags/flag.ts';
-import { parseMoment } from '../../flags/job-flags.ts';
+import { parseMoment } from '../../flags/moment.ts';
 import type { Family } from '../../gateway/task.ts';
 import { counted } from '../../io/quantity-text.ts';
 import { canBeLookedUp, idToConfirm } from '../../jobs/create/standing.ts';

@@ -2,7 +2,7 @@ import { defineCommand } from '../../command.ts';
 import { gatewayName } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import { parsed, withValue } from '../../flags/flag.ts';
-import { parseMoment } from '../../flags/job-flags.ts';
+import { parseMoment } from '../../flags/moment.ts';
 import { columnsOf } from '../../io/layout.ts';
 import { counted } from '../../io/quantity-text.ts';
 import { JobStats, type StatsGroup, type StatsKey, spendText, statsKeys } from '../../jobs/stats.ts';

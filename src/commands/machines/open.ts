@@ -3,7 +3,7 @@ import { digestOf } from '../../batch/rows.ts';
 import { readCertificates } from '../../config/certificates.ts';
 import { readVariable } from '../../config/environment.ts';
 import { type Context, gatewayName } from '../../context.ts';
-import { readSmallFile } from '../../disk/small-file.ts';
+import { readSmallFile } from '../../disk/typed-input.ts';
 import { usage } from '../../errors.ts';
 import { type PooledTask, poolOf } from '../../gateway/limits.ts';
 import { originOfGateway } from '../../ledger/job-key.ts';

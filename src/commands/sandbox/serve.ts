@@ -2,7 +2,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { defineCommand } from '../../command.ts';
 import { sandboxKey } from '../../config/settings.ts';
-import { readSmallFile } from '../../disk/small-file.ts';
+import { readSmallFile } from '../../disk/typed-input.ts';
 import { clipsDir, sandboxStateDir, wasmDir } from '../../embedded-sandbox.ts';
 import { errorCode, usage } from '../../errors.ts';
 import { type Flag, on, oneOf, parsed, port, portOf, text, withValue } from '../../flags/flag.ts';

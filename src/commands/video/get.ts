@@ -11,7 +11,7 @@ import { notAhead } from '../../jobs/gateway-clock.ts';
 import type { TaskLook } from '../../jobs/watch/look.ts';
 import { createTurns } from '../../jobs/watch/turns.ts';
 import { compactJson } from '../../json-text.ts';
-import { jobsByName } from '../../ledger/ledger.ts';
+import { jobsByName } from '../../ledger/named-jobs.ts';
 import { fullIds, idArgs } from '../jobs/find-jobs.ts';
 import { showInstead } from '../show-instead.ts';
 import { createFollowers } from './followers.ts';

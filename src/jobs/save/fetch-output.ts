@@ -2,7 +2,8 @@ import { GwError } from '../../errors.ts';
 import type { TaskOutput } from '../../gateway/task.ts';
 import type { Clock } from '../../host.ts';
 import { ExchangeError, isPermanent } from '../../http/exchange.ts';
-import { backoffMs, parseRetryAfter, readDateMs } from '../../http/retry.ts';
+import { parseRetryAfter, readDateMs } from '../../http/reply-dates.ts';
+import { backoffMs } from '../../http/retry.ts';
 import type { FileType } from '../../media/signatures.ts';
 import {
   type GetBudget,

@@ -2,8 +2,8 @@ import { defineCommand, type Outcome } from '../../../command.ts';
 import { commandFor } from '../../../context.ts';
 import { GwError, shellQuote, usage } from '../../../errors.ts';
 import { type FlagValues, flagName, list as listFlag, on, parsed, text, whole } from '../../../flags/flag.ts';
-import { type Moment, parseMoment } from '../../../flags/job-flags.ts';
 import { applySets, baseBody, checkBody, type JsonObject } from '../../../flags/json-body.ts';
+import { type Moment, parseMoment } from '../../../flags/moment.ts';
 import {
   BETA_LIST_DEFAULT,
   BETA_LIST_MAX,

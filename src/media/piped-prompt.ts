@@ -1,0 +1,65 @@
+import { fstatSync } from 'node:fs';
+import { readInputStream } from '../disk/typed-input.ts';
+import type { Clock } from '../host.ts';
+import { MAX_TEXT_BYTES, type Stdin, textOf } from './text-input.ts';
+
+/** After so long a silence the user is told what is being waited for (the contract, section 3). */
+const SILENCE_MS = 2000;
+
+/**
+ * The prompt that was piped in, or undefined: on a terminal, for an empty stdin, and where stdin is neither pipe, file nor
+ * socket (`< /dev/null`, closed). Throws as {@link readTypedText}.
+ */
+export async function readPipedPrompt(
+  stdin: Stdin,
+  options: {
+    readonly clock: Clock;
+    /** Called once, when stdin has been silent for 2 s. */
+    readonly onWaiting: () => void;
+    /** The most that is read, in bytes (default 16 MB). */
+    readonly maxBytes?: number | undefined;
+    readonly signal?: AbortSignal | undefined;
+    /** Looks at what came before it is taken for text; may throw `usage`. */
+    readonly onBytes?: ((bytes: Uint8Array) => void) | undefined;
+  },
+): Promise<string | undefined> {
+  if (!holdsText(stdin)) return undefined;
+  const { clock, onWaiting, signal, maxBytes = MAX_TEXT_BYTES } = options;
+  const ended = new AbortController();
+  let lastHeardMs = clock.steady();
+  const watch = async () => {
+    for (;;) {
+      const silentMs = clock.steady() - lastHeardMs;
+      if (silentMs >= SILENCE_MS) return onWaiting();
+      await clock.sleep(SILENCE_MS - silentMs, ended.signal);
+    }
+  };
+  // The sleep ends with the reading: its rejection says nothing.
+  const watching = watch().catch(() => {});
+  try {
+    const bytes = await readInputStream(stdin, {
+      named: 'stdin',
+      maxBytes,
+      signal,
+      onChunk: () => {
+        lastHeardMs = clock.steady();
+      },
+    });
+    options.onBytes?.(bytes);
+    return textOf(bytes, 'stdin') || undefined;
+  } finally {
+    ended.abort();
+    await watching;
+  }
+}
+
+function holdsText(stdin: Stdin): boolean {
+  if (stdin.isTTY || stdin.readableEnded || stdin.destroyed) return false;
+  if (stdin.fd === undefined) return true;
+  try {
+    const stats = fstatSync(stdin.fd);
+    return stats.isFile() || stats.isFIFO() || stats.isSocket();
+  } catch {
+    return false;
+  }
+}
