@@ -10,6 +10,7 @@ import { attemptOf, lastUnderKey } from '../jobs/create/once.ts';
 import { gatewayNowMs } from '../jobs/gateway-clock.ts';
 import { linkExpiresAtMs } from '../jobs/job-view.ts';
 import { GetBudget } from '../jobs/save/get-output.ts';
+import { journalOf } from '../jobs/save/part-file.ts';
 import { savedOutputs } from '../jobs/save/saved.ts';
 import { taskFailed } from '../jobs/watch/look.ts';
 import { type Job, mayExist } from '../ledger/event.ts';
@@ -287,14 +288,7 @@ async function linkOf(job: Job, role: string, named: string, ctx: Context): Prom
         hint: 'put the file where the gateway can fetch it and give its https:// URL',
       },
     );
-  const journal = {
-    downloadsSoFar: of.downloads,
-    parts: {},
-    files: [],
-    aboutToGet: (what: string) => ledger.append(of.key, { event: 'get', role: what }),
-    part: () => {},
-    saved: () => {},
-  };
+  const journal = journalOf(of, (event) => ledger.append(of.key, event));
   const warn = (text: string) => ctx.io.warn(text);
   new GetBudget({ outputs: 1, journal, maxDownloads: family?.maxDownloads, force: false, warn }).take(role);
   return url;

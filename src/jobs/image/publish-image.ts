@@ -5,7 +5,7 @@ import type { Job, LedgerEvent, SavedFile, SavePlan } from '../../ledger/event.t
 import type { Ledger } from '../../ledger/ledger.ts';
 import { type FileType, SNIFF_BYTES, sniff } from '../../media/signatures.ts';
 import { misnamed, type Naming, outputPath } from '../save/output-path.ts';
-import { type DownloadJournal, forgetPart, type PartFile } from '../save/part-file.ts';
+import { type DownloadJournal, forgetPart, journalOf, type PartFile } from '../save/part-file.ts';
 import { type NamedPart, type PublishOptions, wholePart } from '../save/publish.ts';
 import { type Placed, publishOrRescue, rescuedError } from '../save/rescue.ts';
 import type { SaveInput } from '../save/save-outputs.ts';
@@ -126,12 +126,5 @@ export function imageJournal(
       isWarned = true;
     }
   };
-  return {
-    downloadsSoFar: job?.downloads ?? 0,
-    parts: job?.parts ?? {},
-    files: job?.files ?? [],
-    aboutToGet: (role) => note({ event: 'get', role }),
-    part: (role, part) => note({ event: 'part', role, ...part }),
-    saved: (file) => ledger.append(key, { event: 'saved', ...file }),
-  };
+  return { ...journalOf(job, note), saved: (file) => ledger.append(key, { event: 'saved', ...file }) };
 }

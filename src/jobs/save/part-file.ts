@@ -4,7 +4,7 @@ import * as path from 'node:path';
 import { DiskFault } from '../../disk/disk-fault.ts';
 import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { errorCode } from '../../errors.ts';
-import type { Job, SavedFile } from '../../ledger/event.ts';
+import type { Job, LedgerEvent, SavedFile } from '../../ledger/event.ts';
 import { SNIFF_BYTES } from '../../media/signatures.ts';
 import { isPartName, newPartName } from './output-path.ts';
 
@@ -339,3 +339,16 @@ export interface DownloadJournal {
   part(role: string, part: PartFacts | undefined): void;
   saved(file: SavedFile): void;
 }
+
+/** The journal of a job's outputs, each fact written down by `note`; `job` is what earlier runs left. */
+export const journalOf = (
+  job: Pick<Job, 'downloads' | 'parts' | 'files'> | undefined,
+  note: (event: LedgerEvent) => void,
+): DownloadJournal => ({
+  downloadsSoFar: job?.downloads ?? 0,
+  parts: job?.parts ?? {},
+  files: job?.files ?? [],
+  aboutToGet: (role) => note({ event: 'get', role }),
+  part: (role, part) => note({ event: 'part', role, ...part }),
+  saved: (file) => note({ event: 'saved', ...file }),
+});

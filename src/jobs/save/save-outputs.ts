@@ -15,7 +15,7 @@ import { endEvent, type SeenTask, type TaskLook } from '../watch/look.ts';
 import { GetBudget } from './get-output.ts';
 import { JobNotes } from './job-notes.ts';
 import { isFixedName, type Naming, namingOf } from './output-path.ts';
-import type { DownloadJournal } from './part-file.ts';
+import { type DownloadJournal, journalOf } from './part-file.ts';
 import { refugeOf } from './rescue.ts';
 import { jobWord, SaveOutput } from './save-output.ts';
 import { sidecarOf } from './sidecar.ts';
@@ -198,10 +198,7 @@ export async function saveJob(look: SeenTask, input: SaveJobInput, deps: FollowD
       return saved;
     }
     const journal: DownloadJournal = {
-      downloadsSoFar: job?.downloads ?? 0,
-      parts: job?.parts ?? {},
-      files: job?.files ?? [],
-      aboutToGet: (role) => notes.append({ event: 'get', role }),
+      ...journalOf(job, (event) => notes.append(event)),
       isUncounted: () => notes.isUnwritten,
       isRecorded: async (at) => {
         const [of] = await deps.ledger.find({
@@ -210,7 +207,6 @@ export async function saveJob(look: SeenTask, input: SaveJobInput, deps: FollowD
         });
         return of !== undefined;
       },
-      part: (role, part) => notes.append({ event: 'part', role, ...part }),
       saved: (file) => {
         notes.append({ event: 'saved', ...file });
         if (!file.cut) own.push(file);
