@@ -22,31 +22,14 @@ export interface Spend {
 }
 
 /** Jobs that have the same model, day, family or profile, counted. Sums hold only what records say. */
-export interface StatsGroup {
-  readonly model?: string | null;
-  /** Of the creation, by the local calendar: `2026-11-20`. */
-  readonly day?: string;
-  readonly family?: string;
-  readonly profile?: string;
-  readonly jobs: number;
-  /** By where they stand; a state that none is in is left out. */
-  readonly states: Readonly<Partial<Record<JobState, number>>>;
-  readonly output_s: number | null;
-  readonly tokens: number | null;
-  /** What the gateway billed. */
-  readonly spend: readonly Spend[];
-  /** What the price file says of the jobs that the gateway does not bill. */
-  readonly priced: readonly Spend[];
-  /** Test credit costs nothing and is counted apart. */
-  readonly test_spend: readonly Spend[];
-}
+export type StatsGroup = ReturnType<typeof newGroup>;
 
-type Filling<T> = { -readonly [K in keyof T]: T[K] extends readonly (infer E)[] ? E[] : T[K] };
+type Keys = Readonly<Partial<Record<StatsKey, string | null>>>;
 
 /** Jobs that are counted one after the other: all together, and by keys, in the order in which the groups appear. */
 export class JobStats {
   readonly total = newGroup({});
-  readonly #groups = new Map<string, Filling<StatsGroup>>();
+  readonly #groups = new Map<string, StatsGroup>();
 
   constructor(private readonly by: readonly StatsKey[]) {}
 
@@ -63,23 +46,27 @@ export class JobStats {
   }
 }
 
-function keysOf(job: Job, by: readonly StatsKey[]): Pick<StatsGroup, StatsKey> {
+function keysOf(job: Job, by: readonly StatsKey[]): Keys {
   const of = (key: StatsKey) => (key === 'day' ? localDay(job.createdAtMs) : (job[key] ?? null));
   return Object.fromEntries(by.map((key) => [key, of(key)]));
 }
 
-const newGroup = (keys: Pick<StatsGroup, StatsKey>): Filling<StatsGroup> => ({
+const newGroup = (keys: Keys) => ({
   ...keys,
   jobs: 0,
-  states: {},
-  output_s: null,
-  tokens: null,
-  spend: [],
-  test_spend: [],
-  priced: [],
+  /** By where they stand; a state that none is in is left out. */
+  states: {} as Partial<Record<JobState, number>>,
+  output_s: null as number | null,
+  tokens: null as number | null,
+  /** What the gateway billed. */
+  spend: [] as Spend[],
+  /** Test credit costs nothing and is counted apart. */
+  test_spend: [] as Spend[],
+  /** What the price file says of the jobs that the gateway does not bill. */
+  priced: [] as Spend[],
 });
 
-function addTo(group: Filling<StatsGroup>, { job, usage, priced = [] }: CountedJob): void {
+function addTo(group: StatsGroup, { job, usage, priced = [] }: CountedJob): void {
   group.jobs += 1;
   group.states = { ...group.states, [job.state]: (group.states[job.state] ?? 0) + 1 };
   if (usage?.outputS !== undefined) group.output_s = plus(group.output_s, usage.outputS);
@@ -95,7 +82,7 @@ export function spendOf(charges: readonly Charge[]): Pick<StatsGroup, 'spend' | 
   return billed;
 }
 
-const addCharge = (to: Filling<Pick<StatsGroup, 'spend' | 'test_spend'>>, charge: Charge): void =>
+const addCharge = (to: Pick<StatsGroup, 'spend' | 'test_spend'>, charge: Charge): void =>
   addSpend(charge.isTest ? to.test_spend : to.spend, charge);
 
 function addSpend(to: Spend[], { unit, amount }: Spend): void {
