@@ -61,24 +61,20 @@ export interface Context {
   readonly agentLimits?: { readonly maxJobs: number; readonly maxCost?: Amount | undefined } | undefined;
 }
 
-interface AfterSave {
-  /** As typed; the setting where it is undefined. */
-  readonly command: string | undefined;
-  add(work: () => Promise<void>): void;
-  /** What went wrong, once all of them have ended. */
-  ended(): Promise<readonly unknown[]>;
-}
+type AfterSave = ReturnType<typeof afterSaveWith>;
 
 /** One at a time: a command for each of a thousand files must not be a thousand processes. */
-export function afterSaveWith(command: string | undefined): AfterSave {
+export function afterSaveWith(command: string | undefined) {
   const failures: unknown[] = [];
   let last = Promise.resolve();
   return {
+    /** As typed; the setting where it is undefined. */
     command,
-    add(work) {
+    add(work: () => Promise<void>): void {
       last = last.then(work).catch((error: unknown) => void failures.push(error));
     },
-    async ended() {
+    /** What went wrong, once all of them have ended. */
+    async ended(): Promise<readonly unknown[]> {
       await last;
       return failures;
     },

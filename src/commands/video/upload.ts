@@ -30,14 +30,6 @@ export interface Upload {
   readonly facts: MediaFacts;
 }
 
-export interface UploadPlan {
-  /** The references, with a stand-in for each file that is to be uploaded. */
-  readonly inputs: readonly MediaInput[];
-  /** By the place of their reference. */
-  readonly uploads: ReadonlyMap<number, Upload>;
-  readonly breaches: readonly string[];
-}
-
 /**
  * Finds the files that go by address only, outputs of jobs and, where there is a command for it, others, and checks them.
  * Throws `usage` for one that cannot be read.
@@ -46,7 +38,8 @@ export async function planUploads(
   inputs: readonly MediaInput[],
   { totalS, hasCommand }: { readonly totalS: number | undefined; readonly hasCommand: boolean },
   deps: ResolveDeps,
-): Promise<UploadPlan> {
+) {
+  /** By the place of their reference. */
   const uploads = new Map<number, Upload>();
   const breaches: string[] = [];
   for (const [at, input] of inputs.entries()) {
@@ -65,6 +58,7 @@ export async function planUploads(
   }
   if (totalS !== undefined) breaches.push(...checkTotals([...uploads.values()], totalS));
   return {
+    /** The references, with a stand-in for each file that is to be uploaded. */
     inputs: inputs.map((input, at) => {
       const { standIn } = uploads.get(at) ?? {};
       return standIn === undefined ? input : { ...input, raw: standIn, output: undefined };

@@ -30,11 +30,6 @@ export interface FetchOptions extends Omit<GetOptions, 'count' | 'onBody'> {
   readonly refreshLink: () => Promise<string | undefined>;
 }
 
-export interface Fetched {
-  readonly part: PartFile;
-  readonly fileType: FileType;
-}
-
 /**
  * Brings one output into its part file: whole and looked at, resumed after every break, with a pause between tries.
  * Asked again after its part was lost, it goes on with what requests are left.
@@ -60,7 +55,7 @@ export class OutputFetch {
   }
 
   /** Throws `download`, DiskFault, the signal's reason, or what the journal threw. */
-  async run(): Promise<Fetched> {
+  async run(): Promise<{ readonly part: PartFile; readonly fileType: FileType }> {
     for (;;) {
       const { part } = this.sink;
       if (part?.isComplete) {
