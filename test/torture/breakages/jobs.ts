@@ -90,8 +90,8 @@ export const jobs: readonly Breakage[] = [
   },
   {
     costs: 'a paid create is sent again after a complete 5xx',
-    find: "const creates = { ...never, not_sent: 'retry', rate_limited: 'retry', server_error: 'unknown',",
-    replace: "const creates = { ...never, not_sent: 'retry', rate_limited: 'retry', server_error: 'retry',",
+    find: "const creates = { ...always, server_error: 'unknown',",
+    replace: "const creates = { ...always, server_error: 'retry',",
     tests: ['http/retry', 'http/resend-matrix'],
   },
   {
