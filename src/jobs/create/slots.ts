@@ -43,8 +43,8 @@ const HEARTBEAT_MS = 19_000;
 /**
  * Waits until the account has room for one more task, counted over all processes of this user by the ledger ("Limits"),
  * and takes the place: `begin` makes the job while no other process can count. First come, first served over processes. That
- * a slot is free is seen in the ledger's files; the first in line looks at the tasks that run, at the family's pace, in case
- * nobody else does. Throws `rate_limited` at the deadline, when nothing was sent, `usage` where the line cannot be written,
+ * a slot is free is seen in the ledger's files; the first in line looks at the tasks that run and that nobody follows, at
+ * the family's pace. Throws `rate_limited` at the deadline, when nothing was sent, `usage` where the line cannot be written,
  * or what `begin` throws.
  */
 export async function takeSlot<T>(input: SlotInput, begin: () => T | Promise<T>): Promise<T> {
@@ -286,13 +286,13 @@ const anyAccount: AccountType = 'personal';
 const isInPool = (job: Job, pool: RatePool): boolean => poolOf(job, anyAccount).name === pool.name;
 
 /**
- * Looks at running tasks that nobody of this process follows, and writes down what has ended; those that the gateway does not
- * know are added to `gone`. One after the other: each is looked at only if it has not ended meanwhile.
+ * Looks at running tasks that nobody follows, here or in another gw, and writes down what has ended; those that the
+ * gateway does not know are added to `gone`. One after the other: each is looked at only if it has not ended meanwhile.
  */
 async function lookAtAll(jobs: readonly Job[], gone: Set<string>, input: SlotInput): Promise<void> {
   const { clock, ledger, looker, pool, signal } = input;
   for (const { key, id } of jobs) {
-    if (id === undefined || looker.isFollowed(id)) continue;
+    if (id === undefined || looker.isFollowed(id) || ledger.isHeld(key)) continue;
     const [job] = await ledger.find({ ids: [key] });
     if (job?.state !== 'running') continue;
     try {

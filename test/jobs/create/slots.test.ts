@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { hostOf } from '../../../src/disk/lock-file.ts';
@@ -65,6 +65,9 @@ function scene(
   return { clock, dir, ledger, left, asked, notes, beats, kept, run, take };
 }
 
+/** The lock of a living process that never shows it. */
+const stopped = () => JSON.stringify({ pid: process.ppid, host: hostOf(), started: '', nonce: 'ab12' });
+
 test('a free slot is taken at once, and nothing is asked', async () => {
   const { clock, run, take, asked, notes } = scene({ a: 1e9, b: 1e9 });
   run('a');
@@ -94,9 +97,7 @@ test('one that is stopped in the line keeps a free slot from nobody for longer t
   for (const id of ['a', 'b']) run(id);
   const locks = path.join(dir, 'locks');
   const line = readdirSync(locks).find((name) => name.endsWith('.line')) ?? '';
-  // A living process that never shows it.
-  const stopped = { pid: process.ppid, host: hostOf(), started: '', nonce: 'ab12' };
-  writeFileSync(path.join(locks, line, '1'), JSON.stringify(stopped));
+  writeFileSync(path.join(locks, line, '1'), stopped());
   const { atMs } = await clock.until(take());
   expect(atMs).toBeGreaterThanOrEqual(60_000);
   expect(atMs).toBeLessThan(120_000);
@@ -296,4 +297,13 @@ test('only the first in line looks at the tasks', async () => {
   await clock.until(clock.sleep(1_000));
   expect(asked).toHaveLength(3);
   await clock.until(Promise.all(taking));
+});
+
+test('a task that another gw follows is looked at by that one', async () => {
+  const { clock, ledger, run, take, asked } = scene({ a: 1e9, b: 1e9, c: 90_000 });
+  const [key = ''] = ['a', 'b', 'c'].map((id) => run(id));
+  mkdirSync(path.dirname(ledger.lockOf(key)), { recursive: true });
+  writeFileSync(ledger.lockOf(key), stopped());
+  await clock.until(take());
+  expect(new Set(asked.flatMap(({ ids }) => ids))).toEqual(new Set(['b', 'c']));
 });
