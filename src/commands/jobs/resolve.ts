@@ -6,7 +6,7 @@ import { parsed, withValue } from '../../flags/flag.ts';
 import { redisFlags } from '../../flags/job-flags.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
 import { taskIdPattern } from '../../gateway/task-state.ts';
-import { explainOtherKey } from '../../jobs/create/hold-job.ts';
+import { explainOtherKey, isOtherKey } from '../../jobs/create/hold-job.ts';
 import { isOpenImageJob } from '../../jobs/image/sync-image-job.ts';
 import { type JobView, jobView } from '../../jobs/job-view.ts';
 import { recordLook, type TaskLook } from '../../jobs/watch/look.ts';
@@ -84,8 +84,8 @@ async function adopt(known: KnownJob, id: string, ctx: Context): Promise<void> {
   const { job, family, access } = await taskJob({ ...known, job: { ...known.job, id } }, ctx);
   const looker = await createFollowers(ctx, { ownRates: true }).looker(family, access);
   const look = await looker.look(id, { signal: ctx.signal }).catch((error: unknown) => {
-    const told = explainOtherKey(error, job, access.keyId);
-    throw told === error ? unchanged(error, `job ${job.key}`) : told;
+    if (isOtherKey(job, access.keyId)) throw explainOtherKey(error, job, access.keyId);
+    throw unchanged(error, `job ${job.key}`);
   });
   const ledger = await ctx.ledger();
   await whileHeld(job.key, ctx, (hold) => adoptTask(hold, { id, look, family }, ledger));
