@@ -22,11 +22,7 @@ export async function refuseUnpriced(
 }
 
 /** Warns where so many rows would pass a budget; their costs are by currency. */
-export async function warnOfBudget(
-  rows: number,
-  costs: ReadonlyMap<string, number>,
-  ctx: Context,
-): Promise<void> {
+export async function warnOfBudget(rows: number, costs: ReadonlyMap<string, number>, ctx: Context) {
   const limits = await limitsOf({}, ctx);
   if (limits === undefined || rows === 0) return;
   const { refuseOver } = await import('../jobs/create/budget.ts');

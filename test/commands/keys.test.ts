@@ -1,4 +1,13 @@
-import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import * as path from 'node:path';
 import { PassThrough } from 'node:stream';
 import { describe, expect, test } from 'vitest';
@@ -431,6 +440,10 @@ describe('settings of the environment', () => {
       const run = await world.gw([...words, 'create', 'a fox'], { env: { GW_OUT: '/dev/null' } });
       expect(run).toMatchObject({ code: 2, err: expect.stringMatching(/^error: GW_OUT \/dev\/null: /) });
     }
+    rmSync(world.cwd, { recursive: true });
+    writeFileSync(world.cwd, '');
+    const { err } = await world.gw(['video', 'alpha', 'create', 'a fox']);
+    expect(err).toMatch(/^error: the working directory /);
   });
 
   test.each([

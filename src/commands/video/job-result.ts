@@ -45,7 +45,11 @@ export const newSavePlan = (
 export function outNamed({ how, intent }: JobRequest, { out }: Settings): string {
   const { out: typed, ...said }: SaveFlags & SaidBy = how;
   if (typed !== undefined) return toldAs('--out', said, intent.request?.command ?? '');
-  return out.source === 'environment' ? 'GW_OUT' : 'the setting out';
+  const untyped: Partial<Record<string, string>> = {
+    environment: 'GW_OUT',
+    default: 'the working directory',
+  };
+  return untyped[out.source] ?? 'the setting out';
 }
 
 /** The steady moment at which a wait ends. */
