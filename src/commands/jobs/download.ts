@@ -1,14 +1,13 @@
 import { defineCommand, type Outcome } from '../../command.ts';
 import { commandFor } from '../../context.ts';
-import { GwError, Interrupted } from '../../errors.ts';
+import { GwError } from '../../errors.ts';
 import { loadTaskFamily } from '../../gateway/families.ts';
 import { explainOtherKey } from '../../jobs/create/hold-job.ts';
 import { printableRecord } from '../../jobs/job-view.ts';
 import { endOf } from '../../jobs/watch/follow.ts';
-import { recordLook, seenInLedger, youngUntilMs } from '../../jobs/watch/look.ts';
-import { lookForOutputs } from '../../jobs/watch/poll.ts';
+import { lookNow } from '../../jobs/watch/poll.ts';
 import { createTurns, SAVES_AT_ONCE } from '../../jobs/watch/turns.ts';
-import { endedBy, endOfInterrupted, type JobResult, jobLines, outcomeOf } from '../video/follow-job.ts';
+import { endedBy, interruptedLast, type JobResult, jobLines, outcomeOf } from '../video/follow-job.ts';
 import { createFollowers } from '../video/followers.ts';
 import { eachTask, exampleCreate, noteOfName, refuseSharedName } from '../video/task-ids.ts';
 import { idArgs, type NamedJob, namedJobs } from './find-jobs.ts';
@@ -51,16 +50,11 @@ export function download(familyName?: string) {
         ctx.events?.about({ key, id, family: family.name, status: task.job?.status });
         const deps = await followers.followDeps(family, access);
         const pool = task.job && (await followers.poolOf(task.job));
-        const retryNotFoundUntilMs = task.job && youngUntilMs(task.job, ctx.clock.now());
-        const ask = () => deps.looker.look(id, { signal: ctx.signal, pool, retryNotFoundUntilMs });
         const way = commandFor(`${words} wait ${id}`, ctx);
-        const explain = (error: unknown) => {
+        const look = await lookNow(task, { pool }, deps).catch((error) => {
           const why = task.job ? explainOtherKey(error, task.job, access.keyId) : error;
           throw endedBy(why, `pick it up with: ${way}`, 'the job goes on');
-        };
-        const seen = task.job && seenInLedger(task.job, family, ctx.clock.now());
-        const look = seen ?? (await lookForOutputs(ask, { ...deps, first: task.look }).catch(explain));
-        if (!seen) await recordLook(deps.ledger, key, look, task.job?.status);
+        });
         const { status, state } = look.view;
         const text = `task ${id} is ${status || 'not finished'}; there is nothing to save yet`;
         const error = new GwError('wait_timeout', text, { hint: `wait for it with: ${way}` });
@@ -71,13 +65,8 @@ export function download(familyName?: string) {
         deps.progress.stop();
         return outcomeOf(followed, { family: family.name, id }, ctx);
       };
-      const interrupted: Outcome<JobResult>[] = [];
       const tellOne = (job: NamedJob) => downloadOne(job).catch((error) => failedOutcome(job, error));
-      for await (const outcome of eachTask(named, tellOne)) {
-        if (outcome.error instanceof Interrupted) interrupted.push(outcome);
-        else yield outcome;
-      }
-      yield* endOfInterrupted(interrupted, ctx);
+      yield* interruptedLast(eachTask(named, tellOne), ctx);
     },
   });
 }

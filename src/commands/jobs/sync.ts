@@ -1,18 +1,29 @@
 import { defineCommand, type Outcome } from '../../command.ts';
 import { readVariable } from '../../config/environment.ts';
 import { type Context, commandFor } from '../../context.ts';
-import { GwError, Interrupted, UnknownOutcome } from '../../errors.ts';
+import { GwError, UnknownOutcome } from '../../errors.ts';
 import { saveFlags } from '../../flags/job-flags.ts';
 import { sentAgainBy } from '../../jobs/create/lost.ts';
 import { isUnsaved } from '../../jobs/job-view.ts';
-import { isOpen, type Synced, type SyncInput, syncJobs } from '../../jobs/watch/sync.ts';
+import { lacksFile } from '../../jobs/save/saved.ts';
+import { canComeBack, isOpen, type Synced, type SyncInput, syncJobs } from '../../jobs/watch/sync.ts';
 import type { Job } from '../../ledger/event.ts';
-import { endedBy, endOfInterrupted, fileLines, type JobResult, outcomeOf } from '../video/follow-job.ts';
+import { endedBy, fileLines, interruptedLast, type JobResult, outcomeOf } from '../video/follow-job.ts';
 import { createFollowers, type Followers } from '../video/followers.ts';
-import { type OwnJob, readOwnJobs, syncInput, withoutForeign } from './find-jobs.ts';
+import {
+  namesGateway,
+  type OwnJob,
+  readOwnJobs,
+  syncInput,
+  withFamilies,
+  withoutForeign,
+} from './find-jobs.ts';
 import { resultOf, showJobQueries, wholeProgress } from './task-job.ts';
 
 const flags = { events: saveFlags.events } as const;
+
+/** So many of the newest jobs are looked at for files that are gone; a longer ledger must not make each look longer. */
+const LOOKED_AT_FOR_GONE = 100;
 
 /** `gw jobs sync`: looks at every unfinished job, saves every finished one, and exits. */
 export const sync = defineCommand<typeof flags, JobResult>({
@@ -20,7 +31,9 @@ export const sync = defineCommand<typeof flags, JobResult>({
   examples: ['gw jobs sync --sandbox', 'gw jobs sync --json'],
   notes: [
     'Safe to run from cron, twice at once, and after a crash. Without --profile, --base-url or --sandbox it serves ' +
-      'every profile that has jobs in the ledger, each with its own stored key.',
+      'every profile that has jobs in the ledger, each with its own stored key. ' +
+      `A saved file that is gone or cut is fetched again while its link lives, of the ${LOOKED_AT_FOR_GONE} newest jobs; ` +
+      'gw jobs download ID does it for any job.',
   ],
   sends: 'query',
   human: (result, { io }) => (io.mode.quiet ? '' : fileLines(result)),
@@ -36,18 +49,17 @@ export const sync = defineCommand<typeof flags, JobResult>({
     let elsewhere = 0;
     const whole = wholeProgress(inputs.length, ctx);
     for (const { job } of inputs) ctx.events?.about(job);
-    const interrupted: Outcome<JobResult>[] = [];
-    try {
+    const outcomes = async function* () {
       for await (const { job, synced } of syncJobs(inputs, ctx.signal)) {
         whole.tell(synced.outcome === 'ended' && synced.followed.error !== undefined);
         if (synced.outcome === 'running') running.set(synced.id, synced.status || 'running');
         if (synced.outcome === 'elsewhere') elsewhere += 1;
         // What goes on well counts beside what failed.
-        const outcome = outcomeOfSync(job, synced, ctx) ?? {};
-        if (outcome.error instanceof Interrupted) interrupted.push(outcome);
-        else yield outcome;
+        yield outcomeOfSync(job, synced, ctx) ?? {};
       }
-      yield* endOfInterrupted(interrupted, ctx);
+    };
+    try {
+      yield* interruptedLast(outcomes(), ctx);
     } catch (error) {
       throw endedBy(error, `go on with: ${commandFor('gw jobs sync', ctx)}`, 'the jobs go on');
     }
@@ -69,6 +81,12 @@ async function openJobs(ctx: Context): Promise<{ open: OwnJob[]; missed: Job[] }
     if (needsSync(known, nowMs)) open.push(known);
     else if (isUnsaved(known.job, known.family)) missed.push(known.job);
   }
+  const gone: Job[] = [];
+  for await (const job of (await ctx.ledger()).each({ limit: LOOKED_AT_FOR_GONE }))
+    if (lacksFile(job) && !open.some(({ job: { key } }) => key === job.key)) gone.push(job);
+  for (const { job, family } of await withFamilies(gone))
+    if (family && canComeBack(job, family, nowMs) && (!namesGateway(ctx) || (await ctx.ownsJob(job))))
+      open.push({ job, family });
   return { open, missed };
 }
 

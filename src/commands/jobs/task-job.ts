@@ -244,9 +244,7 @@ export async function* showJobQueries(
     if (known.job.id === undefined || known.family?.name === 'image') continue;
     const task = await taskJob(known, ctx);
     const name = `${task.family.name} ${task.access.name}`;
-    const group = groups.get(name) ?? [];
-    group.push(task);
-    groups.set(name, group);
+    groups.set(name, [...(groups.get(name) ?? []), task]);
   }
   for (const [first, ...rest] of groups.values()) {
     if (first === undefined) continue;

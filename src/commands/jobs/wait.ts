@@ -1,6 +1,6 @@
 import { defineCommand, type Outcome } from '../../command.ts';
 import { type Context, commandFor } from '../../context.ts';
-import { Interrupted, usage } from '../../errors.ts';
+import { usage } from '../../errors.ts';
 import { on } from '../../flags/flag.ts';
 import { pollFlags } from '../../flags/job-flags.ts';
 import { loadTaskFamily } from '../../gateway/families.ts';
@@ -9,9 +9,9 @@ import { isUnsaved } from '../../jobs/job-view.ts';
 import { isOpen } from '../../jobs/watch/sync.ts';
 import { mayExist } from '../../ledger/event.ts';
 import {
-  endOfInterrupted,
   type FollowRequest,
   followAll,
+  interruptedLast,
   type JobResult,
   jobLines,
   waitDeadlineMs,
@@ -73,12 +73,6 @@ export const wait = (familyName?: string) =>
       const taskOf = await tasksOf(named, family, flags, followers, ctx);
       const whole = wholeProgress(named.length, ctx);
       const left: Outcome<JobResult>[] = [];
-      const interrupted: Outcome<JobResult>[] = [];
-      const tell = function* (outcome: Outcome<JobResult>) {
-        if (outcome.error instanceof Interrupted) return void interrupted.push(outcome);
-        whole.tell(outcome.error !== undefined);
-        yield outcome;
-      };
       const ledger = await ctx.ledger();
       const isMine = (job: NamedJob) => !isInOtherHands(job, ledger);
       const others = named
@@ -86,28 +80,33 @@ export const wait = (familyName?: string) =>
         .map((job) => ({ id: job.id, made: fromOtherHands(job, ctx, deadlineMs) }));
       // Its failure is heard of when its turn comes.
       for (const { made } of others) made.catch(() => {});
-      // What another gw is making is waited for beside the others, and followed after them.
-      for (const wave of [named.filter(isMine).map((job) => ({ id: job.id, made: job })), others]) {
-        const requests: FollowRequest[] = [];
-        for (const { id, made } of wave) {
-          try {
-            const job = await made;
-            const over = await withoutTask(job, flags, followers, ctx, familyName !== undefined);
-            if (over) yield* tell(over);
-            else requests.push({ ...(await taskOf(job)), flags, deadlineMs, atOnce: true });
-          } catch (error) {
-            const known = named.find((each) => each.id === id)?.known;
-            yield* tell(failedOutcome({ id, known }, error));
+      const outcomes = async function* () {
+        // What another gw is making is waited for beside the others, and followed after them.
+        for (const wave of [named.filter(isMine).map((job) => ({ id: job.id, made: job })), others]) {
+          const requests: FollowRequest[] = [];
+          for (const { id, made } of wave) {
+            try {
+              const job = await made;
+              const over = await withoutTask(job, flags, followers, ctx, familyName !== undefined);
+              if (over) yield over;
+              else requests.push({ ...(await taskOf(job)), flags, deadlineMs, atOnce: true });
+            } catch (error) {
+              const known = named.find((each) => each.id === id)?.known;
+              yield failedOutcome({ id, known }, error);
+            }
+          }
+          for await (const outcome of followAll(requests, followers, ctx)) {
+            if (isTimeout(outcome.error)) left.push(outcome);
+            else yield outcome;
           }
         }
-        for await (const outcome of followAll(requests, followers, ctx)) {
-          if (isTimeout(outcome.error)) left.push(outcome);
-          else yield* tell(outcome);
-        }
+        yield* endOfTimedOut(left, ctx);
+      };
+      for await (const outcome of interruptedLast(outcomes(), ctx)) {
+        whole.tell(outcome.error !== undefined);
+        yield outcome;
       }
-      for (const outcome of endOfTimedOut(left, ctx)) yield* tell(outcome);
       whole.stop();
-      yield* endOfInterrupted(interrupted, ctx);
     },
   });
 

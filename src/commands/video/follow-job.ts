@@ -169,15 +169,20 @@ export function outcomeOf(
 export const endedBy = (reason: unknown, next: string, goesOn: string): unknown =>
   reason instanceof Interrupted ? new Interrupted(reason.signal, next, goesOn) : reason;
 
-/** One message for all jobs that an interrupt left behind; with --json each is printed all the same. */
-export function* endOfInterrupted(
-  outcomes: readonly Outcome<JobResult>[],
+/** Outcomes as they come, and one message at the end for all jobs that an interrupt left behind; with --json each is printed. */
+export async function* interruptedLast(
+  outcomes: AsyncIterable<Outcome<JobResult>>,
   ctx: Context,
   isPrinted = ctx.io.mode.json || ctx.events !== undefined,
-): Generator<Outcome<JobResult>> {
-  const made = outcomes.filter(({ value }) => value !== undefined);
+): AsyncGenerator<Outcome<JobResult>> {
+  const interrupted: Outcome<JobResult>[] = [];
+  for await (const outcome of outcomes) {
+    if (outcome.error instanceof Interrupted) interrupted.push(outcome);
+    else yield outcome;
+  }
+  const made = interrupted.filter(({ value }) => value !== undefined);
   if (isPrinted) for (const { value } of made) yield { ...(value && { value }) };
-  const { error } = made[0] ?? outcomes[0] ?? {};
+  const { error } = made[0] ?? interrupted[0] ?? {};
   const next = `pick them up with: ${commandFor('gw jobs wait --all', ctx)}`;
   if (error !== undefined) throw made.length > 1 ? endedBy(error, next, `${made.length} jobs go on`) : error;
 }

@@ -1,14 +1,12 @@
 import { defineCommand, type Outcome } from '../../command.ts';
 import { type Context, commandFor } from '../../context.ts';
-import { GwError, usage } from '../../errors.ts';
+import { usage } from '../../errors.ts';
 import { on } from '../../flags/flag.ts';
 import { loadTaskFamily } from '../../gateway/families.ts';
-import { type TaskFamily, YOUNG_MS } from '../../gateway/task.ts';
-import { once } from '../../host.ts';
+import type { TaskFamily } from '../../gateway/task.ts';
 import { fieldLines, leavesOf } from '../../io/layout.ts';
 import type { ExternalLooked } from '../../jobs/create/look-up.ts';
-import { notAhead } from '../../jobs/gateway-clock.ts';
-import type { TaskLook } from '../../jobs/watch/look.ts';
+import { type TaskLook, youngUntilMs } from '../../jobs/watch/look.ts';
 import { createTurns } from '../../jobs/watch/turns.ts';
 import { compactJson } from '../../json-text.ts';
 import { jobsByName } from '../../ledger/named-jobs.ts';
@@ -68,19 +66,11 @@ async function* getByIds(
 ): AsyncGenerator<Outcome<Seen>> {
   if (ctx.globals.dryRun || ctx.globals.curl) return yield* showQueries(family, ids, ctx);
   const looker = await createFollowers(ctx, { ownRates: true }).looker(family);
-  const known = once(async () =>
-    jobsByName(await (await ctx.ledger()).find({ ids }), (await ctx.gateway()).name),
-  );
-  const { signal } = ctx;
+  const known = jobsByName(await (await ctx.ledger()).find({ ids }), (await ctx.gateway()).name);
   const get = async ({ id }: { readonly id: string }): Promise<Outcome<Seen>> => {
-    const look = await looker.look(id, { signal }).catch(async (error) => {
-      if (!(error instanceof GwError) || error.kind !== 'not_found') throw error;
-      // A task created just now may not be known everywhere yet.
-      const nowMs = ctx.clock.now();
-      const untilMs = notAhead((await known())(id)?.acceptedAtMs ?? 0, nowMs) + YOUNG_MS;
-      if (untilMs <= nowMs) throw error;
-      return looker.look(id, { signal, retryNotFoundUntilMs: untilMs });
-    });
+    const job = known(id);
+    const retryNotFoundUntilMs = job && youngUntilMs(job, ctx.clock.now());
+    const look = await looker.look(id, { signal: ctx.signal, retryNotFoundUntilMs });
     return { value: { look, isOwnReply: family.query.maxIds === 1, many: ids.length > 1 } };
   };
   const tasks = ids.map((id) => ({ id }));

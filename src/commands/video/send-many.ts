@@ -1,10 +1,10 @@
 import type { Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
-import { type ErrorKind, endsAll, GwError, Interrupted } from '../../errors.ts';
+import { type ErrorKind, endsAll, GwError } from '../../errors.ts';
 import type { Made } from '../../jobs/create/make.ts';
 import type { Stands } from '../../jobs/create/once.ts';
 import { asTheyEnd, createTurns, SAVES_AT_ONCE } from '../../jobs/watch/turns.ts';
-import { endOfInterrupted, type JobResult } from './follow-job.ts';
+import { interruptedLast, type JobResult } from './follow-job.ts';
 import { createFollowers, type Followers } from './followers.ts';
 
 /** Where a create stands in its run. */
@@ -42,15 +42,15 @@ export async function* sendMany(
     send({ followers, turn, index, isOneOfMany: count > 1 }).catch((error: unknown) =>
       error instanceof NotMade ? undefined : { error },
     );
-  let unmade = 0;
-  const interrupted: Outcome<JobResult>[] = [];
-  for await (const outcome of asTheyEnd(Array.from({ length: count }, (_, at) => one(at + 1)))) {
-    if (outcome === undefined) unmade += 1;
-    else if (outcome.error instanceof Interrupted) interrupted.push(outcome);
-    else yield outcome;
-  }
-  if (unmade > 0) ctx.io.note(`${unmade} of ${count} jobs were not sent after that`);
-  yield* endOfInterrupted(interrupted, ctx, ctx.io.mode.json || ctx.events !== undefined || !isWaitedFor);
+  const outcomes = async function* () {
+    let unmade = 0;
+    for await (const outcome of asTheyEnd(Array.from({ length: count }, (_, at) => one(at + 1)))) {
+      if (outcome) yield outcome;
+      else unmade += 1;
+    }
+    if (unmade > 0) ctx.io.note(`${unmade} of ${count} jobs were not sent after that`);
+  };
+  yield* interruptedLast(outcomes(), ctx, ctx.io.mode.json || ctx.events !== undefined || !isWaitedFor);
 }
 
 /** A create of several that was left out, because an earlier one failed in a way that this one would too. */

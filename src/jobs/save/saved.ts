@@ -37,6 +37,9 @@ export async function savedOutputs(
 export const outputsBySize = (job: Job, family: Family | undefined): SavedOutputs =>
   verdict(copiesOf(job, family), hasSize);
 
+/** Whether something that was saved is gone or has another size; there may be a copy. */
+export const lacksFile = ({ files }: Job): boolean => !files.every(hasSize);
+
 /** Whether a file that was saved is there as it was recorded. Aborting throws the signal's reason. */
 export async function isWhole(file: SavedFile, signal: AbortSignal): Promise<boolean> {
   try {

@@ -1,6 +1,9 @@
 import { GwError } from '../../errors.ts';
-import type { TaskView } from '../../gateway/task.ts';
-import type { JobDeps } from './follow.ts';
+import type { TaskFamily, TaskView } from '../../gateway/task.ts';
+import type { Job } from '../../ledger/event.ts';
+import type { FollowDeps, JobDeps } from './follow.ts';
+import { recordLook, type SeenTask, seenInLedger, type TaskLook, youngUntilMs } from './look.ts';
+import type { LookOptions } from './looker.ts';
 
 /** One look at a task: what it says, and the earliest moment the gateway wants to be asked again. */
 export interface Look {
@@ -118,19 +121,35 @@ async function lookWithin<L extends Look>(limitMs: number, options: PollOptions<
 /** Between two looks at a task that nobody waits for. */
 const AGAIN_MS = 2_000;
 
+/** A task that nobody waits for; `job` where the ledger knows it, `look` where it was just looked at. */
+interface TaskNow {
+  readonly id: string;
+  readonly key: string;
+  readonly family: TaskFamily;
+  readonly job?: Job | undefined;
+  readonly look?: TaskLook | undefined;
+}
+
 /**
- * Looks at a task that is not waited for. One that succeeded and names no output yet is looked at again, as in a wait; one
- * that is not known yet, while it is young, by the looker.
+ * Where a task stands now: what the ledger knows, where that is enough to save its outputs, else a look, which is written
+ * down. One that succeeded and names no output yet is looked at again, as in a wait; so is a young one that is not found.
  */
-export async function lookForOutputs<L extends Look>(
-  look: () => Promise<L>,
-  { clock, signal, first }: Pick<PollOptions<L>, 'clock' | 'signal'> & { readonly first?: L | undefined },
-): Promise<L> {
-  for (let more = MAX_WITHOUT_OUTPUT; ; more -= 1) {
-    const seen = (more === MAX_WITHOUT_OUTPUT && first) || (await look());
-    if (seen.view.state !== 'succeeded' || finished(seen.view) || more === 0) return seen;
+export async function lookNow(
+  { id, key, family, job, look: first }: TaskNow,
+  asked: Pick<LookOptions, 'pool' | 'patienceMs'>,
+  { clock, ledger, looker, signal }: Pick<FollowDeps, 'clock' | 'ledger' | 'looker' | 'signal'>,
+): Promise<SeenTask> {
+  const known = job && seenInLedger(job, family, clock.now());
+  if (known) return known;
+  const options = { ...asked, signal, retryNotFoundUntilMs: job && youngUntilMs(job, clock.now()) };
+  let look = first ?? (await looker.look(id, options));
+  for (let more = MAX_WITHOUT_OUTPUT; more > 0; more -= 1) {
+    if (look.view.state !== 'succeeded' || finished(look.view)) break;
     await clock.sleep(AGAIN_MS, signal);
+    look = await looker.look(id, options);
   }
+  await recordLook(ledger, key, look, job?.status);
+  return look;
 }
 
 const finished = (view: TaskView): boolean =>

@@ -2,27 +2,24 @@ import { GwError } from '../../errors.ts';
 import type { RatePool } from '../../gateway/limits.ts';
 import type { Family, TaskFamily } from '../../gateway/task.ts';
 import type { Job } from '../../ledger/event.ts';
-import type { Ledger } from '../../ledger/ledger.ts';
 import { lacksOutputs } from '../../ledger/settled.ts';
 import { explainOtherKey, isOtherKey, lostHint } from '../create/hold-job.ts';
 import { type Settled, settleUnanswered } from '../create/lost.ts';
 import { canBeLookedUp, idToConfirm, isUnanswered } from '../create/standing.ts';
+import { gatewayNowMs } from '../gateway-clock.ts';
 import { isOpenImageJob, syncImageJob } from '../image/sync-image-job.ts';
 import { linkExpiresAtMs, recordExpiresAtMs } from '../job-view.ts';
-import { removePart } from '../save/part-file.ts';
+import { lacksFile, outputsBySize } from '../save/saved.ts';
 import { endOf, type FollowDeps, type Followed, type JobDeps } from './follow.ts';
-import { recordLook, seenInLedger, youngUntilMs } from './look.ts';
 import type { Looker } from './looker.ts';
-import { lookForOutputs } from './poll.ts';
+import { lookNow } from './poll.ts';
 import { asTheyEnd, childSignals, createTurns, SAVES_AT_ONCE, type Turns } from './turns.ts';
 
 /** Whether a job still needs something: an answer, a look, its outputs saved, or a part file put away. */
 export function isOpen(job: Job, family: Family, nowMs: number): boolean {
   if (family.name === 'image') return isOpenImageJob(job, nowMs);
   if (job.state === 'intent' || job.state === 'sent' || job.state === 'running') return true;
-  if (job.state === 'unknown') {
-    return canBeLookedUp(job, family, nowMs) || idToConfirm(job) !== undefined;
-  }
+  if (job.state === 'unknown') return canBeLookedUp(job, family, nowMs) || idToConfirm(job) !== undefined;
   return (
     job.state === 'succeeded' &&
     job.save.download &&
@@ -30,23 +27,12 @@ export function isOpen(job: Job, family: Family, nowMs: number): boolean {
   );
 }
 
-/**
- * Puts away the part files that a process left which died between the record of a saved file and the end of its part.
- * Returns whether that was all that the job needed. Throws what the ledger throws, or the system's error.
- */
-async function tidyParts(job: Job, family: Family, ledger: Ledger): Promise<boolean> {
-  if (job.state !== 'succeeded' || lacksOutputs(job, family)) return false;
-  const hold = await ledger.hold(job.key);
-  if (!hold) return true;
-  try {
-    for (const [role, { path }] of Object.entries(hold.job?.parts ?? {})) {
-      removePart(path);
-      ledger.append(job.key, { event: 'part', role });
-    }
-    return true;
-  } finally {
-    hold.release();
-  }
+/** Whether an output was saved and is gone, with its copies, and can be had once more: its link lives. */
+export function canComeBack(job: Job, family: Family, nowMs: number): boolean {
+  if (!job.save.download || !lacksFile(job)) return false;
+  const diesAtMs = linkExpiresAtMs(job, family);
+  if (diesAtMs === undefined || gatewayNowMs(job, nowMs) >= diesAtMs) return false;
+  return outputsBySize(job, family).missing.some(({ path }) => path !== undefined);
 }
 
 /** A job to be brought as far as it goes, with what that needs. */
@@ -130,8 +116,7 @@ async function syncJob(input: SyncInput, turns: Turns, looked = () => {}): Promi
       id = settled.id;
       job = (await deps.ledger.find({ ids: [job.key] }))[0] ?? job;
     }
-    if (id === undefined || !looks || (await tidyParts(job, family, deps.ledger)))
-      return { outcome: 'quiet' };
+    if (id === undefined || !looks) return { outcome: 'quiet' };
     return await syncTask({ job, id, looks }, { ...deps, turns, looker: looks.looker }, looked);
   } catch (failure) {
     const error = deps.signal.aborted ? deps.signal.reason : failure;
@@ -175,18 +160,10 @@ interface Task {
 async function syncTask({ job, id, looks }: Task, deps: FollowDeps, looked: () => void): Promise<Synced> {
   const { key } = job;
   const { family, pool } = looks;
-  const { ledger, clock, looker, signal } = deps;
+  const { ledger, clock } = deps;
   try {
-    const known = seenInLedger(job, family, clock.now());
-    const asked = {
-      signal,
-      pool,
-      patienceMs: SHARE_MS,
-      retryNotFoundUntilMs: youngUntilMs(job, clock.now()),
-    };
-    const look = known ?? (await lookForOutputs(() => looker.look(id, asked), { clock, signal }));
+    const look = await lookNow({ id, key, family, job }, { pool, patienceMs: SHARE_MS }, deps);
     looked();
-    if (!known) await recordLook(ledger, key, look, job.status);
     const { state, status } = look.view;
     if (state === 'running') return { outcome: 'running', id, status };
     const followed = await endOf(look, { id, key, family, save: job.save, pool, ownOnly: true }, deps);
