@@ -49,13 +49,12 @@ export class Rest {
 
   /** Which lifted text a mark stands for. */
   indexOf(mark: string): number | undefined {
-    const [index] = [...mark.matchAll(this.marks)].map((found) => Number(found[1]));
-    return index;
+    return [...mark.matchAll(this.marks)].map((found) => Number(found[1]))[0];
   }
 }
 
-/** As much of a text as tells whether it is the name of a field that holds Base64. */
-const LONGEST_WORD = 64;
+/** As much of a text as tells whether it is the name of a field that holds Base64, each letter an escape. */
+const LONGEST_WORD = 128;
 
 /**
  * Lifts Base64 out of a JSON text as it comes, so that an image of 25 MB is never held: every text under a field that
@@ -91,7 +90,8 @@ export class JsonLifter {
     while (tokens.next()) {
       const { kind, isOpen } = tokens;
       if (kind !== 'text') {
-        this.key = kind === ':' ? this.word : undefined;
+        this.key =
+          kind === ':' ? this.word.replace(/\\(u.{4}|[^u])/g, (_, mark) => meaningOf(mark)) : undefined;
         continue;
       }
       const begin = this.within === 'none' ? tokens.start + 1 : tokens.start;

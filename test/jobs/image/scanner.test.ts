@@ -90,6 +90,12 @@ describe('lifting out of JSON', () => {
       { b64_json: '', x: 'b64_json' },
     ],
     ['escaped slashes', '{"b64_json":"\\/9j\\/\\u002b\\u003D\\n"}', ['/9j/+=\n.'], { b64_json: '' }],
+    [
+      'a key with escapes',
+      '{"\\u0062\\u00364_json":"QUJD","a\\/data":"x"}',
+      ['QUJD.'],
+      { b64_json: '', 'a/data': 'x' },
+    ],
     ['a quote that is escaped', '{"b64_json":"A\\"B\\\\"}', ['A"B\\.'], { b64_json: '' }],
     ['a letter beyond Latin-1', '{"b64_json":"A\\u4e00"}', ['A\0.'], { b64_json: '' }],
     ['an empty one', '{"b64_json":"","url":"https:\\/\\/h\\/a"}', [], { b64_json: '', url: 'https://h/a' }],
