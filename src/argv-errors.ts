@@ -1,6 +1,7 @@
 import type { AnyCommand, Node } from './command.ts';
 import { usage } from './errors.ts';
 import { nearest } from './flags/nearest.ts';
+import { cutCodePoints } from './io/escape.ts';
 
 const otherCommands: Readonly<Record<string, string>> = {
   version: '--version',
@@ -50,7 +51,7 @@ export function fromCommander(
   const opposite = `--no-${unknown.slice(2)}`;
   const or = long.includes(opposite) ? `, or ${opposite}` : '';
   if (long.includes(unknown)) return usage(`${unknown} takes no value`, `write ${unknown} alone${or}`);
-  return usage(`unknown option '${shownName(unknown)}'`, hintFor(unknown.replaceAll('_', '-'), long));
+  return usage(`unknown option '${cutCodePoints(unknown, 41)}'`, hintFor(unknown.replaceAll('_', '-'), long));
 }
 
 function hintFor(unknown: string, long: readonly string[]): string {
@@ -97,6 +98,3 @@ const otherNames: readonly (readonly [names: string, meant: OtherName])[] = [
     { flags: [], without: 'no documented field takes one; say in the prompt what to leave out' },
   ],
 ];
-
-/** A flag's name for a message; what was typed in its place may be anything. */
-const shownName = (name: string): string => (name.length > 40 ? `${name.slice(0, 40)}…` : name);

@@ -1,5 +1,4 @@
 import { Command, CommanderError, Option } from 'commander';
-import type { unknownCommand } from './argv-errors.ts';
 import type { AnyCommand, CommandInput, Node } from './command.ts';
 import { usage } from './errors.ts';
 import { type Flag, type FlagSet, flagName, type GlobalFlags, globalFlags } from './flags/flag.ts';
@@ -20,6 +19,10 @@ export class HelpShown extends Error {
     super('help');
   }
 }
+
+/** No flag begins like this, and for Commander each dash begins one: the text is kept from it behind a NUL, which no argument holds. */
+const shielded = (word: string): string => (/^-+[^-a-z]/i.test(word) ? `\0${word}` : word);
+const asTyped = (word: string): string => word.replace(/^\0(?=-)/, '');
 
 class Typed {
   private readonly values = new Map<string, { raw: string; value: unknown }>();
@@ -70,7 +73,7 @@ function addFlag(command: Command, key: string, flag: Flag, typed: Typed, isHidd
     const option = new Option(flags).hideHelp(isHidden);
     command.addOption(option);
     command.on(`option:${option.name()}`, (raw: string | null | undefined) =>
-      typed.add(key, flag, flag.value ? (raw ?? '') : undefined, negated),
+      typed.add(key, flag, flag.value ? asTyped(raw ?? '') : undefined, negated),
     );
   };
   if (!flag.negativeOnly) add(`${short}${name}${value}`, false);
@@ -138,7 +141,7 @@ export async function parseArgv(
 
   grow(top, root, []);
   try {
-    await top.parseAsync([...argv], { from: 'user' });
+    await top.parseAsync(argv.map(shielded), { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.code === 'commander.helpDisplayed' || error.code === 'commander.help')
@@ -173,7 +176,7 @@ async function equip(
     const [word] = command.args;
     if (takesNames && word !== undefined) throw await unknown(word, node, path);
     const input = {
-      args: command.args,
+      args: command.args.map(asTyped),
       flags: typed.of(spec.flags),
       globals: typed.of(globalFlags) as GlobalFlags,
     };
@@ -198,8 +201,8 @@ async function helpOf(
   );
 }
 
-const unknown = async (...asked: Parameters<typeof unknownCommand>) =>
-  (await import('./argv-errors.ts')).unknownCommand(...asked);
+const unknown = async (word: string, ...place: [node: Node, path: readonly string[]]) =>
+  (await import('./argv-errors.ts')).unknownCommand(asTyped(word), ...place);
 
 /** Options of every command that have no meaning for this one are refused, never ignored. */
 function checkSharedOptions({ command, input, path }: Invocation): void {
@@ -217,7 +220,6 @@ const ofRequests = ['dryRun', 'curl'] as const;
 
 /** Whether a shared option means something for a command; those that do not are neither shown nor taken. */
 function appliesTo(key: string, sends: AnyCommand['sends'] | undefined): boolean {
-  const isOf = (keys: readonly string[]) => keys.includes(key);
-  if (isOf(ofBodies)) return sends === undefined || sends === 'body';
-  return !isOf(ofRequests) || sends !== 'nothing';
+  if (ofBodies.some((each) => each === key)) return sends === undefined || sends === 'body';
+  return !ofRequests.some((each) => each === key) || sends !== 'nothing';
 }

@@ -32,3 +32,22 @@ test.each([
   expect(error.facts.hint).toContain(hint);
   expect(JSON.stringify([error.message, error.facts])).not.toContain(KEY);
 });
+
+test.each(['- buy milk\n- call mum', '-5 degrees, in F?', '-- so he said', '---\ntitle: x', '-', '-1'])(
+  'a text that begins with a dash, and like no flag, is no flag: %j',
+  async (text) => {
+    const parsed = (words: readonly string[]) => parseArgv(words, program, { columns: 80, version: '0' });
+    for (const words of [
+      ['chat', text],
+      ['chat', '--', text],
+      ['chat', '--json', text, '-q'],
+    ])
+      expect((await parsed(words)).input.args).toEqual([text]);
+    for (const words of [
+      ['chat', '--prompt', text],
+      ['chat', `--prompt=${text}`],
+    ])
+      expect((await parsed(words)).input.flags).toMatchObject({ prompt: text });
+    expect((await refused([text])).message).toBe(`unknown command: gw ${text}`);
+  },
+);
