@@ -46,6 +46,14 @@ export function diesSoonAtMs(job: Job, family: Family, nowMs: number): number | 
   return Math.min(...soon);
 }
 
+/** Whether a job has an output that is not on disk, wanted or not, and whose link lives and dies within a time. */
+export function diesWithin(job: Job, family: Family | undefined, nowMs: number, spanMs = Infinity): boolean {
+  const expiresAtMs = family && linkExpiresAtMs(job, family);
+  if (expiresAtMs === undefined) return false;
+  const leftMs = expiresAtMs - gatewayNowMs(job, nowMs);
+  return leftMs > 0 && leftMs <= spanMs && outputsBySize(job, family).missing.length > 0;
+}
+
 type IsHeld = (key: string) => boolean;
 
 /** A job's word for lists: the gateway's status, unless gw knows more; a create that nobody waits for any more may exist. */

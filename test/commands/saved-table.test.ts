@@ -37,8 +37,10 @@ interface Way {
   readonly argv: (family: FamilyRow, id: string) => readonly string[];
   /** What is saved already is passed over without a word. */
   readonly isSilent?: boolean;
-  /** It runs unasked, so it leaves to others what they hold, and alone what nobody can bring back. */
-  readonly isUnasked?: boolean;
+  /** It names no job, so it leaves alone what nobody can bring back. */
+  readonly namesNone?: boolean;
+  /** It leaves to others what they hold, without a failure. */
+  readonly leavesHeld?: boolean;
   /** It goes by sizes, as all that look at thousands, and what opens one. */
   readonly isBySize?: boolean;
   /** It fetches nothing: the output that it tells of. */
@@ -53,7 +55,19 @@ const ways: Readonly<Record<string, Way>> = {
   'the create again under --once': {
     argv: (family) => [...typed(family), '--once', 'day/fox', ...(isVideo(family) ? ['--wait'] : [])],
   },
-  'jobs sync': { argv: () => ['jobs', 'sync'], isSilent: true, isBySize: true, isUnasked: true },
+  'jobs sync': {
+    argv: () => ['jobs', 'sync'],
+    isSilent: true,
+    isBySize: true,
+    namesNone: true,
+    leavesHeld: true,
+  },
+  'jobs wait --all': {
+    argv: () => ['jobs', 'wait', '--all'],
+    isSilent: true,
+    isBySize: true,
+    namesNone: true,
+  },
   'batch run again': { argv: () => ['batch', 'run', 'day.jsonl'], isSilent: true, isBySize: true },
   open: { argv: (_, id) => ['open', id], isBySize: true, sees: (out) => out.trim() || undefined },
   'jobs show': {
@@ -213,7 +227,7 @@ describe.each(Object.keys(rows))('%s', (family) => {
         expect([run.code, way.sees(run.out)], here).toEqual(
           isTold ? [0, told] : [name === 'open' ? 4 : 0, undefined],
         );
-      } else if (way.isUnasked && (fact.told === 'held' || cameOnce)) {
+      } else if (fact.told === 'held' ? way.leavesHeld : !isTold && cameOnce && way.namesNone) {
         expect([run.code, run.out], here).toEqual([0, '']);
       } else if (fact.told === 'held') {
         expect([run.code, run.out], here).toEqual([10, '']);

@@ -6,12 +6,10 @@ import { type FlagValues, oneOf, parsed, text, whole } from '../../flags/flag.ts
 import { parseMoment } from '../../flags/moment.ts';
 import { familyNames } from '../../gateway/families.ts';
 import { counted } from '../../io/quantity-text.ts';
-import { gatewayNowMs } from '../../jobs/gateway-clock.ts';
-import { type JobView, jobView, linkExpiresAtMs } from '../../jobs/job-view.ts';
-import { outputsBySize } from '../../jobs/save/saved.ts';
+import { diesWithin, type JobView, jobView } from '../../jobs/job-view.ts';
 import type { Job } from '../../ledger/event.ts';
 import type { Wanted } from '../../ledger/ledger.ts';
-import { dyingSoon, eachOwnJob, type KnownJob, readOwnJobs, sharedIds } from './find-jobs.ts';
+import { dyingSoon, eachOwnJob, readOwnJobs, sharedIds } from './find-jobs.ts';
 import { drawnTable, jobTable, listedStatuses, statusFilter } from './job-table.ts';
 
 export const listFlags = {
@@ -85,20 +83,12 @@ async function* viewsOf(
   const { isHeld } = await ctx.ledger();
   let count = 0;
   for await (const known of eachOwnJob(wanted, ctx)) {
-    if (expiring !== undefined && !diesWithin(known, nowMs, expiring)) continue;
+    if (expiring !== undefined && !diesWithin(known.job, known.family, nowMs, expiring)) continue;
     const view = jobView(known.job, known.family, isHeld);
     yield shared.has(view.id) ? { ...view, id: view.job } : view;
     count += 1;
     if (count === limit) return;
   }
-}
-
-/** Whether a job has an output that is not on disk, wanted or not, and whose link lives and dies within a time. */
-export function diesWithin({ job, family }: KnownJob, nowMs: number, spanMs: number): boolean {
-  const expiresAtMs = family && linkExpiresAtMs(job, family);
-  if (expiresAtMs === undefined) return false;
-  const leftMs = expiresAtMs - gatewayNowMs(job, nowMs);
-  return leftMs > 0 && leftMs <= spanMs && outputsBySize(job, family).missing.length > 0;
 }
 
 const { status, family, since, limit } = listFlags;

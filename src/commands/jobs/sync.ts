@@ -4,9 +4,9 @@ import { type Context, commandFor } from '../../context.ts';
 import { GwError, UnknownOutcome } from '../../errors.ts';
 import { saveFlags } from '../../flags/job-flags.ts';
 import { sentAgainBy } from '../../jobs/create/lost.ts';
-import { isUnsaved } from '../../jobs/job-view.ts';
+import { diesWithin, isUnsaved } from '../../jobs/job-view.ts';
 import { lacksFile } from '../../jobs/save/saved.ts';
-import { canComeBack, isOpen, type Synced, type SyncInput, syncJobs } from '../../jobs/watch/sync.ts';
+import { isOpen, type Synced, type SyncInput, syncJobs } from '../../jobs/watch/sync.ts';
 import type { Job } from '../../ledger/event.ts';
 import { endedBy, fileLines, interruptedLast, type JobResult, outcomeOf } from '../video/follow-job.ts';
 import { createFollowers, type Followers } from '../video/followers.ts';
@@ -81,13 +81,21 @@ async function openJobs(ctx: Context): Promise<{ open: OwnJob[]; missed: Job[] }
     if (needsSync(known, nowMs)) open.push(known);
     else if (isUnsaved(known.job, known.family)) missed.push(known.job);
   }
+  const keys = new Set(open.map(({ job }) => job.key));
+  for (const known of await goneJobs(ctx))
+    if (!keys.has(known.job.key) && (!namesGateway(ctx) || (await ctx.ownsJob(known.job)))) open.push(known);
+  return { open, missed };
+}
+
+/** Of the newest jobs those whose saved files are gone and can be had again. */
+export async function goneJobs(ctx: Context): Promise<OwnJob[]> {
   const gone: Job[] = [];
   for await (const job of (await ctx.ledger()).each({ limit: LOOKED_AT_FOR_GONE }))
-    if (lacksFile(job) && !open.some(({ job: { key } }) => key === job.key)) gone.push(job);
-  for (const { job, family } of await withFamilies(gone))
-    if (family && canComeBack(job, family, nowMs) && (!namesGateway(ctx) || (await ctx.ownsJob(job))))
-      open.push({ job, family });
-  return { open, missed };
+    if (job.save.download && lacksFile(job)) gone.push(job);
+  const nowMs = ctx.clock.now();
+  return (await withFamilies(gone)).flatMap(({ job, family }) =>
+    family && diesWithin(job, family, nowMs) ? { job, family } : [],
+  );
 }
 
 function missedOutcome(job: Job, ctx: Context): Outcome<JobResult> {

@@ -5,7 +5,7 @@ import { on } from '../../flags/flag.ts';
 import { pollFlags } from '../../flags/job-flags.ts';
 import { loadTaskFamily } from '../../gateway/families.ts';
 import { counted } from '../../io/quantity-text.ts';
-import { isUnsaved } from '../../jobs/job-view.ts';
+import { diesWithin, isUnsaved } from '../../jobs/job-view.ts';
 import { isOpen } from '../../jobs/watch/sync.ts';
 import { mayExist } from '../../ledger/event.ts';
 import {
@@ -20,7 +20,6 @@ import { createFollowers } from '../video/followers.ts';
 import { exampleCreate, noteOfName, refuseSharedName } from '../video/task-ids.ts';
 import { idArgs, type NamedJob, namedJobs, readJobs, readOwnJobs, withoutForeign } from './find-jobs.ts';
 import { withoutTask } from './image-jobs.ts';
-import { diesWithin } from './list.ts';
 import {
   failedOutcome,
   fromOtherHands,
@@ -139,21 +138,24 @@ async function jobsToWaitFor(
   if (!all) return namedJobs(args, ctx);
   const waiting: NamedJob[] = [];
   const ledger = await ctx.ledger();
-  // The oldest are the first to finish; they stand where they are seen.
-  for (const known of withoutForeign((await readJobs({ isOpen: true }, ctx)).reverse(), ctx)) {
+  const open = withoutForeign((await readJobs({ isOpen: true }, ctx)).reverse(), ctx);
+  const gone = await (await import('./sync.ts')).goneJobs(ctx);
+  const isGone = new Set(gone.map(({ job }) => job.key));
+  // The oldest of those that run are the first to finish; they stand where they are seen.
+  for (const known of [...gone, ...open.filter(({ job }) => !isGone.has(job.key))]) {
     const { job, family } = known;
     const named = { id: job.id ?? job.key, known };
     // Where nobody sends it any more, and it may exist, its wait says what can be done; images that came have no name yet.
     const isLeft = mayExist(job) || (job.state === 'succeeded' && family.name === 'image');
     const isUnanswered = isInOtherHands(named, ledger) || (isLeft && isOpen(job, family, ctx.clock.now()));
-    const isWaiting = job.state === 'running' || isUnsaved(job, family) || isUnanswered;
+    const isWaiting =
+      job.state === 'running' || isUnsaved(job, family) || isUnanswered || isGone.has(job.key);
     if (isWaiting && (await ctx.ownsJob(job))) waiting.push(named);
   }
   if (waiting.length > 0) return waiting;
   const nowMs = ctx.clock.now();
-  const left = (await readOwnJobs({ states: ['succeeded'] }, ctx)).filter((known) =>
-    diesWithin(known, nowMs, Number.POSITIVE_INFINITY),
-  );
+  const ended = await readOwnJobs({ states: ['succeeded'] }, ctx);
+  const left = ended.filter(({ job, family }) => diesWithin(job, family, nowMs));
   ctx.io.note(
     left.length === 0
       ? 'every job is finished and saved'

@@ -6,10 +6,8 @@ import { lacksOutputs } from '../../ledger/settled.ts';
 import { explainOtherKey, isOtherKey, lostHint } from '../create/hold-job.ts';
 import { type Settled, settleUnanswered } from '../create/lost.ts';
 import { canBeLookedUp, idToConfirm, isUnanswered } from '../create/standing.ts';
-import { gatewayNowMs } from '../gateway-clock.ts';
 import { isOpenImageJob, syncImageJob } from '../image/sync-image-job.ts';
 import { linkExpiresAtMs, recordExpiresAtMs } from '../job-view.ts';
-import { lacksFile, outputsBySize } from '../save/saved.ts';
 import { endOf, type FollowDeps, type Followed, type JobDeps } from './follow.ts';
 import type { Looker } from './looker.ts';
 import { lookNow } from './poll.ts';
@@ -25,14 +23,6 @@ export function isOpen(job: Job, family: Family, nowMs: number): boolean {
     job.save.download &&
     (lacksOutputs(job, family) || Object.keys(job.parts).length > 0)
   );
-}
-
-/** Whether an output was saved and is gone, with its copies, and can be had once more: its link lives. */
-export function canComeBack(job: Job, family: Family, nowMs: number): boolean {
-  if (!job.save.download || !lacksFile(job)) return false;
-  const diesAtMs = linkExpiresAtMs(job, family);
-  if (diesAtMs === undefined || gatewayNowMs(job, nowMs) >= diesAtMs) return false;
-  return outputsBySize(job, family).missing.some(({ path }) => path !== undefined);
 }
 
 /** A job to be brought as far as it goes, with what that needs. */
