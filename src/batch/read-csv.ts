@@ -10,29 +10,14 @@ const inWords: Readonly<Record<string, string>> = { ',': 'a comma', ';': 'a semi
 /** The rows of a file of comma-, semicolon- or tab-separated values, whose first line names the columns. */
 export async function* readCsv(file: string): AsyncGenerator<WrittenRow> {
   const lines = linesOf(utf8Of(file), MAX_ROW_BYTES);
-  const before: TextLine[] = [];
-  let delimiter: string | undefined;
-  let skipped = 0;
+  let said: string | undefined;
   for (let next = await lines.next(); !next.done; next = await lines.next()) {
-    const said = /^"?sep=(.)"?$/i.exec(next.value.text)?.[1];
-    if (said !== undefined && before.length === 0) {
-      delimiter = said;
-      skipped = next.value.line;
-      continue;
-    }
-    before.push(next.value);
-    if (next.value.text.trim() !== '' || next.value.fault !== undefined) break;
+    const { text, fault } = next.value;
+    const separator = /^"?sep=(.)"?$/i.exec(text)?.[1];
+    if (separator !== undefined && said === undefined) said = separator;
+    else if (text.trim() !== '' || fault !== undefined)
+      return yield* rowsOf(next.value, lines, said ?? likelyDelimiter(text));
   }
-  delimiter ??= likelyDelimiter(before.at(-1)?.text ?? '');
-  yield* rowsOf(chained(before, lines), delimiter, skipped);
-}
-
-async function* chained(
-  before: readonly TextLine[],
-  lines: AsyncIterable<TextLine>,
-): AsyncGenerator<TextLine> {
-  yield* before;
-  yield* lines;
 }
 
 /** The separator that the line of names has most of, outside of quotes. */
@@ -43,15 +28,16 @@ function likelyDelimiter(line: string): string {
 }
 
 async function* rowsOf(
-  lines: AsyncIterable<TextLine>,
+  head: TextLine,
+  lines: AsyncIterator<TextLine, undefined>,
   delimiter: string,
-  skipped: number,
 ): AsyncGenerator<WrittenRow> {
   const { parse } = await import('csv-parse');
   const parser = parse({ delimiter, info: true, relax_column_count: true, max_record_size: MAX_ROW_BYTES });
   const broken: WrittenRow[] = [];
   const source = async function* () {
-    for await (const { line, text, fault } of lines) {
+    for (let next: TextLine | undefined = head; next; next = (await lines.next()).value) {
+      const { line, text, fault } = next;
       if (fault !== undefined) return void broken.push({ line, fault });
       yield `${text}\n`;
     }
@@ -59,6 +45,7 @@ async function* rowsOf(
   // What fails in the source fails the parser, and is thrown where its records are taken.
   pipeline(Readable.from(source()), parser, () => {});
   let names: readonly string[] | undefined;
+  const skipped = head.line - 1;
   let read = skipped;
   try {
     for await (const { record, info } of parser as AsyncIterable<CsvRecord>) {
@@ -103,15 +90,17 @@ function headFault(names: readonly string[]): string | undefined {
   return `${twice}: the first line names it twice; several of one flag are ${twice}, ${twice}.2, ${twice}.3`;
 }
 
-/** The fields of a row; an empty cell says nothing, and `image`, `image.2`, `image.3` are one list. */
+/** The fields of a row; an empty cell says nothing, and `image`, `image.2`, `image.3` are one list, wherever they stand. */
 function fieldsOf(names: readonly string[], cells: readonly string[]): Record<string, unknown> {
   const fields = new Map<string, unknown>();
-  for (const [at, cell] of cells.entries()) {
-    const written = names[at] ?? '';
-    if (cell === '' || written === '') continue;
-    const [, name = written, number] = /^(.+)\.(\d{1,3})$/.exec(written) ?? [];
+  const columns = cells.map((cell, at) => {
+    const [, name = names[at] ?? '', number = '-1'] = /^(.+)\.(\d{1,3})$/.exec(names[at] ?? '') ?? [];
+    return { cell, name, number: Number(number) };
+  });
+  for (const { cell, name, number } of columns.sort((one, other) => one.number - other.number)) {
+    if (cell === '' || name === '') continue;
     const before = fields.get(name);
-    fields.set(name, number === undefined ? cell : [...(before === undefined ? [] : [before].flat()), cell]);
+    fields.set(name, number === -1 ? cell : [...(before === undefined ? [] : [before].flat()), cell]);
   }
   return Object.fromEntries(fields);
 }

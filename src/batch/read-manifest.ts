@@ -117,7 +117,7 @@ export interface TextLine {
 export async function* linesOf(
   bytesOfFile: AsyncIterable<Buffer>,
   mostBytes: number,
-): AsyncGenerator<TextLine> {
+): AsyncGenerator<TextLine, undefined> {
   let carried: Buffer[] = [];
   let bytes = 0;
   let line = 0;

@@ -42,6 +42,11 @@ test.each<[string, string, readonly WrittenRow[]]>([
     ],
   ],
   [
+    'places.csv',
+    'image.3,image.2,image,prompt\nz,y,x,fox\n',
+    [{ line: 2, fields: { image: ['x', 'y', 'z'], prompt: 'fox' } }],
+  ],
+  [
     'a.yaml',
     '# mine\n\n- &base { id: a, watermark: true }\n- <<: *base\n  id: b\n  prompt: |\n    two\n    lines\n',
     [
