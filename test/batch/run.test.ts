@@ -270,6 +270,31 @@ test('the line that says how to go on holds every flag that was typed, and runs 
   expect(creates(world)).toBe(2);
 });
 
+test('the line that goes on makes no row anew that --redo has made, and those that it has not', async () => {
+  const world = await World.open();
+  write(world, [
+    { id: 'a', ...image },
+    { id: 'n', ...image, prompt: 'an owl', count: 2 },
+  ]);
+  await run(world, '-o', '{key}.{ext}');
+  const some = await run(world, '--redo', 'n', '--redo=a', '--limit', '2', '-o', '{key}.{ext}');
+  expect(some.err).toMatch(
+    /go on with: gw batch run day\.jsonl --limit 2 -o '\{key\}\.\{ext\}' --redo day\/n\/2\n$/,
+  );
+  expect(creates(world)).toBe(5);
+});
+
+test('a row that --redo could not send is not told as the job that it was to replace', async ({ world }) => {
+  write(world, [{ id: 'a', ...image }]);
+  await run(world);
+  await world.ok(['config', 'set', 'budget.jobs', '1/day']);
+  const redo = await run(world, '--redo', 'a');
+  expect([redo.code, redo.out]).toEqual([15, '']);
+  expect(redo.err).toContain('1 row: 0 saved, 1 not sent; go on with: gw batch run day.jsonl --redo a\n');
+  const [row] = jsonLines((await run(world, '--redo', 'a', '--json')).out);
+  expect(row).toMatchObject({ status: 'not_sent', id: null, files: [], error: { kind: 'budget' } });
+});
+
 test('rows that were made before under another name are counted before they are sent, and asked for on a terminal', async () => {
   const world = await World.open();
   const rows = [1, 2, 3].map((n) => ({ id: `s${n}`, ...image, prompt: `shot ${n}` }));

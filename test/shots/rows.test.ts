@@ -117,6 +117,22 @@ test('what follows a failed row is not sent and says why; after the cure one com
   expect([cured.code, creates()], cured.err).toEqual([0, 6]);
 });
 
+test('after a redo whose first row failed, the printed line makes what follows it anew', async () => {
+  const rows = story.slice(2);
+  const { gw, world, creates } = await open(rows);
+  const write = (lines: readonly string[]) =>
+    writeFileSync(path.join(world.cwd, 'day.jsonl'), `${lines.join('\n')}\n`);
+  await gw('batch run day.jsonl');
+  write(rows.map((row) => row.replace('shot s1', 'shot s1 sensitive-output')));
+  const failed = await gw('batch run day.jsonl --redo s1 --following');
+  expect([failed.code, creates()], failed.err).toEqual([13, 4]);
+  const line = /create anew what failed with: gw (.*)\n$/.exec(failed.err)?.[1] ?? '';
+  expect(line).toBe('batch run day.jsonl --retry-failed --redo day/s2');
+  write(rows);
+  const cured = await gw(line);
+  expect([cured.code, creates()], cured.err).toEqual([0, 6]);
+});
+
 test('what is left out holds up only what follows it', async () => {
   const { gw, creates } = await open([...story, shot('alone')]);
   const run = await gw('batch run day.jsonl --only s2 --only alone');

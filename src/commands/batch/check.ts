@@ -85,6 +85,8 @@ export class Tally {
   faults = 0;
   /** Of these, what an earlier run has saved. */
   savedBefore = 0;
+  /** Keys of those that are made anew. */
+  readonly redone: string[] = [];
   /** Rows that a run would send. */
   toMake = 0;
   lastRow = 0;
@@ -125,6 +127,7 @@ export class Tally {
     this.chains.add(given, like);
     if (this.comparesAll && fields) this.asked.set(key, digestOfFields(await fields()));
     const isRedone = this.isRedone(key);
+    if (isRedone) this.redone.push(key);
     const state = isRedone ? undefined : this.known.get(key)?.state;
     const isNew = state === undefined || state === 'not_sent';
     if (isNew) this.toMake += 1;

@@ -4,7 +4,7 @@ import * as path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { type Manifest, openJsonLines, openManifest } from '../../batch/read-manifest.ts';
 import { fieldsOf, nameFault, placeText, type Row, type RowsInput, readRows } from '../../batch/rows.ts';
-import { type Context, commandFor } from '../../context.ts';
+import type { Context } from '../../context.ts';
 import { confinedPaths } from '../../disk/confined-path.ts';
 import { shellQuote, usage } from '../../errors.ts';
 import { absoluteReferences, placeFiles } from '../../flags/body-flags.ts';
@@ -150,35 +150,25 @@ export async function allowOutside(
   throw usage(message, OUTSIDE_HINT);
 }
 
-/**
- * The command line that runs a batch again: what was typed, with the flags that are added, and without the rows of --redo that
- * have been begun, which would be made and paid for once more.
- */
+const switches = ['--following', '--stop-on-error', '--detach'];
+
+/** The command line that runs a batch again: what was typed, without the flags that are dropped, and with the words that are added. */
 export function runCommand(
-  { manifest: { named }, name }: { readonly manifest: Pick<Manifest, 'named'>; readonly name: string },
-  added: string,
-  ctx: Context,
-  redone: readonly string[] = [],
+  added: readonly string[],
+  { argv }: Pick<Context, 'argv'>,
+  dropped: readonly string[] = [],
 ): string {
-  const { argv } = ctx;
-  const more = added.split(' ').filter((word) => word !== '');
-  const isTyped = (flag: string) => argv.some((word) => word === flag || word.startsWith(`${flag}=`));
-  // What goes with a run of this machine alone need not go with a queue.
-  if (!argv.join(' ').includes('batch run') || (more.includes('--redis') && !isTyped('--redis'))) {
-    const ofName = name === path.basename(named, path.extname(named)) ? '' : ` --name ${shellQuote(name)}`;
-    return commandFor(`gw batch run ${shellQuote(named)}${ofName}${added}`, ctx);
-  }
-  const isBegun = (key: string) => redone.includes(key) || redone.includes(`${name}/${key}`);
+  const isDropped = (word: string) => dropped.includes(word.replace(/=.*$/s, '')) || word === '--detach';
+  const takesNext = (word = '') => isDropped(word) && !word.includes('=') && !switches.includes(word);
   const words = argv.flatMap((word, at) => {
-    const isKey = argv[at - 1] === '--redo' || word.startsWith('--redo=');
-    const isRedo = isKey || word === '--redo';
-    const key = isKey ? word.replace(/^--redo=/, '') : (argv[at + 1] ?? '');
-    if ((isRedo && isBegun(key)) || word === '--detach') return [];
+    if (isDropped(word) || takesNext(argv[at - 1])) return [];
     // A password is typed again, not shown.
     return [word.replace(/(rediss?:\/\/[^:@/]*:)[^@]*@/, '$1***@')];
   });
-  const others = more.filter((word) => !isTyped(word));
-  return ['gw', ...[...words, ...others].map(shellQuote)].join(' ');
+  const isTyped = (word: string) => words.some((each) => each === word || each.startsWith(`${word}=`));
+  const others = added.filter((word) => !word.startsWith('--') || !isTyped(word));
+  const end = words.includes('--') ? words.indexOf('--') : words.length;
+  return ['gw', ...words.slice(0, end), ...others, ...words.slice(end)].map(shellQuote).join(' ');
 }
 
 /** Stdin can be read once, and a manifest is read twice. */

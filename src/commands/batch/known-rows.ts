@@ -52,7 +52,7 @@ export const digestOfFields = (fields: Fields, endpoint?: string): string =>
 const MADE_LATELY_MS = 30 * 24 * 3_600_000;
 
 /**
- * The rows of a batch that were made before at the gateway in force, by their keys; the newest job of each counts. What was made
+ * The rows of a batch that were made before at the gateway in force, by their keys; the last attempt of each counts. What was made
  * lately under any key is put into `lately`, its key by what it asked for; why the last create of a key that is free made
  * nothing, into `refusals`.
  */
@@ -67,7 +67,7 @@ export async function knownRows(
   const families = new Map<string, Family>();
   for (const family of familyNames) families.set(family, await loadFamily(family));
   let hasDamaged = false;
-  const found = new (class extends Map<string, KnownRow & { readonly createdAtMs: number }> {
+  const found = new (class extends Map<string, KnownRow> {
     // Of a job whose lines cannot be read only gw's own key may be known.
     override get(key: string) {
       return super.get(key) ?? (hasDamaged ? super.get(onceJobKey(origin, key)) : undefined);
@@ -87,7 +87,8 @@ export async function knownRows(
       if (!isDamaged && createdAtMs > ctx.clock.now() - MADE_LATELY_MS && isMade(job))
         lately.set(digestOfFields(once.fields, job.endpoint), once.key);
       if (once.key !== key && !once.key.startsWith(`${name}/`)) return false;
-      if ((found.get(once.key)?.createdAtMs ?? Number.NEGATIVE_INFINITY) > createdAtMs) return false;
+      const attempt = attemptOf(job);
+      if ((found.get(once.key)?.attempt ?? 0) > attempt) return false;
       const of = families.get(family);
       const outputs = outputsBySize(job, of);
       const lacks = job.state === 'succeeded' && job.save.download && outputs.missing.length > 0;
@@ -105,9 +106,8 @@ export async function knownRows(
         id: id ?? key,
         status: statusWord(job, ledger.isHeld),
         ...(!isDamaged && { fields: JSON.stringify(once.fields) }),
-        createdAtMs,
         from: madeFromRows(job),
-        attempt: attemptOf(job),
+        attempt,
         reason: of && (state === 'failed' || state === 'unknown') ? reasonOf(job, of) : undefined,
         files: outputs.files,
       });

@@ -11,7 +11,6 @@ import type { Io, RunProgress } from '../../io/io.ts';
 import { counted } from '../../io/quantity-text.ts';
 import { tryDirectory } from '../../jobs/save/disk-ways.ts';
 import type { JobResult } from '../video/follow-job.ts';
-import { type OpenRows, runCommand } from './flags.ts';
 import { familyOf } from './places.ts';
 
 /** What is printed of a row as it ends (the contract, section "batch"). */
@@ -69,13 +68,12 @@ export class RowSums {
 
   /** Says in one line how the rows stand, and how to go on. */
   say(
-    input: OpenRows,
-    /** What is left was not sent, or is not done; `--redis` where it is on a queue; the rows of --redo that were begun. */
-    how: { left: 'sent' | 'done'; redis?: '' | ' --redis'; redone?: readonly string[] },
-    ctx: Context,
+    /** What is left was not sent, or is not done; `--redis` where it is on a queue; the command that goes on. */
+    how: { left: 'sent' | 'done'; redis?: boolean; command: (...added: string[]) => string },
+    { io }: Pick<Context, 'io'>,
   ): void {
     const { saved, failed, unknown, cancelled, left } = this;
-    const { redis = '', redone } = how;
+    const { command } = how;
     const parts = [
       `${saved} saved`,
       failed > 0 && `${failed} failed`,
@@ -83,16 +81,15 @@ export class RowSums {
       cancelled > 0 && `${cancelled} taken out`,
       left > 0 && `${left} not ${how.left}`,
     ];
-    const line = (more: '' | ' --retry-failed') => runCommand(input, `${redis}${more}`, ctx, redone);
-    const where = redis === '' ? '' : ' on the machine that sent it';
+    const where = how.redis ? ' on the machine that sent it' : '';
     const next = [
-      left + cancelled > this.stuck && `go on with: ${line('')}`,
-      failed > 0 && `create anew what failed with: ${line(' --retry-failed')}`,
+      left + cancelled > this.stuck && `go on with: ${command()}`,
+      failed > 0 && `create anew what failed with: ${command('--retry-failed')}`,
       unknown > 0 &&
         `gw jobs sync${where} looks for what is unknown (family B), and gw jobs resolve closes it`,
     ];
     const sum = `${counted(this.rows, 'row')}: ${parts.filter(Boolean).join(', ')}`;
-    ctx.io.note([sum, ...next].filter(Boolean).join('; '));
+    io.note([sum, ...next].filter(Boolean).join('; '));
   }
 }
 

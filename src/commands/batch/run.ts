@@ -2,18 +2,17 @@ import { keysOf, placeText, type Row, readRows } from '../../batch/rows.ts';
 import { schedule } from '../../batch/schedule.ts';
 import { defineCommand, type Outcome } from '../../command.ts';
 import { parseDuration } from '../../config/table.ts';
-import { type Context, commandFor } from '../../context.ts';
+import type { Context } from '../../context.ts';
 import {
   type ErrorKind,
   endsAll,
   GwError,
   Interrupted,
   isUnknownOutcome,
-  shellQuote,
   UnknownOutcome,
   usage,
 } from '../../errors.ts';
-import { type FlagValues, on, text, whole } from '../../flags/flag.ts';
+import { type FlagValues, flagName, on, text, whole } from '../../flags/flag.ts';
 import { budgetFlags, eventsFlag, redisFlags, saveFlags } from '../../flags/job-flags.ts';
 import { nearest } from '../../flags/nearest.ts';
 import { sleepAloud } from '../../host.ts';
@@ -46,7 +45,7 @@ import {
   runCommand,
   soundRows,
 } from './flags.ts';
-import { type KnownRow, knownRows, lastOfRow, rowsElsewhere } from './known-rows.ts';
+import { isWanted, type KnownRow, knownRows, lastOfRow, rowsElsewhere } from './known-rows.ts';
 import { familyOf, placeOf } from './places.ts';
 import { openReport, type RowResult, RowSums, rowResult } from './report.ts';
 import { createRow, type RowFiles, under } from './row-command.ts';
@@ -88,21 +87,29 @@ async function followersOf(
 function refuseApart(flags: RunFlags): void {
   if (flags.following && !flags.redo)
     throw usage('--following: goes with --redo', 'name the row that others follow: --redo KEY --following');
-  const { redis, detach, refill, concurrency, stopOnError, maxCost } = flags;
-  if (redis === undefined) {
-    const name = detach ? '--detach' : refill ? '--refill' : undefined;
+  if (flags.redis === undefined) {
+    const name = flags.detach ? '--detach' : flags.refill ? '--refill' : undefined;
     if (name)
       throw usage(`${name}: goes with --redis`, 'without it the rows are worked on by this run alone');
     return;
   }
-  const apart = [
-    [concurrency && `--concurrency ${concurrency}`, 'each gw worker has a --concurrency'],
-    [maxCost && '--max-cost', 'each worker keeps to the budget of its own machine'],
-    [flags.only ? '--only' : flags.redo && '--redo', 'run those rows without it, or all of them with it'],
-    [stopOnError && '--stop-on-error', 'gw batch cancel takes rows out'],
-  ] as const;
-  for (const [name, hint] of apart) if (name) throw usage(`${name}: does not go with --redis`, hint);
+  for (const [name, hint] of Object.entries(apart))
+    if (flags[name as keyof typeof apart]) throw usage(`${flagName(name)}: does not go with --redis`, hint);
 }
+
+const someRows = 'run those rows without it, or all of them with it';
+/** What goes with a run of this machine alone, and how it is done with a queue. */
+const apart = {
+  concurrency: 'each gw worker has a --concurrency',
+  maxCost: 'each worker keeps to the budget of its own machine',
+  only: someRows,
+  redo: someRows,
+  following: someRows,
+  stopOnError: 'gw batch cancel takes rows out',
+};
+
+/** The command that follows the rows on a queue. */
+const followCommand = (ctx: Context) => runCommand(['--redis'], ctx, Object.keys(apart).map(flagName));
 
 /** `gw batch run`: every row of a manifest made once, waited for and saved. */
 export const run = defineCommand({
@@ -135,7 +142,7 @@ export const run = defineCommand({
       await machines?.refuseUnportable(input, ctx);
       queue = await machines?.openFollower(flags, ctx);
       announced = await announce(input.name, machines ? 'hand-over' : 'make', ctx);
-      if (announced.isRefused && !machines) throw beingHandedOver(input, ctx);
+      if (announced.isRefused && !machines) throw beingHandedOver(named, ctx);
       const lately = new Map<string, string>();
       const known = await knownRows(input.name, ctx, lately);
       const elsewhere = machines ? new Set<string>() : await rowsElsewhere(input.name, known, ctx);
@@ -224,8 +231,6 @@ class BatchRun {
   readonly #between: RowOutputs;
   readonly #files: RowFiles;
   readonly #sums: RowSums;
-  /** Rows of --redo that were begun. */
-  readonly #redone: string[] = [];
   /** Whether some of the open rows were sent. */
   #isSent = false;
   #isStopped = false;
@@ -292,22 +297,24 @@ class BatchRun {
       whole.stop();
       ctx.signal.removeEventListener('abort', this.#release);
     }
-    await this.#warnOfStale();
-    const left = ctx.signal.aborted || this.#isSent ? 'done' : 'sent';
-    this.#sums.say(this.batch.input, { left, redone: this.#redone }, ctx);
+    const command = await this.#wayOn();
+    this.#sums.say({ left: ctx.signal.aborted || this.#isSent ? 'done' : 'sent', command }, ctx);
     if (ctx.signal.aborted)
       throw endedBy(ctx.signal.reason, 'run the command again to go on', 'what was created is in the ledger');
   }
 
-  /** Rows that were made from what was made anew since, in this run or in an earlier one. */
-  async #warnOfStale(): Promise<void> {
+  /** Says which rows are stale, and gives the command that goes on: what --redo has made anew is not made once more. */
+  async #wayOn(): Promise<(...added: string[]) => string> {
     const { input, tally, ctx, flags } = this.batch;
-    if (![...tally.known.values()].some(({ from }) => from)) return;
     const known = flags.redo ? await knownRows(input.name, ctx) : tally.known;
-    const { named } = input.manifest;
+    const isBegun = (key: string) => known.get(key)?.attempt !== tally.known.get(key)?.attempt;
+    const left = tally.redone.some(isBegun) ? tally.redone.filter((key) => !isBegun(key)) : undefined;
+    const redo = ['--redo', '--following'];
+    const makes = (key: string) => ['--redo', key];
     const first = (key: string) =>
-      commandFor(`gw batch run ${shellQuote(named)} --redo ${shellQuote(key)} --following`, ctx);
-    warnOfStale([...staleRows(known)].sort(), { named, first }, ctx);
+      runCommand([...makes(key), '--following'], ctx, [...redo, '--only', '--limit', '--retry-failed']);
+    warnOfStale([...staleRows(known)].sort(), { named: input.manifest.named, first }, ctx);
+    return (...added) => runCommand([...added, ...(left ?? []).flatMap(makes)], ctx, left && redo);
   }
 
   /** Jobs that run or wait to be saved come first: what is paid for is brought home before new money is spent. */
@@ -345,12 +352,12 @@ class BatchRun {
     };
     const ended = async (outcome: Outcome<JobResult>) => {
       this.#between.end(row.key, outcome.error);
-      return { row, ...(await withJob(row, outcome, ctx)), ms: ctx.clock.steady() - startedMs };
+      const wanted = typeof anew === 'number' ? anew : 1;
+      return { row, ...(await withJob(row, outcome, wanted, ctx)), ms: ctx.clock.steady() - startedMs };
     };
     const hindrance = this.#between.hindrance(row);
     if (hindrance) return ended({ error: hindrance });
-    if (isRedone(row.key)) this.#redone.push(row.key);
-    if (this.batch.elsewhere.has(row.key)) return ended({ error: madeElsewhere(input, ctx) });
+    if (this.batch.elsewhere.has(row.key)) return ended({ error: madeElsewhere(ctx) });
     try {
       for (;;) {
         const outcome = await createRow(row, this.#files, options, ctx);
@@ -404,11 +411,12 @@ class BatchRun {
 
 /**
  * What came of a row, with the job that an earlier run made of it where its create gave back none: what is paid for is
- * never told as not sent, whatever hindered going on with it.
+ * never told as not sent, whatever hindered going on with it. One that --redo is to replace is no answer to it.
  */
 async function withJob(
   row: Row,
   outcome: Outcome<JobResult>,
+  wanted: number,
   ctx: Context,
 ): Promise<{ readonly outcome: Outcome<JobResult>; readonly key: string | null }> {
   const { value, made } = outcome;
@@ -425,7 +433,7 @@ async function withJob(
   // A ledger that cannot be read leaves what the error itself says.
   const { current: job, last } = await lastOfRow(row.key, ctx).catch(() => nothing);
   const key = ofRun?.key ?? last?.key ?? null;
-  if (!job || value !== undefined) return { outcome, key };
+  if (!isWanted(job, { wanted }) || value !== undefined) return { outcome, key };
   const stands = resultOfJob(job, outputsBySize(job, undefined).files);
   return {
     key,
@@ -460,15 +468,15 @@ async function askOfAlike(tally: Tally, yes: boolean, ctx: Context): Promise<voi
   await askFirst('Make them once more?', ctx, 'nothing was sent');
 }
 
-const beingHandedOver = (input: Batch['input'], ctx: Context): GwError =>
+const beingHandedOver = (named: string, ctx: Context): GwError =>
   usage(
-    `${input.manifest.named}: another gw batch run on this machine is handing its rows over to a queue, and nothing was sent`,
-    `follow them with: ${runCommand(input, ' --redis', ctx)}`,
+    `${named}: another gw batch run on this machine is handing its rows over to a queue, and nothing was sent`,
+    `follow them with: ${followCommand(ctx)}`,
   );
 
-const madeElsewhere = (input: Batch['input'], ctx: Context): GwError =>
+const madeElsewhere = (ctx: Context): GwError =>
   new UnknownOutcome('it was handed over to other machines, and nothing was sent by this one', {
-    hint: `follow it with: ${runCommand(input, ' --redis', ctx)}`,
+    hint: `follow it with: ${followCommand(ctx)}`,
   });
 
 /** Whether an error concerns the task of its row alone, such as a lost key of the account that made it. */

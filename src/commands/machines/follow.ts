@@ -143,7 +143,8 @@ class BatchOnQueue {
     }
     yield* this.#follow(since);
     const left = this.#sums.left - this.#sums.open;
-    this.#sums.say(input, { left: 'done', redis: ' --redis' }, ctx);
+    const command = (...added: string[]) => runCommand(['--redis', ...added], ctx);
+    this.#sums.say({ left: 'done', redis: true, command }, ctx);
     // Every row that is not passed over on purpose is told of above; this is for a way that nobody thought of.
     if (left > 0 && flags.limit === undefined) {
       const hint = `go on with: ${this.#commandLine()}`;
@@ -609,7 +610,7 @@ class BatchOnQueue {
   }
 
   #commandLine(): string {
-    return runCommand(this.batch.input, ' --redis', this.batch.ctx);
+    return runCommand(['--redis'], this.batch.ctx);
   }
 
   #gone(): GwError {
