@@ -1,5 +1,4 @@
-import { pipeline, Readable } from 'node:stream';
-import { linesOf, MAX_ROW_BYTES, type TextLine, utf8Of, type WrittenRow } from './read-manifest.ts';
+import { linesOf, MAX_ROW_BYTES, type TextLine, tooLong, utf8Of, type WrittenRow } from './read-manifest.ts';
 
 // A spreadsheet's file as it was saved: comma, semicolon or tab, UTF-8 or UTF-16, names in any case, columns and rows that
 // are comments (the contract, section "batch").
@@ -9,7 +8,7 @@ const inWords: Readonly<Record<string, string>> = { ',': 'a comma', ';': 'a semi
 
 /** The rows of a file of comma-, semicolon- or tab-separated values, whose first line names the columns. */
 export async function* readCsv(file: string): AsyncGenerator<WrittenRow> {
-  const lines = linesOf(utf8Of(file), MAX_ROW_BYTES);
+  const lines = linesIn(file);
   let said: string | undefined;
   for (let next = await lines.next(); !next.done; next = await lines.next()) {
     const { text, fault } = next.value;
@@ -17,6 +16,16 @@ export async function* readCsv(file: string): AsyncGenerator<WrittenRow> {
     if (separator !== undefined && said === undefined) said = separator;
     else if (text.trim() !== '' || fault !== undefined)
       return yield* rowsOf(next.value, lines, said ?? likelyDelimiter(text));
+  }
+}
+
+/** Its lines, which old spreadsheets of a Mac end with CR alone. */
+async function* linesIn(file: string): AsyncGenerator<TextLine, undefined> {
+  let isOfMac: boolean | undefined;
+  for await (const each of linesOf(utf8Of(file), MAX_ROW_BYTES)) {
+    isOfMac ??= each.text.includes('\r');
+    if (!isOfMac) yield each;
+    else yield* each.text.split('\r').map((text, at) => ({ ...each, line: each.line + at, text }));
   }
 }
 
@@ -32,52 +41,71 @@ async function* rowsOf(
   lines: AsyncIterator<TextLine, undefined>,
   delimiter: string,
 ): AsyncGenerator<WrittenRow> {
-  const { parse } = await import('csv-parse');
-  const parser = parse({ delimiter, info: true, relax_column_count: true, max_record_size: MAX_ROW_BYTES });
-  const broken: WrittenRow[] = [];
-  const source = async function* () {
-    for (let next: TextLine | undefined = head; next; next = (await lines.next()).value) {
-      const { line, text, fault } = next;
-      if (fault !== undefined) return void broken.push({ line, fault });
-      yield `${text}\n`;
-    }
-  };
-  // What fails in the source fails the parser, and is thrown where its records are taken.
-  pipeline(Readable.from(source()), parser, () => {});
   let names: readonly string[] | undefined;
-  const skipped = head.line - 1;
-  let read = skipped;
-  try {
-    for await (const { record, info } of parser as AsyncIterable<CsvRecord>) {
-      const line = read + 1;
-      read = skipped + info.lines;
-      const cells = record.map((cell) => cell.trim());
-      if (cells.every((cell) => cell === '')) continue;
-      if (names === undefined) {
-        names = cells.map(nameOf);
-        const fault = headFault(names);
-        if (fault === undefined) continue;
-        yield { line, fault };
-        return;
-      }
-      const [more] = cells.slice(names.length).filter((cell) => cell !== '');
-      if (more !== undefined) {
-        const fault = `the row has ${record.length} columns, and the first line names ${names.length}: put what holds ${inWords[delimiter] ?? delimiter} into double quotes`;
-        yield { line, fault };
-        continue;
-      }
+  for await (const { line, cells = [], fault } of recordsOf(head, lines, delimiter)) {
+    if (fault !== undefined) {
+      yield { line, fault };
+      if (names === undefined) return;
+    } else if (cells.every((cell) => cell === '')) continue;
+    else if (names === undefined) {
+      names = cells.map(nameOf);
+      const wrong = headFault(names);
+      if (wrong !== undefined) return yield { line, fault: wrong };
+    } else if (cells.slice(names.length).some((cell) => cell !== '')) {
+      const wrong = `the row has ${cells.length} columns, and the first line names ${names.length}: put what holds ${inWords[delimiter] ?? delimiter} into double quotes`;
+      yield { line, fault: wrong };
+    } else {
       const fields = fieldsOf(names, cells);
       if (Object.keys(fields).length > 0) yield { line, fields, isCells: true };
     }
-  } catch (error) {
-    if (broken.length === 0) yield csvFault(error, read + 1);
   }
-  yield* broken;
 }
 
-interface CsvRecord {
-  readonly record: readonly string[];
-  readonly info: { readonly lines: number };
+type CsvRecord = Pick<WrittenRow, 'line' | 'fault'> & { readonly cells?: readonly string[] };
+
+const NOT_CLOSED = 'a double quote is opened and never closed: a quote inside a cell is written ""';
+const faults: Readonly<Record<string, string>> = {
+  CSV_QUOTE_NOT_CLOSED: NOT_CLOSED,
+  CSV_INVALID_CLOSING_QUOTE: 'text stands behind a closing quote: a quote inside a cell is written ""',
+  INVALID_OPENING_QUOTE:
+    'a quote stands inside a cell without quotes: put the cell into double quotes, the inner one as ""',
+};
+
+/** Each record of a text, which ends where no double quote is open; one that cannot be read is a fault alone. */
+async function* recordsOf(
+  head: TextLine,
+  lines: AsyncIterator<TextLine, undefined>,
+  delimiter: string,
+): AsyncGenerator<CsvRecord> {
+  const { parse } = await import('csv-parse/sync');
+  const read = (text: string): Omit<CsvRecord, 'line'> => {
+    try {
+      const [cells = []] = parse(text, { delimiter, record_delimiter: '\n' });
+      return { cells: cells.map((cell) => cell.trim()) };
+    } catch (error) {
+      const fault = faults[(error as { readonly code?: string }).code ?? ''];
+      if (fault === undefined) throw error;
+      return { fault };
+    }
+  };
+  let texts: string[] = [];
+  let first = 1;
+  let bytes = 0;
+  for (let next: TextLine | undefined = head; next; next = (await lines.next()).value) {
+    const { line, text, fault } = next;
+    const isOdd = text.split('"').length % 2 === 0;
+    const isOpen = texts.push(text) > 1;
+    first = isOpen ? first : line;
+    bytes = Buffer.byteLength(text) + (isOpen ? bytes : 0);
+    if (bytes > MAX_ROW_BYTES) return yield { line: first, fault: tooLong(bytes) };
+    if (fault !== undefined) yield { line, fault };
+    if (isOpen && !isOdd) continue;
+    const record = read(texts.join('\n'));
+    if (!isOpen && isOdd && record.fault === NOT_CLOSED) continue;
+    if (fault === undefined) yield { line: first, ...record };
+    texts = [];
+  }
+  if (texts.length > 0) yield { line: first, fault: NOT_CLOSED };
 }
 
 /** `First Frame` -> `first-frame`; empty for a column that is a comment. */
@@ -86,8 +114,10 @@ const nameOf = (written: string): string =>
 
 function headFault(names: readonly string[]): string | undefined {
   const twice = names.find((name, at) => name !== '' && names.indexOf(name) !== at);
-  if (twice === undefined) return undefined;
-  return `${twice}: the first line names it twice; several of one flag are ${twice}, ${twice}.2, ${twice}.3`;
+  return (
+    twice &&
+    `${twice}: the first line names it twice; several of one flag are ${twice}, ${twice}.2, ${twice}.3`
+  );
 }
 
 /** The fields of a row; an empty cell says nothing, and `image`, `image.2`, `image.3` are one list, wherever they stand. */
@@ -99,22 +129,7 @@ function fieldsOf(names: readonly string[], cells: readonly string[]): Record<st
   });
   for (const { cell, name, number } of columns.sort((one, other) => one.number - other.number)) {
     if (cell === '' || name === '') continue;
-    const before = fields.get(name);
-    fields.set(name, number === -1 ? cell : [...(before === undefined ? [] : [before].flat()), cell]);
+    fields.set(name, number === -1 ? cell : [fields.get(name) ?? [], cell].flat());
   }
   return Object.fromEntries(fields);
-}
-
-function csvFault(error: unknown, line: number): WrittenRow {
-  const { code } = error as { readonly code?: string };
-  const faults: Readonly<Record<string, string>> = {
-    CSV_QUOTE_NOT_CLOSED: 'a double quote is opened and never closed: a quote inside a cell is written ""',
-    CSV_INVALID_CLOSING_QUOTE: 'text stands behind a closing quote: a quote inside a cell is written ""',
-    INVALID_OPENING_QUOTE:
-      'a quote stands inside a cell without quotes: put the cell into double quotes, the inner one as ""',
-    CSV_MAX_RECORD_SIZE: `the row is longer than ${MAX_ROW_BYTES / 1024 / 1024} MiB, the most that is read`,
-  };
-  const fault = code === undefined ? undefined : faults[code];
-  if (fault === undefined) throw error;
-  return { line, fault };
 }

@@ -133,8 +133,7 @@ export async function* linesOf(
     carried = [];
     bytes = 0;
     if (size > mostBytes) return { line, text: '', fault: tooLong(size) };
-    const end = raw.at(-1) === 0x0d ? raw.length - 1 : raw.length;
-    return { line, ...textOf(raw.subarray(0, end)) };
+    return { line, ...textOf(raw.subarray(0, raw.at(-1) === 0x0d ? -1 : undefined)) };
   };
   for await (const chunk of bytesOfFile) {
     let from = 0;
@@ -156,16 +155,14 @@ export const decoderOf = ([first, second]: Uint8Array) => {
 
 /** The bytes of a file as UTF-8: spreadsheets and PowerShell write UTF-16. */
 export async function* utf8Of(file: string): AsyncGenerator<Buffer> {
-  let decoder: ReturnType<typeof decoderOf>;
-  let isFirst = true;
+  let decoder: ReturnType<typeof decoderOf> | null = null;
   for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) {
-    if (isFirst) decoder = decoderOf(chunk);
-    isFirst = false;
+    if (decoder === null) decoder = decoderOf(chunk);
     yield decoder === undefined ? chunk : Buffer.from(decoder.decode(chunk, { stream: true }));
   }
 }
 
-const tooLong = (bytes: number): string =>
+export const tooLong = (bytes: number): string =>
   `the row has ${(bytes / 1024 / 1024).toFixed(1)} MiB, and at most ${MAX_ROW_BYTES / 1024 / 1024} MiB are read: name media as files`;
 
 export function textOf(bytes: Uint8Array): { text: string; fault?: string } {

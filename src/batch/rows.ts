@@ -367,9 +367,8 @@ function countOf(said: unknown): number | undefined {
 }
 
 function truthOf(name: string, said: unknown): boolean | undefined {
-  if (said === undefined) return undefined;
-  if (said === true || said === 'true') return true;
-  if (said === false || said === 'false') return false;
+  if (said === undefined || typeof said === 'boolean') return said;
+  if (said === 'true' || said === 'false') return said === 'true';
   throw usage(`${name}: ${shown(said)}: write true or false`);
 }
 

@@ -108,6 +108,8 @@ test.each<[string, string | Uint8Array, number, RegExp]>([
   ['c.csv', 'id,prompt\na,"b\nc', 2, /^a double quote is opened and never closed/],
   ['d.csv', 'id,prompt\na,b\nc,"d"e\n', 3, /^text stands behind a closing quote/],
   ['e.csv', 'id,id\na,b\n', 1, /^id: the first line names it twice/],
+  ['j.csv', 'id,prompt\na,b "c" d\nb,e\n', 2, /^a quote stands inside a cell/],
+  ['k.csv', 'id,prompt\r"a\rb",c\rd,5" disc\re,f\r', 4, /^a quote stands inside a cell/],
   ['g.csv', Buffer.from('id\na\n\xff\n', 'latin1'), 3, /^not UTF-8 text/],
   ['h.csv', `id,prompt\na,"${long}"\n`, 2, /MiB/],
   ['b.yaml', 'id: a\n', 1, /^not a list/],
@@ -129,6 +131,11 @@ test('rows behind a faulty one are read where the format lets it', async () => {
   expect(await read('on.yaml', bomb)).toHaveLength(3);
   expect(await read('on.json', '[{"id":"a"}, 5, "b\n", {"id":"c"}, [1]]')).toHaveLength(5);
   expect(await read('on.csv', 'id,prompt\na,b,c\nd,e\n')).toHaveLength(2);
+  expect(await read('quotes.csv', 'id,prompt\na,b "c"\nd,"e"f\ng,5" h\n"i\nj",k\n')).toEqual([
+    ...[2, 3, 4].map((line) => ({ line, fault: expect.stringContaining('quote') })),
+    { line: 5, fields: { id: 'i\nj', prompt: 'k' }, isCells: true },
+  ]);
+  expect(await read('bytes.csv', Buffer.from('id\na\n\xff\nb\n', 'latin1'))).toHaveLength(3);
 });
 
 test('a manifest that changes while it is read is refused', async () => {
