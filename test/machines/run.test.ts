@@ -806,6 +806,16 @@ test('a hand-over that is refused puts nothing back', async () => {
   await alone.ended;
 });
 
+test('a row of a count is named by its id and number on a queue too', async () => {
+  const studio = await openStudio();
+  write(studio, [{ ...image, id: 'n', count: 2 }]);
+  expect((await studio.batch('run', '--detach')).code).toBe(0);
+  for (const row of ['n/2', 'day/n/2'])
+    expect((await studio.batch('status', '--row', row)).out).toMatch(/\thanded_over\t/);
+  const none = await studio.batch('status', '--row', 'n');
+  expect([none.code, none.err]).toEqual([4, expect.stringContaining('one of a count by id/1')]);
+});
+
 test('a run without --redis does not begin while rows are handed over, and another with it does', async () => {
   const studio = await openStudio();
   write(studio, [image, image]);

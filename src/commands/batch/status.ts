@@ -63,20 +63,20 @@ export const status = defineCommand<typeof flags, Status>({
   },
   async *run({ args, flags }, ctx): AsyncGenerator<Outcome<Status>> {
     const input = await openRows(args, flags, ctx);
+    const only = flags.row === undefined ? undefined : keysOf([flags.row], input.name);
     try {
       if (flags.redis !== undefined) {
         if (flags.all)
           throw usage('--all: does not go with --redis', '--row ID tells what was done with one row');
         const { logOnMachines, statusOnMachines } = await import('../machines/queue-status.ts');
-        if (flags.row === undefined) return yield { value: await statusOnMachines(input, flags, ctx) };
-        const key = flags.row.includes('/') ? flags.row : `${input.name}/${flags.row}`;
+        const [key] = only?.unmet ?? [];
+        if (key === undefined) return yield { value: await statusOnMachines(input, flags, ctx) };
         return yield { value: { log: await logOnMachines(key, flags, ctx) } };
       }
       const refusals = new Map<string, string | undefined>();
       const known = await knownRows(input.name, ctx, undefined, refusals);
       for (const [key, row] of known)
         if (row.state === 'unknown' && row.status === 'running') known.set(key, { ...row, state: 'running' });
-      const only = flags.row === undefined ? undefined : keysOf([flags.row], input.name);
       const counts = new Map<ShownState, number>();
       const listed: RowLine[] = [];
       const chains = new Chains(input.creates);

@@ -99,7 +99,7 @@ export function logOnMachines(key: string, redis: RedisWords, ctx: Context): Pro
 
 const unknownRow = (key: string): GwError =>
   new GwError('not_found', `the queue knows no row ${key}`, {
-    hint: 'a row is named by its id, or by its whole key NAME/id',
+    hint: 'a row is named by its id, one of a count by id/1, or by its whole key NAME/id',
   });
 
 /** Takes rows out of the queue that were not sent yet or are of unknown outcome. Returns how many. */
