@@ -14,12 +14,8 @@ export function unknownCommand(word: string, { children = [] }: Node, path: read
   const where = ['gw', ...path].join(' ');
   const known = children.map(({ name }) => name);
   const ofJobs = children.find(({ name }) => name === 'jobs')?.children ?? [];
-  const meant =
-    path.length > 0
-      ? undefined
-      : ofJobs.some(({ name }) => name === word)
-        ? `jobs ${word}`
-        : otherCommands[word];
+  const isOfJobs = ofJobs.some(({ name }) => name === word);
+  const meant = path.length > 0 ? undefined : isOfJobs ? `jobs ${word}` : otherCommands[word];
   const [near = meant] = meant === undefined ? nearest(word, known) : [];
   const hint = near ? `did you mean ${where} ${near}?` : `${where} takes ${known.join(', ')}`;
   return usage(`unknown command: ${where} ${word}`, `${hint}; see ${where} --help`);

@@ -124,7 +124,7 @@ export function laidUnder(
           `${name}: a preset of the working directory may not say it`,
           `type --${name}, or ${MOVE_IT}`,
         );
-      if (key in input.flags || (isPrompt(key) && givesPrompt(input))) continue;
+      if (isSaid(key, input)) continue;
       if (strangerIn !== undefined && value === '-')
         throw usage(`${name}: a preset of the working directory may not read stdin`, `type --${name} -`);
       const parsed = typedOf(flag, name, value, negated, '');
@@ -146,8 +146,14 @@ const MOVE_IT = 'move the preset into your configuration once you have read it';
 /** A preset of the working directory reads and writes nowhere else. */
 const placeIn = (dir: string) => ({ dir, what: 'the working directory', hint: `type it, or ${MOVE_IT}` });
 
-const isPrompt = (key: string): boolean => key === 'prompt' || key === 'promptFile';
-const givesPrompt = ({ args, flags }: Input): boolean => args.length > 0 || Object.keys(flags).some(isPrompt);
+/** Flags that say one thing in several ways: what is typed of it stands for all of them. */
+const ofOneThing = [/^prompt/, /^system/, /^(session|continue|messages)$/, /^(thinking|reasoningEffort)/];
+
+function isSaid(key: string, { args, flags }: Input): boolean {
+  const one = ofOneThing.find((ways) => ways.test(key));
+  if (key in flags || (one === ofOneThing[0] && args.length > 0)) return true;
+  return Object.keys(flags).some((typed) => one?.test(typed));
+}
 
 function findFlag(flags: FlagSet, name: string) {
   const known = Object.entries<Flag>(flags).map(([key, flag]) => ({ key, flag, is: flagName(key).slice(2) }));
@@ -178,9 +184,7 @@ function presetFile(name: string, host: Host): { readonly file: string; readonly
   const own = path.join(configDir(host), 'presets');
   const dirs = [own, path.resolve(host.cwd, '.gw', 'presets')];
   for (const dir of dirs) {
-    const file = endings
-      .map((ending) => path.join(dir, `${name}.${ending}`))
-      .find((each) => fs.existsSync(each));
+    const file = endings.map((ending) => path.join(dir, `${name}.${ending}`)).find(fs.existsSync);
     if (file !== undefined) return { file, isOwn: dir === own };
   }
   const names = dirs.flatMap(namesIn);

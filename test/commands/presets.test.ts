@@ -142,6 +142,59 @@ test('a preset that is not there names the nearest', async ({ world }) => {
   expect((await world.gw([...alpha, '--preset', '../x'])).err).toContain('--preset ../x: not a name');
 });
 
+/** A default of a chat, what is typed beside it, and the body that is asked for. */
+const chatYields: Readonly<Record<string, readonly [string, string, readonly string[], object]>> = {
+  'an effort to no thinking': [
+    'reasoning-effort',
+    'low',
+    ['--thinking', 'off'],
+    { reasoning_effort: 'none' },
+  ],
+  'an effort to a level': [
+    'reasoning-effort',
+    'low',
+    ['--thinking-level', 'high'],
+    { extra_body: { geo: { thinking_config: { thinking_level: 'high' } } } },
+  ],
+  'a system prompt to that of a file': [
+    'system',
+    'Be brief.',
+    ['--system-file', 's.txt'],
+    { messages: [{ role: 'system', content: 'Rhyme.' }, { role: 'user' }] },
+  ],
+  'a session to a file of messages': [
+    'session',
+    'day',
+    ['--messages', 'm.json'],
+    { messages: [{ content: 'first' }, { content: 'a fox' }] },
+  ],
+  'an effort to a surface without one': ['reasoning-effort', 'low', ['--api', 'geo'], { contents: [{}] }],
+  'a limit of candidates to another surface': [
+    'candidates',
+    '2',
+    ['--api', 'messages', '-m', 'm'],
+    { model: 'm' },
+  ],
+};
+test.each(Object.keys(chatYields))('a default of a chat yields to what is typed: %s', async (name) => {
+  const world = await World.open();
+  const [flag = '', value = '', typed = [], body = {}] = chatYields[name] ?? [];
+  writeFileSync(path.join(world.cwd, 's.txt'), 'Rhyme.');
+  writeFileSync(path.join(world.cwd, 'm.json'), '[{"role":"user","content":"first"}]');
+  await world.ok(['config', 'set', `defaults.chat.${flag}`, value]);
+  const run = await world.ok(['chat', 'a fox', ...typed, '--dry-run', '--json']);
+  expect(bodyOf(run.out)).toMatchObject(body);
+  expect(run.out).not.toContain(value === '2' ? 'candidate' : `"${value}"`);
+  const isOfSurface = typed.includes('--api');
+  expect(run.err).toBe(
+    isOfSurface
+      ? `--${flag}: not documented for --api ${typed[1]}; this default of the profile is left out\n`
+      : '',
+  );
+  const both = await world.gw(['chat', 'a fox', ...typed, `--${flag}`, value, '--dry-run']);
+  expect([both.code, both.out]).toEqual([2, '']);
+});
+
 /** A default of each profile, what is typed or written beside it, and the body that is asked for. */
 const yields: Readonly<Record<string, readonly [string, string, Record<string, unknown>, object]>> = {
   'a ratio to a first frame': [

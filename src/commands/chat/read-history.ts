@@ -183,16 +183,13 @@ export interface Start {
  */
 export async function readStart(flags: ChatFlags, ctx: Context): Promise<Start> {
   const { host, signal } = ctx;
-  const deps = { cwd: host.cwd, stdin: host.stdin, signal };
+  const deps = { cwd: host.cwd, stdin: host.stdin, signal, note: ctx.io.note };
   const inForce = await ctx.settings();
   const base = await baseBody(ctx);
   const session = await sessionOf(flags, givesTurns(flags, base, ctx), ctx);
   const surface = await loadSurface(flags.api ?? session?.settings.api ?? 'completions');
   const history = flags.messages === undefined ? {} : await readHistory(flags.messages, surface, deps);
-  const system = await readTypedText(
-    { flag: '--system', text: flags.system, file: flags.systemFile },
-    { ...deps, note: (text) => ctx.io.note(text) },
-  );
+  const system = await readTypedText({ flag: '--system', text: flags.system, file: flags.systemFile }, deps);
   const known = session?.settings.api === surface.api ? session.settings.model : undefined;
   const ofModel = ctx.globals.set?.filter((raw) => raw.startsWith('model='));
   const { model } = applySets({ model: flags.model ?? base.model }, ofModel ?? []);

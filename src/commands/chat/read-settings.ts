@@ -6,7 +6,7 @@ import {
   DEFAULT_MAX_TOKENS,
 } from '../../chat/chat.ts';
 import { refuseUndocumented, type Surface } from '../../chat/surface.ts';
-import { usage } from '../../errors.ts';
+import { GwError, usage } from '../../errors.ts';
 import {
   alsoFrom,
   type FlagValues,
@@ -21,6 +21,7 @@ import {
 } from '../../flags/flag.ts';
 import { promptFlags } from '../../flags/job-flags.ts';
 import { type JsonBodyDeps, readJsonBody, readJsonFile } from '../../flags/json-body.ts';
+import type { SaidBy } from '../../flags/yielding.ts';
 import { reasoningEfforts, thinkingLevels } from '../../gateway/chat/models.ts';
 import { fieldsOf, itemsOf } from '../../gateway/json-value.ts';
 
@@ -33,37 +34,42 @@ export type ChatFlags = FlagValues<typeof chatFlags>;
 export async function readSettings(
   flags: ChatFlags,
   surface: Surface,
-  deps: JsonBodyDeps,
+  deps: JsonBodyDeps & { readonly note: (text: string) => void },
   keptTools: readonly ChatTool[] | undefined,
 ): Promise<ChatSettings> {
   const tools = flags.tool ? await readTools(flags.tool, deps) : keptTools;
-  const settings: ChatSettings = {
+  const settings: ChatSettings & SaidBy = {
     ...flags,
     tools,
     toolChoice: checkedChoice(flags.toolChoice, tools),
     responseFormat: await readFormat(flags.responseFormat, deps),
     safety: flags.safety?.map(readSafety),
   };
-  refuseUndocumented(settings, surface);
-  if (flags.compatMaxTokens && flags.maxTokens === undefined) {
-    throw usage(
-      '--compat-max-tokens spells the limit of --max-tokens, and none is given',
-      'add --max-tokens N',
-    );
-  }
-  if (flags.thinking === 'off' && flags.reasoningEffort !== undefined && flags.reasoningEffort !== 'none') {
-    throw usage(
-      `--thinking off and --reasoning-effort ${flags.reasoningEffort} contradict each other`,
-      'give one of them',
-    );
-  }
-  return settings;
+  const { stored = [], maxTokens, thinking: mode, reasoningEffort: effort = 'none' } = settings;
+  const isTyped = flags.api !== undefined && !stored.includes('api');
+  const left = isTyped ? stored.filter((key) => yieldsTo(surface, key, settings, deps.note)) : [];
+  const all = { ...settings, ...Object.fromEntries(left.map((key) => [key, undefined])) };
+  refuseUndocumented(all, surface);
+  const noLimit = '--compat-max-tokens spells the limit of --max-tokens, and none is given';
+  if (all.compatMaxTokens && maxTokens === undefined) throw usage(noLimit, 'add --max-tokens N');
+  if (mode === 'off' && effort !== 'none')
+    throw usage(`--thinking off and --reasoning-effort ${effort} contradict each other`, 'give one of them');
+  return all;
 }
 
-function checkedChoice(
-  choice: string | undefined,
-  tools: readonly ChatTool[] | undefined,
-): string | undefined {
+/** Whether a default of the profile is left out because the surface that was typed does not document it. */
+function yieldsTo(surface: Surface, key: string, settings: object, note: (text: string) => void): boolean {
+  try {
+    refuseUndocumented({ [key]: settings[key as keyof typeof settings] }, surface);
+    return false;
+  } catch (error) {
+    if (!(error instanceof GwError)) throw error;
+    note(`${error.message}; this default of the profile is left out`);
+    return true;
+  }
+}
+
+function checkedChoice(choice: string | undefined, tools: readonly ChatTool[] | undefined) {
   if (choice === undefined || ['auto', 'none', 'required'].includes(choice) || tools === undefined)
     return choice;
   const names = tools.map(({ name }) => name);
@@ -71,10 +77,7 @@ function checkedChoice(
   throw usage(`--tool-choice ${choice}: no such tool`, `one of auto, none, required, ${names.join(', ')}`);
 }
 
-async function readFormat(
-  format: string | undefined,
-  deps: JsonBodyDeps,
-): Promise<ChatSettings['responseFormat']> {
+async function readFormat(format: string | undefined, deps: JsonBodyDeps) {
   if (format === undefined || format === 'json_object') return format;
   return fieldsOf(await readJsonBody(format, deps, '--response-format'));
 }
@@ -166,12 +169,11 @@ async function readTools(files: readonly string[], deps: JsonBodyDeps): Promise<
   const tools: ChatTool[] = [];
   for (const file of files) {
     const found = toolsIn(await readJsonFile(file, deps, '--tool'));
-    if (found.length === 0 || found.includes(undefined)) {
+    if (found.length === 0 || found.includes(undefined))
       throw usage(
         `--tool ${file}: not the description of a function`,
         'write {"name": …, "description": …, "parameters": {JSON schema}}, or a list of them',
       );
-    }
     for (const tool of found.filter((each) => each !== undefined)) {
       if (tools.some(({ name }) => name === tool.name))
         throw usage(`--tool ${file}: there are two tools of the name ${tool.name}`, 'rename one of them');
