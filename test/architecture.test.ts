@@ -119,3 +119,14 @@ test('code stands in bin, src, test and completions, and in no other folder at t
   );
   expect(code.filter((name) => /\.[cm]?[jt]s$/.test(name))).toEqual([]);
 });
+
+test('each function that the README says decides stands in its file', () => {
+  const [, deciders = ''] = readme.split('## Which function decides');
+  const named = [...deciders.matchAll(/((?:`\w+`(?:, | and )?)+) in `([\w./-]+\.ts)`/g)];
+  expect(named.length).toBeGreaterThan(20);
+  for (const [, names = '', file = ''] of named)
+    for (const [, name = ''] of names.matchAll(/`(\w+)`/g))
+      expect(readFileSync(path.join(src, file), 'utf8'), `${name} in ${file}`).toMatch(
+        new RegExp(`\\b${name}\\b`),
+      );
+});
