@@ -3,8 +3,9 @@ import * as path from 'node:path';
 import { defineCommand, type Outcome } from '../command.ts';
 import type { Context } from '../context.ts';
 import { usage } from '../errors.ts';
-import { type FlagValues, parsed, text, whole, withValue } from '../flags/flag.ts';
+import { parsed, text, whole, withValue } from '../flags/flag.ts';
 import { eventsFlag, redisFlags } from '../flags/job-flags.ts';
+import type { WorkerFlags } from './machines/worker-run.ts';
 import { fileLines, type JobResult } from './video/follow-job.ts';
 
 const flags = {
@@ -48,7 +49,7 @@ export function listenAt(raw: string, flag: string): ListenAt {
 }
 
 /** Throws `usage` where no row can be read or saved: a worker that began would fail them all. */
-async function refusePlaces({ out, root = '.' }: FlagValues<typeof flags>, { host, clock }: Context) {
+async function refusePlaces({ out, root = '.' }: WorkerFlags, { host, clock }: Context) {
   if (!fs.statSync(path.resolve(host.cwd, root), { throwIfNoEntry: false })?.isDirectory())
     throw usage(`--root ${root}: there is no such directory`, 'name the one that the rows are from');
   if (out === undefined) return;
@@ -71,7 +72,8 @@ export const worker = defineCommand<typeof flags, JobResult>({
       'SIGTERM or Ctrl-C: then what runs is handed back, and another worker goes on with it.',
   ],
   human: fileLines,
-  async *run({ flags }, ctx): AsyncGenerator<Outcome<JobResult>> {
+  async *run({ flags: typed }, ctx): AsyncGenerator<Outcome<JobResult>> {
+    const flags = { ...typed, out: typed.out ?? (await ctx.settings()).out.value };
     // Said once, and not for each row: a place that is of no use, a key that is missing, an address that is none, a state
     // directory that is refused.
     await refusePlaces(flags, ctx);

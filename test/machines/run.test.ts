@@ -86,6 +86,20 @@ test('--json tells of each row what its worker saved', async () => {
   await stop(worker);
 });
 
+test('a worker whose place stands in GW_OUT saves below it what names its own, and refuses one of no use', async () => {
+  const studio = await openNearStudio();
+  write(studio, [{ ...image, out: 'own/{row}.{ext}' }]);
+  const place = studio.machine();
+  const start = (GW_OUT: string) =>
+    place.start(['worker', '--redis', '--name', 'anna'], { env: { ...studio.env, GW_OUT } });
+  const useless = await start('/dev/null').ended;
+  expect([useless.code, useless.err]).toEqual([2, expect.stringContaining('/dev/null: it is a device')]);
+  const worker = start('clips/');
+  const { out, err } = await studio.batch('run');
+  expect(out, err).toBe(`anna:${path.join(place.cwd, 'clips/own/1.png')}\n`);
+  await stop(worker);
+});
+
 test('a report has all rows, also those that are open or were left to a later run', async () => {
   const studio = await openNearStudio({ speed: 20 });
   write(studio, [alpha, alpha, alpha, alpha, alpha]);

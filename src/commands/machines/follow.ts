@@ -143,8 +143,7 @@ class BatchOnQueue {
     }
     yield* this.#follow(since);
     const left = this.#sums.left - this.#sums.open;
-    const command = (...added: string[]) => runCommand(['--redis', ...added], ctx);
-    this.#sums.say({ left: 'done', redis: true, command }, ctx);
+    this.#sums.say({ left: 'done', redis: true, command: this.#commandLine }, ctx);
     // Every row that is not passed over on purpose is told of above; this is for a way that nobody thought of.
     if (left > 0 && flags.limit === undefined) {
       const hint = `go on with: ${this.#commandLine()}`;
@@ -609,9 +608,7 @@ class BatchOnQueue {
     });
   }
 
-  #commandLine(): string {
-    return runCommand(['--redis'], this.batch.ctx);
-  }
+  readonly #commandLine = (...added: string[]): string => runCommand(['--redis', ...added], this.batch.ctx);
 
   #gone(): GwError {
     const hint = `the workers finish what they run; follow the batch again with: ${this.#commandLine()}`;

@@ -53,9 +53,9 @@ const LAST_SAVES_MS = 3_000;
 
 type Found = Parameters<Desk['found']>[0];
 
-interface WorkerFlags {
+export interface WorkerFlags {
   readonly concurrency?: number;
-  readonly out?: string;
+  readonly out?: string | undefined;
   readonly root?: string;
 }
 
