@@ -71,8 +71,8 @@ export interface RowsInput {
   readonly storedOf?: ((command: string) => Readonly<Record<string, unknown>> | undefined) | undefined;
   /** The rows that are looked at, by their keys; all where absent. */
   readonly isWanted?: ((key: string) => boolean) | undefined;
-  /** Told of each row that is not looked at. */
-  readonly onLeftOut?: ((key: string) => void) | undefined;
+  /** Told of each row that is not looked at, and its position. */
+  readonly onLeftOut?: ((key: string, row: number) => void) | undefined;
 }
 
 /**
@@ -131,7 +131,7 @@ export async function* readRows(input: RowsInput): AsyncGenerator<Row | RowFault
     };
     const made = gather(() => readRow(written, input, gather));
     if (made?.skip) {
-      input.onLeftOut?.(`${input.name}/${made.id}`);
+      input.onLeftOut?.(`${input.name}/${made.id}`, row);
       continue;
     }
     if (made?.id !== undefined) {
@@ -141,7 +141,7 @@ export async function* readRows(input: RowsInput): AsyncGenerator<Row | RowFault
       placeOfId.set(made.id, place);
     }
     if (made === undefined) {
-      input.onLeftOut?.(`${input.name}/${written.fields?.id}`);
+      input.onLeftOut?.(`${input.name}/${written.fields?.id}`, row);
       if (input.isWanted?.(`${input.name}/${written.fields?.id}`) ?? true) yield { ...place, faults };
       continue;
     }
@@ -152,7 +152,7 @@ export async function* readRows(input: RowsInput): AsyncGenerator<Row | RowFault
     const key = `${input.name}/${digest}${same > 0 ? `-${same + 1}` : ''}`;
     const keys = count === undefined ? [key] : Array.from({ length: count }, (_, at) => `${key}/${at + 1}`);
     const wanted = keys.filter((each) => input.isWanted?.(each) ?? true);
-    for (const each of keys) if (faults.length > 0 || !wanted.includes(each)) input.onLeftOut?.(each);
+    for (const each of keys) if (faults.length > 0 || !wanted.includes(each)) input.onLeftOut?.(each, row);
     const asked = { command, ownOut, flags, said, set, body };
     const rows = wanted.map((each) => ({ row, ...place, key: each, ...asked }));
     if (faults.length === 0) yield* rows;

@@ -270,6 +270,17 @@ test('the line that says how to go on holds every flag that was typed, and runs 
   expect(creates(world)).toBe(2);
 });
 
+test('{row} is padded for the whole manifest, whichever rows a run looks at', async ({ world }) => {
+  write(world, [
+    ...Array.from({ length: 9 }, (_, at) => ({ id: `r${at + 1}`, ...image, prompt: `fox ${at}` })),
+    { id: 'last', ...image, skip: true },
+  ]);
+  const one = await run(world, '--only', 'r3', '-o', '{row}.{ext}');
+  expect(one.out, one.err).toBe(`${world.cwd}/03.png\n`);
+  expect(one.err).toContain('row 3 of 10 (day/r3)');
+  expect((await run(world, '--limit', '1', '-o', '{row}.{ext}')).out).toBe(`${world.cwd}/01.png\n`);
+});
+
 test('the line that goes on makes no row anew that --redo has made, and those that it has not', async () => {
   const world = await World.open();
   write(world, [

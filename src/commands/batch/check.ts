@@ -89,6 +89,7 @@ export class Tally {
   readonly redone: string[] = [];
   /** Rows that a run would send. */
   toMake = 0;
+  /** Position of the last row of the manifest, also where it is not looked at. */
   lastRow = 0;
   /** Rows that differ from what their jobs were made of. */
   readonly changed: ChangedRow[] = [];
@@ -252,7 +253,11 @@ async function* faultsIn(
   const showing = { ...showingOnly(ctx), ...(online && { online: ctx.gateway }) };
   const between = new RowOutputs({ ...input, known: tally.known, isRedone: tally.isRedone });
   const check = rowChecker({ ...input.files, outputs: between.door(ctx, true) }, showing, warn);
-  for await (const read of readRows({ ...input, onLeftOut: (key) => tally.chains.leaveOut(key) })) {
+  const onLeftOut = (key: string, row: number) => {
+    tally.chains.leaveOut(key);
+    tally.lastRow = row;
+  };
+  for await (const read of readRows({ ...input, onLeftOut })) {
     ctx.signal.throwIfAborted();
     place = { line: read.line, nth: read.nth };
     const { faults: readFaults = [], rest } = 'faults' in read ? read : {};

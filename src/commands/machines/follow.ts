@@ -311,11 +311,8 @@ class BatchOnQueue {
     const own = waiting.filter(
       ({ row, named }) => named === input.manifest.named && this.memory.rows.get(row.key) !== undefined,
     );
-    const out = await takeOut(
-      own.map(({ row }) => row.key),
-      this.queue,
-      this.memory,
-    );
+    const keys = own.map(({ row }) => row.key);
+    const out = await takeOut(keys, this.queue, this.memory);
     const others = waiting.length - own.length;
     if (out > 0) ctx.io.note(`${counted(out, 'row')} that the manifest does not hold any more taken out`);
     if (others > 0) {
@@ -442,7 +439,7 @@ class BatchOnQueue {
       ...(isOpen(local) && { id: local.id, status: local.status }),
       round: 0,
       row: withoutYielded(row, checked),
-      rows: tally.rows,
+      rows: tally.lastRow,
       family,
       named: input.manifest.named,
       again: flags.retryFailed === true,
