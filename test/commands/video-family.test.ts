@@ -102,6 +102,36 @@ describe('looking at tasks of family B', () => {
     });
   });
 
+  test("gw's own key names the task wherever its ID does, and one job however often it is named", async ({
+    world,
+  }) => {
+    const id = await createBeta(world);
+    const [{ key = '' } = {}] = jobsOf(world);
+    expect((await world.ok([...beta, 'get', key, id, '--json'])).out).toContain(id);
+    for (const command of ['get', 'wait', 'download'])
+      expect((await world.ok([...beta, command, key, '--dry-run'])).out).toContain(`task_ids=${id}`);
+    const run = await world.ok(['jobs', 'wait', key, id]);
+    expect(lines(run.out)).toHaveLength(1);
+    const asked = looks(world).map(({ path: at }) => new URL(at, 'http://here').searchParams.get('task_ids'));
+    expect(new Set(asked)).toEqual(new Set([id]));
+  });
+
+  test('a job without a task is not asked for under the name that gw gave it', async () => {
+    const world = await World.open({ fault: 'create:reset-after' });
+    const gamma = ['--resolution', '768P', '--duration', '5', '--ratio', '16:9'];
+    expect((await world.gw(['video', 'gamma', 'create', 'a fox', ...gamma])).code).toBe(14);
+    const [{ key = '' } = {}] = jobsOf(world);
+    for (const command of ['get', 'wait', 'download'])
+      for (const name of [key, 'last']) {
+        const run = await world.gw(['video', 'gamma', command, name, '--json']);
+        expect(run, run.err).toMatchObject({ code: 14, err: expect.stringContaining(key) });
+      }
+    expect((await world.ok(['jobs', 'wait', '--all'])).err).toBe(
+      'nothing is to be waited for; what became of 1 job is not known: gw jobs list --status unknown\n',
+    );
+    expect(world.sandbox.requests.filter(({ method }) => method === 'GET')).toEqual([]);
+  });
+
   test('get --external asks by the external ID', async ({ world }) => {
     const id = await createBeta(world, '--external-id', 'order-17');
     const run = await world.ok([...beta, 'get', '--external', 'order-17', '--json']);

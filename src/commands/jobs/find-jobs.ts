@@ -183,16 +183,18 @@ export async function namedJobs(
   family?: TaskFamily,
 ): Promise<NamedJob[]> {
   const ids = await fullIds(args, ctx, family?.name);
-  const found = await findJobs(ids, family !== undefined, ctx);
-  const known = new Map((await withFamilies([...found.values()])).map((each) => [each.job, each]));
-  return ids.map((id) => {
-    const job = found.get(id);
+  const jobOf = await findJobs(ids, family !== undefined, ctx);
+  const jobs = ids.flatMap((id) => jobOf(id) ?? []);
+  const known = new Map((await withFamilies(jobs)).map((each) => [each.job, each]));
+  const named = ids.map((id): NamedJob => {
+    const job = jobOf(id);
     const own = job && known.get(job);
-    if (!family || !own) return { id, known: own };
     // A damaged job may not tell its family; one of another family is not meant.
-    const isMeant = own.family === undefined || own.family.name === family.name;
-    return { id, known: isMeant ? { ...own, family } : undefined };
+    const isMeant = family === undefined || own?.family === undefined || own.family.name === family.name;
+    if (!own || !isMeant) return { id, known: undefined };
+    return { id: own.job.id ?? id, known: family ? { ...own, family } : own };
   });
+  return [...new Map(named.map((each) => [each.known?.job.key ?? each.id, each])).values()];
 }
 
 /**
@@ -200,7 +202,7 @@ export async function namedJobs(
  * --once or batch key too (`day/boat`), by a file that it saved, and by 6 or more characters that only one job begins
  * with. What the ledger does not know stays as it is. Throws `usage` for what is no ID or begins several, and `not_found` for `last` where there is no job.
  */
-export async function fullIds(args: readonly string[], ctx: Context, family?: string): Promise<string[]> {
+async function fullIds(args: readonly string[], ctx: Context, family?: string): Promise<string[]> {
   const ledger = await ctx.ledger();
   const isKnown = jobsByName(await ledger.find({ ids: args.filter((arg) => taskIdPattern.test(arg)) }));
   const unknown = args.filter((arg) => arg !== 'last' && !isKnown(arg));
@@ -208,11 +210,9 @@ export async function fullIds(args: readonly string[], ctx: Context, family?: st
   taskIds(args.filter((arg) => !named.has(arg)));
   const full: string[] = [];
   for (const word of args) {
-    const ofName = named.get(word);
     if (isKnown(word)) full.push(word);
-    else if (ofName !== undefined) full.push(ofName);
     else if (word === 'last') full.push(nameOf(await newestJob(ctx, family)));
-    else full.push(await ofBeginning(word, ctx, family));
+    else full.push(named.get(word) ?? (await ofBeginning(word, ctx, family)));
   }
   return [...new Set(full)];
 }
@@ -278,18 +278,13 @@ async function ofBeginning(word: string, ctx: Context, family: string | undefine
 
 const MOST_LISTED = 10;
 
-async function findJobs(ids: readonly string[], isHere: boolean, ctx: Context): Promise<Map<string, Job>> {
+async function findJobs(ids: readonly string[], isHere: boolean, ctx: Context) {
   const jobs: Job[] = [];
   for (const job of await (await ctx.ledger()).find({ ids }))
     if (isHere || (await ctx.ownsJob(job))) jobs.push(job);
   const here = jobsByName(jobs, gatewayName(await ctx.settings()));
   const anywhere = isHere ? () => undefined : jobsByName(jobs);
-  const found = new Map<string, Job>();
-  for (const id of ids) {
-    const job = here(id) ?? anywhere(id);
-    if (job) found.set(id, job);
-  }
-  return found;
+  return (id: string): Job | undefined => here(id) ?? anywhere(id);
 }
 
 /** The one job of a command line. Throws `not_found` where the ledger does not know it. */

@@ -40,13 +40,16 @@ export async function taskJob({ job, family: known }: KnownJob, ctx: Context): P
     );
   }
   const { id } = job;
-  if (id === undefined) {
-    const { hintOfUnknown } = await import('../../jobs/create/lost.ts');
-    const hint = mayExist(job) ? hintOfUnknown(job) : `look for it with: ${commandFor('gw jobs sync', ctx)}`;
-    const what = `job ${job.key} has no task ID: it was not answered, or not yet`;
-    throw new UnknownOutcome(what, { taskId: job.key, hint });
-  }
+  if (id === undefined) throw await noTask({ job, family }, ctx);
   return { job: { ...job, id }, family, access: await ctx.gatewayOf(job) };
+}
+
+/** What is said of a job without an ID, of which no task can be asked for. */
+export async function noTask({ job, family }: KnownJob, ctx: Context): Promise<GwError> {
+  const { hintOfUnknown } = await import('../../jobs/create/lost.ts');
+  const hint = mayExist(job) ? hintOfUnknown(job) : `look for it with: ${commandFor('gw jobs sync', ctx)}`;
+  const what = `job ${job.key} has no task ID: it was not answered, or not yet`;
+  return badEnd(job, family, job.key) ?? new UnknownOutcome(what, { taskId: job.key, hint });
 }
 
 /** A task that is to be waited for or saved: where it is asked for, and where its outputs go this time. */
@@ -229,9 +232,10 @@ export const showNamed = (
   family: TaskFamily | undefined,
   ctx: Context,
 ): AsyncGenerator<Outcome<never>> => {
-  const ids = named.map(({ id }) => id);
-  const known = named.flatMap((job) => job.known ?? []);
-  return family ? showQueries(family, ids, ctx) : showJobQueries(known, ctx);
+  const jobs = named.flatMap(({ known }) => known ?? []);
+  // A job without an ID has no task that could be asked for.
+  const ids = named.flatMap(({ id, known }) => (known && known.job.id === undefined ? [] : id));
+  return family ? showQueries(family, ids, ctx) : showJobQueries(jobs, ctx);
 };
 
 /** With --dry-run or --curl: the requests that would ask for these jobs, each to the gateway of its own. */

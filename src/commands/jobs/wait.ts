@@ -153,13 +153,15 @@ async function jobsToWaitFor(
     if (isWaiting && (await ctx.ownsJob(job))) waiting.push(named);
   }
   if (waiting.length > 0) return waiting;
-  const nowMs = ctx.clock.now();
   const ended = await readOwnJobs({ states: ['succeeded'] }, ctx);
-  const left = ended.filter(({ job, family }) => diesWithin(job, family, nowMs));
+  const left = ended.filter(({ job, family }) => diesWithin(job, family, ctx.clock.now()));
+  const unknown = await readOwnJobs({ states: ['sent', 'unknown'] }, ctx);
   ctx.io.note(
-    left.length === 0
-      ? 'every job is finished and saved'
-      : `nothing is to be waited for; the outputs of ${counted(left.length, 'finished job')} are not on disk: gw jobs list --expiring 4w`,
+    unknown.length > 0
+      ? `nothing is to be waited for; what became of ${counted(unknown.length, 'job')} is not known: gw jobs list --status unknown`
+      : left.length === 0
+        ? 'every job is finished and saved'
+        : `nothing is to be waited for; the outputs of ${counted(left.length, 'finished job')} are not on disk: gw jobs list --expiring 4w`,
   );
   return waiting;
 }

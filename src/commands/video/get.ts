@@ -9,11 +9,11 @@ import type { ExternalLooked } from '../../jobs/create/look-up.ts';
 import { type TaskLook, youngUntilMs } from '../../jobs/watch/look.ts';
 import { createTurns } from '../../jobs/watch/turns.ts';
 import { compactJson } from '../../json-text.ts';
-import { jobsByName } from '../../ledger/named-jobs.ts';
-import { fullIds, idArgs } from '../jobs/find-jobs.ts';
+import { idArgs, type NamedJob, namedJobs } from '../jobs/find-jobs.ts';
+import { noTask, showNamed } from '../jobs/task-job.ts';
 import { showInstead } from '../show-instead.ts';
 import { createFollowers } from './followers.ts';
-import { eachTask, exampleCreate, showQueries } from './task-ids.ts';
+import { eachTask, exampleCreate } from './task-ids.ts';
 
 interface Seen {
   readonly look: TaskLook;
@@ -47,7 +47,7 @@ export async function videoGet(familyName: string) {
     sends: 'query',
     async *run({ args, flags }, ctx) {
       if (flags.external) yield* getExternal(args, family, ctx);
-      else yield* getByIds(await fullIds(args, ctx, familyName), family, ctx);
+      else yield* getByIds(await namedJobs(args, ctx, family), family, ctx);
     },
     human: (seen, ctx) =>
       recordLines(seen.look, (id) => commandFor(`gw video ${familyName} download ${id}`, ctx)),
@@ -60,21 +60,19 @@ export async function videoGet(familyName: string) {
 }
 
 async function* getByIds(
-  ids: readonly string[],
+  named: readonly NamedJob[],
   family: TaskFamily,
   ctx: Context,
 ): AsyncGenerator<Outcome<Seen>> {
-  if (ctx.globals.dryRun || ctx.globals.curl) return yield* showQueries(family, ids, ctx);
+  if (ctx.globals.dryRun || ctx.globals.curl) return yield* showNamed(named, family, ctx);
   const looker = await createFollowers(ctx, { ownRates: true }).looker(family);
-  const known = jobsByName(await (await ctx.ledger()).find({ ids }), (await ctx.gateway()).name);
-  const get = async ({ id }: { readonly id: string }): Promise<Outcome<Seen>> => {
-    const job = known(id);
-    const retryNotFoundUntilMs = job && youngUntilMs(job, ctx.clock.now());
+  const get = async ({ id, known }: NamedJob): Promise<Outcome<Seen>> => {
+    if (known && known.job.id === undefined) throw await noTask(known, ctx);
+    const retryNotFoundUntilMs = known && youngUntilMs(known.job, ctx.clock.now());
     const look = await looker.look(id, { signal: ctx.signal, retryNotFoundUntilMs });
-    return { value: { look, isOwnReply: family.query.maxIds === 1, many: ids.length > 1 } };
+    return { value: { look, isOwnReply: family.query.maxIds === 1, many: named.length > 1 } };
   };
-  const tasks = ids.map((id) => ({ id }));
-  yield* eachTask(tasks, get);
+  yield* eachTask(named, get);
 }
 
 /** As `getByIds`, by external ID; loaded where it is asked for. */
