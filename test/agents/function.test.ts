@@ -51,6 +51,13 @@ describe('a run in this process', () => {
     expect((await gw(['image', 'create'], at(place))).error).toMatchObject({ kind: 'usage', exit_code: 2 });
   });
 
+  test('takes a number of a JavaScript caller for the word that it is', async () => {
+    const words = ['image', 'create', 'a fox', '--n', 2, '--dry-run'] as unknown as string[];
+    expect((await gw(words, at(await openPlace()))).results).toMatchObject([{ body: { n: 2 } }]);
+    const none = ['image', 'create', undefined, '--dry-run'] as unknown as string[];
+    expect((await gw(none, at(await openPlace()))).results).toEqual([]);
+  });
+
   test('takes no word for another, and sends nothing for a flag that lacks its value', async () => {
     const place = await openPlace();
     for (const words of [
