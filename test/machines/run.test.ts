@@ -821,6 +821,15 @@ test('a hand-over that is refused puts nothing back', async () => {
   await alone.ended;
 });
 
+test('rows that were made before under another name are counted before they are handed over, and not after', async () => {
+  const studio = await openNearStudio();
+  write(studio, [image]);
+  await studio.laptop.run(['batch', 'run', 'day.jsonl', '--name', 'other']);
+  const warning = 'warning: 1 row was made before as other/…: made under another key they are paid for again';
+  expect((await studio.batch('run', '--detach')).err).toContain(warning);
+  expect((await studio.batch('run', '--detach')).err).not.toContain('made before');
+});
+
 test('a row of a count is named by its id and number on a queue too', async () => {
   const studio = await openStudio();
   write(studio, [{ ...image, id: 'n', count: 2 }]);

@@ -165,10 +165,10 @@ export const run = defineCommand({
       refuseUnmet('--redo', redo.unmet, known, named);
       if (tally.rows === 0) throw usage(`${named}: there is no row in it`);
       warnOfChanged(tally, named, flags.retryFailed === true, ctx);
-      if (!queue) {
-        refuseUnsettled(tally, isRedone);
-        await askOfAlike(tally, (typed as { readonly yes?: boolean }).yes === true, ctx);
-      }
+      refuseUnsettled(tally, isRedone);
+      // What was handed over before is only followed.
+      for (const key of (await queue?.handed(input.name)) ?? []) tally.alike.delete(key);
+      await askOfAlike(tally, (typed as { readonly yes?: boolean }).yes === true, ctx);
       await refuseUnpriced(tally, flags, ctx);
       const batch = { input, flags, tally, isRedone, report, ctx, elsewhere, announced };
       try {

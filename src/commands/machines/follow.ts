@@ -60,6 +60,7 @@ export async function openFollower(words: RedisWords, ctx: Context) {
       const [record] = await queue.store.read([key]);
       return record !== undefined && !['waiting', 'failed', 'cancelled'].includes(record.state);
     },
+    handed: async (name: string) => (await Memory.open(name, ctx)).rows.keys(),
     /** Hands the rows over, and follows them, wherever they are worked on. */
     async *run(batch: Batch): AsyncGenerator<Outcome<RowResult>> {
       yield* new BatchOnQueue(batch, queue, await Memory.open(batch.input.name, batch.ctx)).outcomes();
