@@ -149,9 +149,11 @@ const placeIn = (dir: string) => ({ dir, what: 'the working directory', hint: `t
 /** Flags that say one thing in several ways: what is typed of it stands for all of them. */
 const ofOneThing = [/^prompt/, /^system/, /^(session|continue|messages)$/, /^(thinking|reasoningEffort)/];
 
-function isSaid(key: string, { args, flags }: Input): boolean {
+function isSaid(key: string, { args, flags, globals }: Input): boolean {
   const one = ofOneThing.find((ways) => ways.test(key));
-  if (key in flags || (one === ofOneThing[0] && args.length > 0)) return true;
+  // Beside -q only a typed flag puts figures and thoughts on stderr.
+  const isSilent = globals.quiet === true && /^(usage|showThoughts)$/.test(key);
+  if (key in flags || isSilent || (one === ofOneThing[0] && args.length > 0)) return true;
   return Object.keys(flags).some((typed) => one?.test(typed));
 }
 
@@ -176,7 +178,7 @@ function flagOf(name: string, { path: words, command }: Called) {
   );
 }
 
-const endings = ['json', 'yaml', 'yml'] as const;
+const endings = ['json', 'yaml', 'yml'];
 
 function presetFile(name: string, host: Host): { readonly file: string; readonly isOwn: boolean } {
   if (!/^[\w][\w.-]{0,99}$/.test(name))
@@ -197,10 +199,8 @@ function presetFile(name: string, host: Host): { readonly file: string; readonly
 
 function namesIn(dir: string): string[] {
   try {
-    return fs.readdirSync(dir).flatMap((file) => {
-      const { name, ext } = path.parse(file);
-      return (endings as readonly string[]).includes(ext.slice(1)) ? [name] : [];
-    });
+    const preset = new RegExp(`^(.+)\\.(?:${endings.join('|')})$`);
+    return fs.readdirSync(dir).flatMap((file) => preset.exec(file)?.[1] ?? []);
   } catch {
     return [];
   }

@@ -195,6 +195,15 @@ test.each(Object.keys(chatYields))('a default of a chat yields to what is typed:
   expect([both.code, both.out]).toEqual([2, '']);
 });
 
+test('figures and thoughts that nobody typed give way to -q', async ({ world }) => {
+  await world.ok(['config', 'set', 'defaults.chat.usage', 'true']);
+  preset(world, 'p.yaml', 'show-thoughts: true\n');
+  const words = ['chat', 'a fox', '--preset', 'p'];
+  expect((await world.ok(words)).err).toContain('tokens: ');
+  expect((await world.ok([...words, '-q'])).err).toBe('');
+  expect((await world.ok([...words, '-q', '--usage'])).err).toMatch(/^tokens: .*\n$/);
+});
+
 /** A default of each profile, what is typed or written beside it, and the body that is asked for. */
 const yields: Readonly<Record<string, readonly [string, string, Record<string, unknown>, object]>> = {
   'a ratio to a first frame': [
