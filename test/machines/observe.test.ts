@@ -42,6 +42,8 @@ test('a worker shows whether it works, and figures that agree with the gateway',
   expect(text).toMatch(/gw_slots_allowed\{pool="alpha"\} 3\n/);
   expect(text).toMatch(/gw_step_seconds_count\{step="create"\} 2\n/);
   expect((await fetch(`${url}/other`)).status).toBe(404);
+  const page = await fetch(`${url}/metrics`, { headers: { origin: 'http://page.example' } });
+  expect([page.status, await page.text()]).toEqual([403, 'wrong origin\n']);
   await redis.stop();
   await vi.waitFor(async () => expect((await fetch(`${url}/healthz`)).status).toBe(503), { timeout: 20_000 });
   worker.child.kill('SIGTERM');

@@ -6,7 +6,7 @@ import { errorCode, GwError, usage } from '../../errors.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { Clock } from '../../host.ts';
 import type { RetryPause, SendOptions } from '../../http/client.ts';
-import { isLoopback, urlHost } from '../../loopback.ts';
+import { isLoopback, ownHosts, strangerIn, urlHost } from '../../loopback.ts';
 import { ANSWER_MS, within } from '../../machines/door.ts';
 import { Durations, figureLines, mergedExports } from '../../machines/metrics.ts';
 import { rowStates } from '../../machines/row.ts';
@@ -80,9 +80,13 @@ export async function startObserver(
 ): Promise<{ readonly url: string; close(): void }> {
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url ?? '/', 'http://worker');
-    // A page in a browser may reach this port by a name of its own.
-    if (isLoopback(urlHost(host)) && !isOwnName(request.headers.host))
-      return answer(response, 403, 'wrong Host\n');
+    const { headers, socket } = request;
+    const named = headers.host?.toLowerCase() ?? '';
+    // At another address it is asked by whatever name that has in the network.
+    const isAlone = isLoopback(urlHost(host));
+    const hosts = isAlone ? ownHosts(socket.localPort ?? port, host) : new Set([named]);
+    const stranger = strangerIn({ host: named, origin: headers.origin }, { hosts, origins: [] });
+    if (stranger) return answer(response, 403, `wrong ${stranger}\n`);
     if (pathname !== '/healthz' && pathname !== '/metrics')
       return answer(response, 404, 'healthz or metrics\n');
     if (request.method !== 'GET' && request.method !== 'HEAD') return answer(response, 405, 'GET\n');
@@ -109,9 +113,6 @@ export async function startObserver(
     },
   };
 }
-
-const isOwnName = (said: string | undefined): boolean =>
-  said !== undefined && URL.canParse(`http://${said}`) && isLoopback(new URL(`http://${said}`).hostname);
 
 function answer(response: ServerResponse, status: number, text: string): ServerResponse {
   response.writeHead(status, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' });
