@@ -28,19 +28,19 @@ export function ownHosts(port: number, host: string): ReadonlySet<string> {
   return new Set([...names.map((name) => `${name}:${port}`), ...(port === 80 ? names : [])]);
 }
 
-export interface Callers {
-  /** Values of Host, as `ownHosts` gives them. */
-  readonly hosts: ReadonlySet<string>;
-  /** Other origins whose pages may call (`https://app.example.com`). */
-  readonly origins: readonly string[];
-}
-
-/** Why a request is not answered (promises, section 5); undefined where it is. */
+/**
+ * Why a request is not answered (promises, section 5); undefined where it is. `hosts` are values of Host, as `ownHosts` gives
+ * them; `origins` are other ones whose pages may call (`https://app.example.com`).
+ */
 export function strangerIn(
   { host, origin }: Pick<IncomingHttpHeaders, 'host' | 'origin'>,
-  { hosts, origins }: Callers,
+  { hosts, origins }: { readonly hosts: ReadonlySet<string>; readonly origins: readonly string[] },
 ): 'host' | 'origin' | undefined {
   if (host === undefined || !hosts.has(host.toLowerCase())) return 'host';
   if (origin === undefined || origins.includes(origin)) return undefined;
   return origin.startsWith('http://') && hosts.has(origin.slice('http://'.length)) ? undefined : 'origin';
 }
+
+/** The URL that a listener is asked for; what is none has the path of the root. */
+export const askedUrl = (target = '/', base = 'http://listener'): URL =>
+  new URL(URL.canParse(target, base) ? target : '/', base);

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { jsonIn } from '../http/parse-json.ts';
-import { ownHosts, strangerIn, urlHost } from '../loopback.ts';
+import { askedUrl, ownHosts, strangerIn, urlHost } from '../loopback.ts';
 
 /** No callback that the document describes is a hundredth as large. */
 const MAX_BODY_BYTES = 1024 * 1024;
@@ -48,7 +48,7 @@ export async function startCallbackServer(options: CallbackServerOptions): Promi
     answer(request, response).catch(() => request.socket.destroy());
   });
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://listener');
+    const { pathname, searchParams } = askedUrl(request.url);
     if (strangerIn(request.headers, { hosts, origins })) return end(request, response, 403);
     if (!paths.has(pathname)) return end(request, response, 404);
     const asked = searchParams.get('challenge');

@@ -1,5 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { ownHosts, strangerIn } from '../loopback.ts';
+import { askedUrl, ownHosts, strangerIn } from '../loopback.ts';
 import { errorReply, type SandboxReply, xmlErrorReply } from './reply.ts';
 import type { World } from './route.ts';
 
@@ -38,10 +38,7 @@ export function listen(
       response.writeHead(instead.status, instead.headers).end(instead.body);
       return;
     }
-    const url = URL.canParse(path, 'http://sandbox')
-      ? new URL(path, 'http://sandbox')
-      : new URL('http://sandbox/');
-    handle(request, response, url, entry).catch(() => request.socket.destroy());
+    handle(request, response, askedUrl(path), entry).catch(() => request.socket.destroy());
   };
 }
 

@@ -7,6 +7,7 @@ import { type CallbackServerOptions, startCallbackServer } from '../../src/liste
 import { announce, runningUrl } from '../../src/listen/running.ts';
 import { freePort } from '../helpers/free-port.ts';
 import { newDir } from '../helpers/new-dir.ts';
+import { statusOf } from '../helpers/status-of.ts';
 import { ask } from '../sandbox/fixture.ts';
 
 async function listener(options: Partial<CallbackServerOptions> = {}) {
@@ -82,6 +83,7 @@ test('other paths are 404, other methods 405, a body over 1 MiB is 413', async (
   const { origin } = new URL(url);
   for (const other of [`${origin}/`, `${url}/`, `${url}0`, url.slice(0, -1), `${origin}/?challenge=1`])
     expect((await post(other, '{"challenge":"x"}')).status, other).toBe(404);
+  for (const path of ['//', '//:x', 'http://[']) expect(await statusOf(url, path), path).toBe(404);
   for (const method of ['GET', 'PUT', 'DELETE', 'OPTIONS']) {
     const { status, headers } = await ask(url, { method });
     expect([status, headers.allow], method).toEqual([405, 'POST']);

@@ -6,6 +6,7 @@ import { rowReader } from '../../src/commands/machines/open.ts';
 import { decode } from '../../src/machines/decode.ts';
 import { encode, rowStates } from '../../src/machines/row.ts';
 import { openSandbox, Place, until } from '../cli/place.ts';
+import { statusOf } from '../helpers/status-of.ts';
 import { fuzz } from '../torture/torture.ts';
 import { openRedis } from './redis.ts';
 
@@ -42,6 +43,7 @@ test('a worker shows whether it works, and figures that agree with the gateway',
   expect(text).toMatch(/gw_slots_allowed\{pool="alpha"\} 3\n/);
   expect(text).toMatch(/gw_step_seconds_count\{step="create"\} 2\n/);
   expect((await fetch(`${url}/other`)).status).toBe(404);
+  expect(await statusOf(url, '//')).toBe(404);
   const page = await fetch(`${url}/metrics`, { headers: { origin: 'http://page.example' } });
   expect([page.status, await page.text()]).toEqual([403, 'wrong origin\n']);
   await redis.stop();

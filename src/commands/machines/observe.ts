@@ -6,7 +6,7 @@ import { errorCode, GwError, usage } from '../../errors.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { Clock } from '../../host.ts';
 import type { RetryPause, SendOptions } from '../../http/client.ts';
-import { isLoopback, ownHosts, strangerIn, urlHost } from '../../loopback.ts';
+import { askedUrl, isLoopback, ownHosts, strangerIn, urlHost } from '../../loopback.ts';
 import { ANSWER_MS, within } from '../../machines/door.ts';
 import { Durations, figureLines, mergedExports } from '../../machines/metrics.ts';
 import { rowStates } from '../../machines/row.ts';
@@ -79,7 +79,7 @@ export async function startObserver(
   counters: Counters,
 ): Promise<{ readonly url: string; close(): void }> {
   const server = createServer((request, response) => {
-    const { pathname } = new URL(request.url ?? '/', 'http://worker');
+    const { pathname } = askedUrl(request.url);
     const { headers, socket } = request;
     const named = headers.host?.toLowerCase() ?? '';
     // At another address it is asked by whatever name that has in the network.
