@@ -33,7 +33,7 @@ export async function converse(
   const body = request.body ?? surface.body(request);
   const keepsWhole = request.keep !== 'calls' || !stream;
   const reader = surface.reader(keepsWhole);
-  const queue = new EventQueue(onEvent, keepsWhole && request.keep !== 'reply');
+  const queue = new EventQueue(onEvent, { text: keepsWhole && request.keep !== 'reply', events: keepsWhole });
   const endpoint = surface.endpoint(stream);
   const input = surface.input(model, body, stream);
   const options = { signal, silenceMs };
@@ -176,7 +176,7 @@ class EventQueue implements Heard {
 
   constructor(
     private readonly tell: (event: ChatEvent) => void | Promise<void>,
-    private readonly keepsText: boolean,
+    private readonly keeps: { readonly text: boolean; readonly events: boolean },
   ) {}
 
   /** No more is kept: what follows is not read. */
@@ -202,7 +202,7 @@ class EventQueue implements Heard {
 
   hear(kind: 'text' | 'thinking', words: string): void {
     if (words === '' || this.#failure) return;
-    this.#heard += Buffer.byteLength(words);
+    if (this.keeps.events) this.#heard += Buffer.byteLength(words);
     if (this.#kind !== kind) this.#close();
     this.#kind = kind;
     this.#words += words;
@@ -222,9 +222,7 @@ class EventQueue implements Heard {
   /** Tells what has gathered. Throws what the listener throws, or the failure that came after. */
   async flush(): Promise<void> {
     this.#close();
-    const events = this.#waiting;
-    this.#waiting = [];
-    for (const event of events) await this.tell(event);
+    for (const event of this.#waiting.splice(0)) await this.tell(event);
     if (this.#failure) throw this.#failure.error;
   }
 
@@ -237,7 +235,7 @@ class EventQueue implements Heard {
     this.#waiting.push({ type, text });
     if (type !== 'text') return;
     this.hasText = true;
-    if (this.keepsText) this.text += text;
+    if (this.keeps.text) this.text += text;
   }
 }
 

@@ -52,8 +52,9 @@ export class EventReader {
     const isLike = after && length >= 0 && data.startsWith(before) && data.endsWith(after);
     if (!isLike || length > MOST_COMPARED) return undefined;
     const text = data.slice(before.length, end);
-    // What a string of JSON may hold as it is needs no parsing. In a long text the parser is quicker than this search.
-    const isPlain = length < LONG_TEXT && !/[^ !#-[\]-\uffff]/.test(text);
+    // What a string of JSON may hold as it is needs no parsing; a long text is searched for what ends or escapes it alone.
+    const isPlain =
+      length < LONG_TEXT ? !/[^ !#-[\]-\uffff]/.test(text) : !text.includes('"') && !text.includes('\\');
     return isPlain ? text : (jsonOf(data.slice(before.length - 1, end + 1)) as string | undefined);
   }
 }

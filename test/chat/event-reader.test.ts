@@ -4,7 +4,12 @@ import { chatApis } from '../../src/chat/chat.ts';
 import { EventReader } from '../../src/chat/event-reader.ts';
 import { loadSurface } from '../../src/chat/surface.ts';
 
+/** One that is read in another way than a short one. */
+const long = 'long words '.repeat(30);
 const words = fc.constantFrom(
+  long,
+  `${long}"quoted"`,
+  `${long}\\dir\n`,
   '',
   'word ',
   'bench',
