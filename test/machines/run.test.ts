@@ -869,6 +869,8 @@ test('flags that do not go with each other, a URL that is none, and a Redis that
   write(studio, [alpha]);
   const run = (...words: string[]) => studio.laptop.run(['batch', 'run', 'day.jsonl', ...words]);
   expect((await run('--detach')).err).toContain('error: --detach: goes with --redis');
+  for (const words of [['--stop-on-error'], ['--only', 'a'], ['--concurrency', '2'], ['--exec', 'false']])
+    expect((await run('--redis', ...words)).err).toContain(`error: ${words[0]}: does not go with --redis\n`);
   expect((await run('--redis')).err).toContain('error: --redis: GW_REDIS_URL is not set');
   expect((await run('--redis', 'http://x')).err).toMatch(
     /^error: --redis: not the URL of a Redis server\nhint: write it as redis:\/\/HOST:6379 or .*/m,

@@ -106,6 +106,7 @@ const apart = {
   redo: someRows,
   following: someRows,
   stopOnError: 'gw batch cancel takes rows out',
+  exec: 'a file is saved by its worker: there gw config set after_save COMMAND runs one',
 };
 
 /** The command that follows the rows on a queue. */
