@@ -55,15 +55,11 @@ type GoingOn = PollFlags & SaveFlags & { readonly wait?: boolean };
 
 function madeOf({ job, error }: Stands, outcome: Outcome<JobResult>): Made {
   if (error) return { kind: isUnknownOutcome(error) ? 'unknown' : 'refused', job, error };
-  const { id = job.key, status, record } = job;
+  const { id = job.key, status, record, recordText } = job;
   if (job.family !== 'image') return { kind: 'accepted', job, id, status, reply: record, isOwnReply: false };
   const { files = [] } = resultIn(outcome) ?? {};
-  return {
-    kind: 'images',
-    job,
-    came: { status: job.state, record, files, partials: [] },
-    error: outcome.error,
-  };
+  const came = { status: job.state, record, recordText, files, partials: [] };
+  return { kind: 'images', job, came, error: outcome.error };
 }
 
 async function pickUp({ job, error }: Stands, flags: GoingOn, ctx: Context): Promise<Outcome<JobResult>> {

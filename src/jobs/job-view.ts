@@ -131,4 +131,7 @@ export const printableRecord = (seen: {
   readonly record: unknown;
   readonly recordText?: string | undefined;
 }): unknown => (seen.recordText === undefined ? seen.record : new RawJson(seen.recordText));
+/** Whether a JSON text may hold a number that JavaScript would write in another way: long digits, or a power of ten. */
+export const mayHoldLongNumber = (text: string): boolean => /[\d.]{16}|\d[eE][+-]?\d/.test(text);
+
 export const answerOf = ({ reply }: Pick<Job, 'reply'>): unknown => reply && JSON.parse(reply);

@@ -3,6 +3,7 @@ import * as path from 'node:path';
 import { imageSize } from 'image-size';
 import { describe, expect, test } from 'vitest';
 import { cmd } from '../helpers/cmd.ts';
+import { reply, startFaultServer } from '../helpers/fault-server.ts';
 import { World } from '../helpers/gw.ts';
 
 const png = Buffer.from(
@@ -53,6 +54,26 @@ describe('gw image create', () => {
       prompt: 'a fox',
       settings: { size: '64x48' },
     });
+  });
+
+  const seed = '9007199254740993';
+  const text = `{"created": 1, "seed": ${seed}, "data": [{"b64_json": "${png.toString('base64')}"}]}`;
+  test.each([
+    ['a whole reply', reply(200, text)],
+    [
+      'an event',
+      reply(200, `data: ${text.replace('{', '{"type":"image_generation.completed",')}\n\n`, {
+        'content-type': 'text/event-stream',
+      }),
+    ],
+  ])('the record of %s holds its numbers as they came, now and later', async (_, step) => {
+    const world = await open();
+    const server = await startFaultServer({ steps: [step] });
+    const env = { GW_BASE_URL: server.url };
+    const words = ['image', 'create', 'a fox', '--once', 'k', '--json'];
+    for (const each of [words, words, ['jobs', 'show', 'k', '--json'], ['jobs', 'wait', 'k', '--json']])
+      expect((await world.ok(each, { env })).out).toContain(`"seed":${seed},"data":[{"b64_json":""}]}`);
+    expect(server.requests).toHaveLength(1);
   });
 
   test('a revised prompt is told on stderr and kept in the sidecar', async () => {

@@ -15,6 +15,7 @@ import { digestOf, type JobRequest } from '../../jobs/create/job-request.ts';
 import type { Made } from '../../jobs/create/make.ts';
 import type { OncePlace } from '../../jobs/create/once.ts';
 import { createImages } from '../../jobs/image/create-images.ts';
+import { printableRecord } from '../../jobs/job-view.ts';
 import { checkTarget, refuseOneName } from '../../jobs/save/check-target.ts';
 import { isFixedName, planTarget } from '../../jobs/save/output-path.ts';
 import { withoutSecrets } from '../../ledger/serialize.ts';
@@ -111,7 +112,8 @@ export async function sendImages(
   if (revised !== undefined) ctx.io.note(`revised prompt: ${revised}`);
   if (error === undefined) await noteUsage(readImageUsage(came.record), job.key, undefined, ctx);
   const files = came.files.map(({ path, bytes, sha256, type }) => ({ path, bytes, sha256, type }));
-  const value: JobResult = { family: 'image', id: job.key, status: came.status, record: came.record, files };
+  const { status } = came;
+  const value: JobResult = { family: 'image', id: job.key, status, record: printableRecord(came), files };
   return { value, ...(error !== undefined && { error }), made };
 }
 

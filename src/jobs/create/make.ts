@@ -48,6 +48,7 @@ export interface Came {
   readonly status: string;
   /** The gateway's reply with each Base64 text replaced by an empty one; null where no whole reply came, unless links did. */
   readonly record: unknown;
+  readonly recordText?: string | undefined;
   /** The saved images, in their order. */
   readonly files: readonly (Omit<SavedFile, 'role'> & { readonly role?: string })[];
   /** Paths of the partial images that were kept, in the order in which they came. */

@@ -10,6 +10,7 @@ import type { Within } from '../create/budget.ts';
 import { interruptedEvent, NEVER_SENT, ofJob, refusedEvent, unknownHint } from '../create/lost.ts';
 import type { Made } from '../create/make.ts';
 import { isKeptRefusal } from '../create/standing.ts';
+import { mayHoldLongNumber } from '../job-view.ts';
 import type { Naming } from '../save/output-path.ts';
 import type { DownloadJournal } from '../save/part-file.ts';
 import { partHome, refugeOf } from '../save/rescue.ts';
@@ -138,6 +139,8 @@ async function answered(answer: Answer, head: ReceivedHead | undefined, deps: Jo
   }
   const job = { ...request.intent, key };
   const status = hasImages ? 'succeeded' : 'no image';
+  const exact = mayHoldLongNumber(reader.text) ? await import('../watch/exact-record.ts') : undefined;
+  const recordText = exact?.exactText(reader.text, record, record);
   leaveToSync(answer, record, deps);
   let unrecorded: unknown;
   try {
@@ -146,6 +149,7 @@ async function answered(answer: Answer, head: ReceivedHead | undefined, deps: Jo
       state: hasImages ? 'succeeded' : 'failed',
       status,
       record,
+      recordText,
       serverDateMs: head?.serverDateMs ?? deps.clock.now(),
     });
   } catch (failure) {
@@ -153,7 +157,7 @@ async function answered(answer: Answer, head: ReceivedHead | undefined, deps: Jo
     unrecorded = failure;
   }
   if (!hasImages) {
-    const came = { status, record, files: [], partials: [] };
+    const came = { status, record, recordText, files: [], partials: [] };
     return { kind: 'refused', job, came, error: withoutImage(refusal, record, head) };
   }
   tellOfMissing(record, answer, deps);
@@ -162,7 +166,7 @@ async function answered(answer: Answer, head: ReceivedHead | undefined, deps: Jo
   const interrupted = deps.signal.aborted ? deps.signal.reason : undefined;
   const failed = unrecorded === undefined ? unsaved : unrecordedAnswer(unrecorded, unsaved, isLeft);
   const wrong = failed ?? (error && endedWith(error)) ?? interrupted;
-  return { kind: 'images', job, came: { status, record, files, partials }, error: wrong };
+  return { kind: 'images', job, came: { status, record, recordText, files, partials }, error: wrong };
 }
 
 /** Until stdout has what is behind a link, a kill must leave it to a sync. */
@@ -180,11 +184,8 @@ const hasLinkLeft = (answer: Answer, record: unknown, files: readonly SavedFile[
 function unrecordedAnswer(failure: unknown, unsaved: unknown, isLeft: boolean): unknown {
   const told = unsaved ?? failure;
   if (!(told instanceof GwError) || (unsaved !== undefined && !isLeft)) return told;
-  return told.told({
-    hint: isLeft
-      ? ONLY_IN_RECORD
-      : 'what came is saved and needs nothing more; only gw jobs does not know of it',
-  });
+  const saved = 'what came is saved and needs nothing more; only gw jobs does not know of it';
+  return told.told({ hint: isLeft ? ONLY_IN_RECORD : saved });
 }
 
 const ONLY_IN_RECORD =
@@ -290,17 +291,13 @@ const messageOf = (error: unknown): string =>
 
 function unknownOutcome(error: unknown, key: string, saved: number, linksHint: string | undefined): GwError {
   const facts = error instanceof GwError ? error.facts : {};
-  const kept =
-    saved === 0
-      ? ''
-      : `; ${saved === 1 ? 'the image' : `${saved} images`} that came whole before it is saved`;
-  const goOn = unknownHint(key, 'image');
+  const whole = saved === 1 ? 'the image' : `${saved} images`;
+  const kept = saved === 0 ? '' : `; ${whole} that came whole before it is saved`;
+  const paid = 'it may have been made and paid for, and was not sent again';
   return new UnknownOutcome(`${messageOf(error)}${kept}`, {
     ...facts,
     taskId: key,
-    hint: ['it may have been made and paid for, and was not sent again', linksHint, goOn]
-      .filter((part) => part !== undefined)
-      .join('; '),
+    hint: [paid, linksHint, unknownHint(key, 'image')].filter((part) => part !== undefined).join('; '),
   });
 }
 

@@ -41,6 +41,8 @@ export class ImageReader {
   /** Unfinished ones, in the order in which they came; `index` is the place of the image that they became. */
   readonly partials: PlacedImage[] = [];
   private readonly records: unknown[] = [];
+  /** The JSON of the record; empty where several events make it. */
+  text = '';
   /** Images that came whole in an event that cannot be read, too deep or broken off. */
   private readonly loose: IncomingImage[] = [];
   /** Images of events that gw does not know: results, where no other event brings one. */
@@ -250,6 +252,7 @@ export class ImageReader {
    * and comes after the others; what is unfinished (a thought's) or no image is put away.
    */
   private place(come: readonly IncomingImage[], rest: Rest): void {
+    this.text = this.places === 0 ? rest.text() : '';
     const value = jsonIn(rest.text(() => true));
     const all = readImages(value);
     const finished = finishedTexts(value, rest);

@@ -4,6 +4,7 @@ import { imageFamily, imageIndex } from '../../gateway/image/job.ts';
 import type { Job, SavedFile, SavePlan } from '../../ledger/event.ts';
 import { namesOutputs } from '../../ledger/settled.ts';
 import { gatewayNowMs } from '../gateway-clock.ts';
+import { printableRecord } from '../job-view.ts';
 import { namingOf } from '../save/output-path.ts';
 import { type DownloadJournal, forgetPart, type RecordedPart, removePart } from '../save/part-file.ts';
 import { refugeOf } from '../save/rescue.ts';
@@ -70,7 +71,8 @@ export async function syncImageJob(
     errors.push(...moved.failures.map((failure) => failure.error));
     const [wrong] = errors;
     const status = state === 'succeeded' || state === 'failed' ? (job.status ?? state) : state;
-    return { status, record: job.record ?? null, files, ...(wrong !== undefined && { error: wrong }) };
+    const record = printableRecord(job) ?? null;
+    return { status, record, files, ...(wrong !== undefined && { error: wrong }) };
   } catch (error) {
     signal.throwIfAborted();
     return { status: '', record: null, files: [], error };
@@ -120,7 +122,7 @@ export async function copyImages(
     const { files, failures } = await bringImages(job, roles, plan, deps);
     const [failure] = failures;
     const status = job.status ?? job.state;
-    return { status, record: job.record ?? null, files, ...(failure && { error: failure.error }) };
+    return { status, record: printableRecord(job) ?? null, files, ...(failure && { error: failure.error }) };
   } finally {
     hold.release();
   }

@@ -2,6 +2,7 @@ import { GwError } from '../../errors.ts';
 import { type AccountType, poolOf, type RatePool } from '../../gateway/limits.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
 import type { RetryPause } from '../../http/client.ts';
+import { mayHoldLongNumber } from '../job-view.ts';
 import { type Ask, LookBatch, readable, readLook } from './batch.ts';
 import type { JobDeps } from './follow.ts';
 import type { TaskLook } from './look.ts';
@@ -94,9 +95,6 @@ export function createLooker(options: LookerOptions): Looker {
     },
   };
 }
-
-/** Whether a JSON text may hold a number that JavaScript would write in another way: long digits, or a power of ten. */
-export const mayHoldLongNumber = (text: string): boolean => /[\d.]{16}|\d[eE][+-]?\d/.test(text);
 
 /** Requests that leave evenly arrive a little less evenly; the rest keeps a minute's count below the documented rate. */
 const SHARE_OF_RATE = 0.97;
@@ -254,8 +252,7 @@ class LookQueue {
       const exact = mayHoldLongNumber(reply.text) ? await import('./exact-record.ts') : undefined;
       for (const { id, settle } of present) {
         const record = records.get(id);
-        const recordText =
-          record === undefined ? undefined : exact?.exactText(reply.text, reply.json, record);
+        const recordText = exact?.exactText(reply.text, reply.json, record);
         settle(readLook(family, id, { record, recordText, reply, serverDateMs }));
       }
     } catch (error) {

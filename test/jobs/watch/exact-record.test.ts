@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { mayHoldLongNumber } from '../../../src/jobs/job-view.ts';
 import { exactText } from '../../../src/jobs/watch/exact-record.ts';
-import { mayHoldLongNumber } from '../../../src/jobs/watch/looker.ts';
 
 describe('the text of a record', () => {
   test.each([
