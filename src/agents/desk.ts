@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { Readable } from 'node:stream';
 import type * as z from 'zod/mini';
-import { type Row, readRows } from '../batch/rows.ts';
+import { askedDigest, type Row, readRows } from '../batch/rows.ts';
 import type { AnyCommand, Outcome, RowStream } from '../command.ts';
 import { again } from '../commands/again.ts';
 import { balance } from '../commands/balance.ts';
@@ -211,7 +211,7 @@ export class Desk {
       return `Pay for this? ${name} (${command}), ${cost}: ${args.prompt ?? ''}`;
     };
     const make: Make = (own, wait = true) => createRow(row, this.files, { rows: 1, wait }, own);
-    return this.#pay(row.key, JSON.stringify([name, args]), question, make, caller);
+    return this.#pay(row.key, askedDigest(row), question, make, caller);
   }
 
   async #makeAgain(args: Arguments, caller: Caller): Promise<Answer> {
@@ -234,7 +234,7 @@ export class Desk {
       return outcomeOf(again.run({ args: [job.key], flags: said, globals: ctx.globals }, own));
     };
     const question = async () => `Pay for this? make_again ${args.id}: ${args.prompt ?? job.prompt ?? ''}`;
-    return this.#pay(row.key, JSON.stringify([job.key, args]), question, make, caller);
+    return this.#pay(row.key, job.key + askedDigest(row), question, make, caller);
   }
 
   /** Makes the job of a row once, or goes on with the one that stands under its key. */
@@ -268,9 +268,8 @@ export class Desk {
     const own = { ...Object.fromEntries(settingsOf(flags)), prompt: promptFlag, maxCost, unpriced };
     const takes = Object.fromEntries(Object.entries(own).filter(([, flag]) => flag !== undefined));
     const stored = (await this.ctx.settings()).defaults;
-    const { out } = settings;
-    if (typeof out === 'string' && /^[a-z][a-z0-9+.-]+:/i.test(out))
-      throw usage(`out: ${out}: is an address`, 'name a file or a folder below --out');
+    if (typeof settings.out === 'string' && /^[a-z][a-z0-9+.-]+:/i.test(settings.out))
+      throw usage(`out: ${settings.out}: is an address`, 'name a file or a folder below --out');
     const misplaced = Object.keys(settings).find((name) => notSettings.has(name.replaceAll('_', '-')));
     if (misplaced !== undefined)
       throw unknownArgument(`settings.${misplaced}`, misplaced, Object.keys(takes));
@@ -285,7 +284,9 @@ export class Desk {
     });
     for await (const row of rows) {
       if ('faults' in row) throw new GwError('usage', row.faults[0] ?? '', { faults: row.faults });
-      const named = key === undefined ? row.key : onceFlags.once.parse(key, 'key');
+      // Where a file is saved, and how a number is written, is no part of what is asked for.
+      const made = row.key.replace(/[^/]*$/, askedDigest(row));
+      const named = key === undefined ? made : onceFlags.once.parse(key, 'key');
       // Where the agent says no name it is gw's own, wherever the profile would have it saved.
       return {
         ...row,
@@ -315,8 +316,8 @@ export class Desk {
       const { error } = outcome;
       const { id, family, status, files } = resultIn(outcome) ?? {};
       log(error instanceof Error ? error.message : `${status} ${files?.map((file) => file.path).join(', ')}`);
-      const told = { key, ...(id !== undefined && { id, family, status, files }) };
-      const value = notes.length > 0 ? { ...told, notes } : told;
+      const told = id !== undefined && { id, family, status, files };
+      const value = { key, ...told, ...(notes.length > 0 && { notes }) };
       if (error instanceof GwError && error.kind === 'wait_timeout') return { value: running(work) };
       return { value, ...(files && { files }), ...(error !== undefined && { error }) };
     };
@@ -443,8 +444,7 @@ async function outcomeOf<T>(ran: ReturnType<AnyCommand['run']>): Promise<Outcome
 }
 
 const brief = ({ id, family, model, status, prompt, created_at, files }: JobView): object => {
-  const paths = files.map((file) => file.path);
-  return { id, family, model, status, prompt, created_at, files: paths };
+  return { id, family, model, status, prompt, created_at, files: files.map((file) => file.path) };
 };
 
 const oneRow = (fields: Readonly<Record<string, unknown>>) => ({

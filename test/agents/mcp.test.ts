@@ -125,12 +125,18 @@ test('the same key, and without one the same request, never pays again, also for
   await agent.close();
   const next = await openAgent(place);
   expect((await next.call('make_image', asked)).value.id).toBe(first.value.id);
+  // How it is written, and where it is to be saved, make no other request of it.
+  const alike = { command: 'create', prompt: 'a fox', settings: { n: 1, size: '1024x1024' } };
+  const counted = await next.call('make_image', alike);
+  expect(sent()).toBe(3);
+  const settings = { size: '1024x1024', n: '1', out: 'elsewhere/' };
+  expect((await next.call('make_image', { ...alike, settings })).value.id).toBe(counted.value.id);
   const other = await next.call('make_image', { prompt: 'a dog', key: 'other' });
   expect(other.value.error).toMatchObject({
     kind: 'usage',
     message: expect.stringMatching(/^key: .*prompt/),
   });
-  expect(sent()).toBe(2);
+  expect(sent()).toBe(3);
 });
 
 test('a key whose job is being waited for does not stand for another request', async () => {
