@@ -132,6 +132,31 @@ describe('looking at tasks of family B', () => {
     expect(world.sandbox.requests.filter(({ method }) => method === 'GET')).toEqual([]);
   });
 
+  test.each([
+    [...beta, 'create', 'a fox', ...quick],
+    ['jobs', 'sync'],
+  ])('an interrupt of the look-up leaves a job that --json prints as unknown: %s %s', async (...words) => {
+    const world = await World.open();
+    let interrupt = () => {};
+    const fake = await fakeGateway((method) => {
+      if (method === 'GET') interrupt();
+      return method === 'GET' ? { status: 503 } : { body: {} };
+    });
+    const run = (argv: string[]) =>
+      world.gw(argv, {
+        env: { GW_BASE_URL: fake.url },
+        interrupts: (send) => {
+          interrupt = () => send('SIGINT');
+        },
+      });
+    if (words[0] === 'jobs') await run([...beta, 'create', 'a fox', ...quick]);
+    const ended = await run([...words, '--json']);
+    expect(ended.code).toBe(130);
+    expect(lines(ended.out).map((line) => JSON.parse(line))).toMatchObject([
+      { status: 'unknown', files: [] },
+    ]);
+  });
+
   test('get --external asks by the external ID', async ({ world }) => {
     const id = await createBeta(world, '--external-id', 'order-17');
     const run = await world.ok([...beta, 'get', '--external', 'order-17', '--json']);

@@ -539,7 +539,7 @@ async function send(ready: Checked, place: SendPlace, ctx: Context): Promise<Out
       const { error, job } = made;
       const id = (error instanceof GwError && error.facts.taskId) || job.key;
       const value = { family: family.name, id, status: 'unknown', record: null, files: [] };
-      return { ...(error instanceof GwError && { value }), error, made };
+      return { value, error, made };
     }
     default:
       return { error: made.kind === 'images' ? undefined : made.error, made };

@@ -6,7 +6,7 @@ import { findFamily } from '../../gateway/families.ts';
 import type { TaskFamily, TaskUsage } from '../../gateway/task.ts';
 import type { Cost } from '../../jobs/cost.ts';
 import { explainOtherKey } from '../../jobs/create/hold-job.ts';
-import { answerOf, printableRecord } from '../../jobs/job-view.ts';
+import { answerOf, printableRecord, statusWord } from '../../jobs/job-view.ts';
 import type { Followed, FollowInput } from '../../jobs/watch/follow.ts';
 import { seenInLedger, type TaskLook } from '../../jobs/watch/look.ts';
 import { estimateMs } from '../../ledger/estimate.ts';
@@ -159,8 +159,9 @@ export function outcomeOf(
   const files = followed.files.map(({ path, bytes, sha256, type }) => ({ path, bytes, sha256, type }));
   const record =
     followed.record ?? accepted?.record ?? (job && (printableRecord(job) ?? answerOf(job))) ?? null;
+  const status = followed.status || accepted?.status || (job ? statusWord(job, () => false) : '');
   return {
-    value: { family, id, status: followed.status || accepted?.status || '', record, files },
+    value: { family, id, status, record, files },
     ...(followed.error !== undefined && { error: withWayBack(followed.error, family, id, ctx) }),
   };
 }
