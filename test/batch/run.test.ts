@@ -484,26 +484,35 @@ test('an interrupt ends it with 130, and the next run goes on', async ({ world }
     world,
     Array.from({ length: 6 }, (_, at) => ({ id: at, ...gamma })),
   );
-  let send: ((signal: 'SIGINT') => void) | undefined;
   const slept = world.clock.sleep;
-  world.clock.sleep = async (ms, signal) => {
-    send?.('SIGINT');
-    return slept.call(world.clock, ms, signal);
+  const interrupted = async (...more: string[]) => {
+    let send: ((signal: 'SIGINT') => void) | undefined;
+    world.clock.sleep = async (ms, signal) => {
+      send?.('SIGINT');
+      return slept.call(world.clock, ms, signal);
+    };
+    const ended = await world.gw(['batch', 'run', 'day.jsonl', ...more], {
+      interrupts: (heard) => {
+        send = (signal) => {
+          send = undefined;
+          heard(signal);
+        };
+      },
+    });
+    world.clock.sleep = slept;
+    expect(ended.code, ended.err).toBe(130);
+    return ended;
   };
-  const first = await world.gw(['batch', 'run', 'day.jsonl'], {
-    interrupts: (heard) => {
-      send = (signal) => {
-        send = undefined;
-        heard(signal);
-      };
-    },
-  });
-  world.clock.sleep = slept;
-  expect(first.code, first.err).toBe(130);
+  await interrupted();
   const rest = await run(world);
   expect(rest.code, rest.err).toBe(0);
   expect(creates(world)).toBe(6);
   expect(world.sandbox.tasks()).toHaveLength(6);
+  // The same command would make once more what --redo has made.
+  const redo = await interrupted('-q', ...[0, 1, 2, 3, 4, 5].flatMap((id) => ['--redo', `day/${id}`]));
+  const line = /hint: go on with: gw (.*)\n/.exec(redo.err)?.[1] ?? '';
+  expect((await world.gw(line.split(' '))).code, line).toBe(0);
+  expect(world.sandbox.tasks()).toHaveLength(12);
 });
 
 test('a personal account of three slots is never met with a 429', async () => {

@@ -301,7 +301,7 @@ class BatchRun {
     const command = await this.#wayOn();
     this.#sums.say({ left: ctx.signal.aborted || this.#isSent ? 'done' : 'sent', command }, ctx);
     if (ctx.signal.aborted)
-      throw endedBy(ctx.signal.reason, 'run the command again to go on', 'what was created is in the ledger');
+      throw endedBy(ctx.signal.reason, `go on with: ${command()}`, 'what was created is in the ledger');
   }
 
   /** Says which rows are stale, and gives the command that goes on: what --redo has made anew is not made once more. */
