@@ -1,6 +1,7 @@
 import * as path from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { type Host, machineClock, type Program } from '../host.ts';
+import { safeJson } from '../io/escape.ts';
 import { main } from '../main.ts';
 import type { GwError, GwEvent, GwOptions, GwRun } from './gw-cli.d.ts';
 
@@ -30,7 +31,7 @@ export function openLibrary({ version, distDir }: Library) {
       const message = `onEvent threw: ${thrown instanceof Error ? thrown.message : thrown}`;
       fault ??= { kind: 'internal', message, exit_code: 1 };
     };
-    const tell = async (event: object) => onEvent?.(event as GwEvent);
+    const tell = async (event: object) => onEvent?.(JSON.parse(safeJson(event)) as GwEvent);
     const host: Host = {
       env: { ...env },
       cwd: path.resolve(cwd),
@@ -58,11 +59,8 @@ export function openLibrary({ version, distDir }: Library) {
     try {
       const exitCode = await main(words, host);
       const error = errorIn(stderr.text()) ?? fault;
-      return {
-        exitCode: exitCode || (fault ? 1 : 0),
-        results: resultsIn(stdout.text()),
-        ...(error && { error }),
-      };
+      const results = resultsIn(stdout.text());
+      return { exitCode: exitCode || (fault ? 1 : 0), results, ...(error && { error }) };
     } finally {
       running -= 1;
       if (running === 0) {

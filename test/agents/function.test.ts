@@ -5,9 +5,12 @@ import { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { openLibrary } from '../../src/agents/gw.ts';
+import type { JobResult } from '../../src/agents/gw-cli.d.ts';
 import { builtGw } from '../cli/built.ts';
 import { creates, openPlace, type Place } from '../cli/place.ts';
 import { assetsDir } from '../helpers/assets-dir.ts';
+import { reply, startFaultServer } from '../helpers/fault-server.ts';
+import { tinyPng } from '../jobs/save/tiny-media.ts';
 
 // `import { gw } from 'gw-cli'`: in this process, and installed from the tarball.
 
@@ -37,6 +40,19 @@ describe('a run in this process', () => {
     expect((await gw(['help', 'exit-codes'], at(place))).results).toEqual([
       expect.stringContaining('unknown_outcome'),
     ]);
+  });
+
+  test('tells the last event the record that it gives back, also one with a long number', async () => {
+    const place = await openPlace();
+    const data = [{ b64_json: tinyPng.toString('base64') }];
+    const body = JSON.stringify({ seed: 0, data }).replace('0', '9007199254740993');
+    const server = await startFaultServer({ steps: [reply(200, body)] });
+    const events: { event: string; record?: unknown }[] = [];
+    const env = { ...place.env(), GW_BASE_URL: server.url };
+    const onEvent = (event: { event: string; record?: unknown }) => events.push(event);
+    const { results } = await gw(['image', 'create', 'a fox'], { env, cwd: place.cwd, onEvent });
+    expect(results).toMatchObject([{ record: { data: [{ b64_json: '' }] } }]);
+    expect(events.at(-1)).toMatchObject({ event: 'result', record: (results[0] as JobResult).record });
   });
 
   test.each([
