@@ -35,6 +35,7 @@ export async function runAfterSave(
     );
   } catch (error) {
     if (!(error instanceof GwError)) throw error;
-    throw new GwError('partial', `${error.message}; the file stays`, { hint: 'run it by hand to see why' });
+    const facts = { taskId: id ?? key, hint: 'run it by hand to see why' };
+    throw new GwError('partial', `${error.message}; the file stays`, facts);
   }
 }

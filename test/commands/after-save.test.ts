@@ -57,6 +57,12 @@ test('it is of the user alone, and of what is saved', async () => {
   const id = (await world.gw(['video', 'alpha', 'create', 'a fox', ...clip])).out.trim();
   await world.ok(['jobs', 'wait', id, '--exec', command()]);
   expect(told()).toEqual([expect.stringContaining(`|${id}|alpha|`)]);
+  // Of several jobs each failure names its own.
+  const more = [1, 2].map(() => world.gw(['video', 'alpha', 'create', 'a hare', ...clip]));
+  const ids = (await Promise.all(more)).map(({ out }) => out.trim());
+  const failed = await world.gw(['jobs', 'wait', ...ids, '--exec', 'false', '--json']);
+  const errors = failed.err.split('\n').filter((line) => line.startsWith('{"error"'));
+  expect(errors.map((line) => JSON.parse(line).error.task_id).sort()).toEqual(ids.sort());
   // Nothing is saved anew.
   await world.ok(['jobs', 'wait', id, '--exec', command()]);
   expect(told()).toHaveLength(1);
