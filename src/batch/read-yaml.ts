@@ -23,10 +23,10 @@ export async function* readYaml(file: string): AsyncGenerator<WrittenRow> {
   const decoder = decoderOf(bytes);
   const { text, fault } = decoder ? { text: decoder.decode(bytes) } : textOf(bytes);
   if (fault !== undefined) return yield { line: 1, fault };
-  const counter = new LineCounter();
-  const document = parseDocument(text, { lineCounter: counter, merge: true, prettyErrors: false });
+  const lineCounter = new LineCounter();
+  const document = parseDocument(text, { lineCounter, merge: true, prettyErrors: false, logLevel: 'error' });
   for (const error of document.errors)
-    yield { line: counter.linePos(error.pos[0]).line, fault: `not YAML: ${firstLine(error.message)}` };
+    yield { line: lineCounter.linePos(error.pos[0]).line, fault: `not YAML: ${firstLine(error.message)}` };
   if (document.errors.length > 0) return;
   const { contents } = document;
   if (!isSeq(contents)) {
@@ -35,7 +35,7 @@ export async function* readYaml(file: string): AsyncGenerator<WrittenRow> {
   }
   for (const item of contents.items) {
     const node = item as Partial<Pick<Node, 'range' | 'toJS'>> | null;
-    const { line } = counter.linePos(node?.range?.[0] ?? 0);
+    const { line } = lineCounter.linePos(node?.range?.[0] ?? 0);
     let value: unknown;
     try {
       value = node?.toJS?.(document, { maxAliasCount: MAX_ALIASES });

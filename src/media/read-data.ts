@@ -20,7 +20,7 @@ export async function readObject(
   const isJson = /\.json$/i.test(file);
   let value: unknown;
   try {
-    value = isJson ? JSON.parse(text) : parse(text);
+    value = isJson ? JSON.parse(text) : parse(text, { logLevel: 'error' });
   } catch (error) {
     const [why = ''] = (error instanceof Error ? error.message : String(error)).split('\n');
     throw usage(`${named}: not ${isJson ? 'JSON' : 'YAML'}: ${why.replace(/:$/, '')}`, hint);

@@ -1,8 +1,9 @@
 import { appendFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import * as fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { linesOf, openManifest, type WrittenRow } from '../../src/batch/read-manifest.ts';
+import { readObject } from '../../src/media/read-data.ts';
 import { newDir } from '../helpers/new-dir.ts';
 
 const dir = newDir();
@@ -136,6 +137,15 @@ test('rows behind a faulty one are read where the format lets it', async () => {
     { line: 5, fields: { id: 'i\nj', prompt: 'k' }, isCells: true },
   ]);
   expect(await read('bytes.csv', Buffer.from('id\na\n\xff\nb\n', 'latin1'))).toHaveLength(3);
+});
+
+test('a key of YAML that is no word is a fault of its row, and the library writes nothing to stderr itself', async () => {
+  const warned = vi.spyOn(process, 'emitWarning');
+  expect(await read('key.yaml', '- {? [a] : b}\n')).toEqual([{ line: 1, fields: { '[ a ]': 'b' } }]);
+  const preset = path.join(dir, 'preset.yaml');
+  writeFileSync(preset, '? [a]\n: b\n');
+  expect(await readObject(preset, 'preset.yaml', '')).toEqual({ '[ a ]': 'b' });
+  expect(warned).not.toHaveBeenCalled();
 });
 
 test('a manifest that changes while it is read is refused', async () => {
