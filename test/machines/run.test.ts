@@ -663,6 +663,21 @@ test('an image that came whole before its stream broke off with an error is save
   expect(gateway.seen.filter(({ method }) => method === 'POST')).toHaveLength(1);
 });
 
+test('a row that lacks one of its images is not saved, also where their record holds a long number', async () => {
+  const studio = await openNearStudio();
+  write(studio, [{ ...image, n: 2 }]);
+  const data = [{ b64_json: pngHead(256, 256).toString('base64') }, { b64_json: '???' }];
+  const gateway = await openServer((_, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.end(JSON.stringify({ seed: 0, data }).replace('0', '9007199254740993'));
+  });
+  const env = { GW_BASE_URL: gateway.baseUrl, GW_REDIS_URL: studio.redis.url };
+  const worker = studio.machine().start(['worker', '--redis', '--name', 'anna'], { env });
+  const { code, err } = await studio.laptop.run(['batch', 'run', 'day.jsonl', '--redis'], { env });
+  expect(code, err).toBe(12);
+  await stop(worker);
+});
+
 test('a task whose ID the disk does not take is on the queue, and another worker goes on with it', async () => {
   const studio = await openStudio({ fault: 'create:slow', slowGapMs: 50 });
   write(studio, [alpha]);

@@ -282,12 +282,13 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
 
   /** Images that were made are paid for: whatever else went wrong, their row is saved or lacks its download. */
   async #imagesMade(record: RowRecord, outcome: Outcome<JobResult>): Promise<Made> {
-    const { error } = outcome;
+    const { error, made } = outcome;
     const value = resultIn(outcome);
+    const reply = made && 'came' in made ? made.came?.record : undefined;
     const { current } = await this.#known(record);
     const [entry] = await withFamilies(current ? [current] : []);
     // The ledger may be what could not be written.
-    const task = entry?.family && value?.record ? entry.family.readTask(value.record, value.id) : undefined;
+    const task = entry?.family && value && reply ? entry.family.readTask(reply, value.id) : undefined;
     const came = task && task.outputs.length + (task.cameAlong?.length ?? 0);
     const isHome =
       // What has come home is told, also by a worker that was stopped meanwhile.
@@ -298,11 +299,10 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
       return this.#savedAs({ value });
     }
     if (error instanceof GwError && error.kind === 'download') return this.#failed(record, error);
-    const why = reasonOf(error);
     const { host = 'its worker' } = record;
     return this.#failed(
       record,
-      new GwError('download', `its images were made, and are not all saved: ${why}`, {
+      new GwError('download', `its images were made, and are not all saved: ${reasonOf(error)}`, {
         taskId: value?.id ?? current?.key,
         hint: `they are made nowhere else: on ${host}, gw jobs sync saves what can still be had, and gw batch run --redis then tells the queue`,
       }),
