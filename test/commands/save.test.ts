@@ -170,6 +170,29 @@ describe('--sidecar', () => {
   });
 });
 
+test.each(['jobs wait', 'jobs download', 'video alpha wait', 'video alpha download'])(
+  '%s refuses a link and a device for -o, as its create does, and nothing is written beside them',
+  async (words) => {
+    const world = await World.open();
+    const id = (await world.gw(['video', 'alpha', 'create', 'a fox'])).out.trim();
+    symlinkSync('nowhere', path.join(world.cwd, 'link.mp4'));
+    const before = world.requests().length;
+    for (const [out, kind] of [
+      ['link.mp4', 'a symbolic link'],
+      ['/dev/null', 'a device'],
+    ] as const)
+      for (const more of [[], ['--force']]) {
+        const run = await world.gw([...words.split(' '), id, '-o', out, ...more]);
+        expect(run, run.err).toMatchObject({
+          code: 2,
+          err: expect.stringContaining(`${out}: it is ${kind}`),
+        });
+      }
+    expect(world.requests()).toHaveLength(before);
+    expect(await world.gw(['jobs', 'list', '-q'])).toMatchObject({ out: `${id}\n` });
+  },
+);
+
 test.each<[what: string, code: number, make: (dir: string) => void]>([
   ['a file', 12, (dir) => writeFileSync(dir, 'mine')],
   ['a link to nowhere', 12, (dir) => symlinkSync('nowhere', dir)],

@@ -9,7 +9,7 @@ import { lookNow } from '../../jobs/watch/poll.ts';
 import { createTurns, SAVES_AT_ONCE } from '../../jobs/watch/turns.ts';
 import { endedBy, interruptedLast, type JobResult, jobLines, outcomeOf } from '../video/follow-job.ts';
 import { createFollowers } from '../video/followers.ts';
-import { eachTask, exampleCreate, noteOfName, refuseSharedName } from '../video/task-ids.ts';
+import { checkLaterOut, eachTask, exampleCreate } from '../video/task-ids.ts';
 import { idArgs, type NamedJob, namedJobs } from './find-jobs.ts';
 import { withoutTask } from './image-jobs.ts';
 import { failedOutcome, fromOtherHands, laterSaveFlags, showNamed, tasksOf } from './task-job.ts';
@@ -34,8 +34,7 @@ export function download(familyName?: string) {
     async *run({ args, flags, globals }, ctx) {
       const family = familyName === undefined ? undefined : await loadTaskFamily(familyName);
       const named = await namedJobs(args, ctx, family);
-      noteOfName(flags.out, ctx);
-      refuseSharedName(named.length, flags.out, ctx.host.cwd);
+      checkLaterOut(named.length, flags.out, ctx);
       if (globals.dryRun || globals.curl) return yield* showNamed(named, family, ctx);
       const followers = createFollowers(ctx, { turns: createTurns(SAVES_AT_ONCE) });
       const reads = createTurns(SAVES_AT_ONCE);

@@ -13,7 +13,7 @@ import type { Job } from '../../ledger/event.ts';
 import type { Wanted } from '../../ledger/ledger.ts';
 import { jobsByName } from '../../ledger/named-jobs.ts';
 import type { Followers } from '../video/followers.ts';
-import { taskIds } from '../video/task-ids.ts';
+import { refuseNoIds } from '../video/task-ids.ts';
 
 /** A job of the ledger, and its family where this build knows it. */
 export interface KnownJob {
@@ -207,7 +207,7 @@ async function fullIds(args: readonly string[], ctx: Context, family?: string): 
   const isKnown = jobsByName(await ledger.find({ ids: args.filter((arg) => taskIdPattern.test(arg)) }));
   const unknown = args.filter((arg) => arg !== 'last' && !isKnown(arg));
   const named = unknown.length === 0 ? new Map<string, string>() : await byOwnNames(unknown, ctx, family);
-  taskIds(args.filter((arg) => !named.has(arg)));
+  refuseNoIds(args.filter((arg) => !named.has(arg)));
   const full: string[] = [];
   for (const word of args) {
     if (isKnown(word)) full.push(word);

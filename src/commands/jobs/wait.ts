@@ -17,7 +17,7 @@ import {
   waitDeadlineMs,
 } from '../video/follow-job.ts';
 import { createFollowers } from '../video/followers.ts';
-import { exampleCreate, noteOfName, refuseSharedName } from '../video/task-ids.ts';
+import { checkLaterOut, exampleCreate } from '../video/task-ids.ts';
 import { idArgs, type NamedJob, namedJobs, readJobs, readOwnJobs, withoutForeign } from './find-jobs.ts';
 import { withoutTask } from './image-jobs.ts';
 import {
@@ -65,8 +65,7 @@ export const wait = (familyName?: string) =>
       const family = familyName === undefined ? undefined : await loadTaskFamily(familyName);
       const named =
         flags.all || !family ? await jobsToWaitFor(args, flags.all, ctx) : await namedJobs(args, ctx, family);
-      noteOfName(flags.out, ctx);
-      refuseSharedName(named.length, flags.out, ctx.host.cwd);
+      checkLaterOut(named.length, flags.out, ctx);
       if (globals.dryRun || globals.curl) return yield* showNamed(named, family, ctx);
       const followers = createFollowers(ctx);
       const taskOf = await tasksOf(named, family, flags, followers, ctx);

@@ -538,8 +538,7 @@ async function send(ready: Checked, place: SendPlace, ctx: Context): Promise<Out
       // A job that may exist without an ID is printed under gw's own.
       const { error, job } = made;
       const id = (error instanceof GwError && error.facts.taskId) || job.key;
-      const value = { family: family.name, id, status: 'unknown', record: null, files: [] };
-      return { value, error, made };
+      return { value: { family: family.name, id, status: 'unknown', record: null, files: [] }, error, made };
     }
     default:
       return { error: made.kind === 'images' ? undefined : made.error, made };

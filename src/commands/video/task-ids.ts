@@ -3,8 +3,9 @@ import type { Context } from '../../context.ts';
 import { GwError, Interrupted, usage } from '../../errors.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
 import { taskIdPattern } from '../../gateway/task-state.ts';
-import { isFixedName, planTarget } from '../../jobs/save/output-path.ts';
-import { windowsFault } from '../../placeholders.ts';
+import { refuseOddFile } from '../../jobs/save/check-target.ts';
+import { isFixedName, planTarget, render } from '../../jobs/save/output-path.ts';
+import { parsePattern, windowsFault } from '../../placeholders.ts';
 import { showInstead } from '../show-instead.ts';
 
 /** Makes what the examples of a family's other commands name. */
@@ -16,17 +17,11 @@ export const exampleCreate = (family: string): string => {
   return `gw video ${family} create --sandbox "a paper boat"${asked.get(family) ?? ''}`;
 };
 
-/** The IDs of a command line, each once, in order. Throws `usage` for one that no gateway gives out. */
-export function taskIds(args: readonly string[]): string[] {
-  for (const id of args) {
-    if (!taskIdPattern.test(id)) {
-      throw usage(
-        `${id || '""'}: not a task ID`,
-        'an ID has letters, digits and . _ : ~ @ + = - and begins with a letter, a digit or _; gw jobs list shows yours',
-      );
-    }
-  }
-  return [...new Set(args)];
+/** Throws `usage` for an ID that no gateway gives out. */
+export function refuseNoIds(args: readonly string[]): void {
+  const bad = args.find((id) => !taskIdPattern.test(id));
+  const form = 'an ID has letters, digits and . _ : ~ @ + = - and begins with a letter, a digit or _';
+  if (bad !== undefined) throw usage(`${bad || '""'}: not a task ID`, `${form}; gw jobs list shows yours`);
 }
 
 /**
@@ -46,6 +41,14 @@ export function refuseSharedName(tasks: number, out: string | undefined, cwd: st
     `--out ${out}: one file name for ${tasks} tasks`,
     'put {id} into the name, or name a directory (ends in /)',
   );
+}
+
+/** Checks where the outputs of tasks that exist already are to go now. Throws `usage` before anything is asked. */
+export function checkLaterOut(tasks: number, out: string | undefined, ctx: Context): void {
+  noteOfName(out, ctx);
+  refuseSharedName(tasks, out, ctx.host.cwd);
+  const target = planTarget(out, ctx.host.cwd);
+  if (isFixedName(target)) refuseOddFile(render(parsePattern(target), {}));
 }
 
 /**

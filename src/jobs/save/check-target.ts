@@ -27,8 +27,7 @@ export interface BeforeTask extends Omit<Naming, 'id' | 'made'> {
  */
 export function checkTarget(plan: SavePlan, before: BeforeTask): void {
   if (!plan.download) return;
-  const refused = (what: string, reason: string) =>
-    usage(`${before.named ?? '--out'} ${what}: ${reason}`, CURE);
+  const refused = (reason: string) => usage(`${before.named ?? '--out'} ${plan.target}: ${reason}`, CURE);
   const split = splitTarget(plan.target);
   const isFixed = placeholdersOf(parsePattern(split.dir)).size === 0;
   const values = isFixed ? {} : knownBefore(before);
@@ -36,21 +35,17 @@ export function checkTarget(plan: SavePlan, before: BeforeTask): void {
   const name = parsePattern(split.name);
   const fixed = whole && placeholdersOf(name).size === 0 ? render(name, {}) : undefined;
   // Before the directory: "a device" tells more of /dev/null than that nothing can be written beside it.
-  const odd = fixed === undefined ? undefined : oddityOf(path.join(dir, fixed));
-  if (fixed !== undefined && odd !== undefined) throw refused(path.join(dir, fixed), odd);
+  if (fixed !== undefined) refuseOddFile(path.join(dir, fixed), before.named);
   // Values are cut to make room, and cannot be cut below this; of the ID no more is known.
   const shortest = outputPath(plan.target, { ...before, id: 'x' }, MAIN, 1).name('x', 0);
   const nameBytes = Buffer.byteLength(shortest);
   if (nameBytes > MAX_NAME_BYTES)
-    throw refused(
-      plan.target,
-      `the name has at least ${nameBytes} bytes, and no disk takes more than ${MAX_NAME_BYTES}`,
-    );
+    throw refused(`the name has at least ${nameBytes} bytes, and no disk takes more than ${MAX_NAME_BYTES}`);
   try {
     tryDirectory(dir);
     tryCharacters(dir, split.name + shortest);
   } catch (error) {
-    throw refused(plan.target, `files cannot be saved in ${dir}: ${faultReason(error)}`);
+    throw refused(`files cannot be saved in ${dir}: ${faultReason(error)}`);
   }
   if (fixed !== undefined) refuseOneName(fixed, before.outputsExpected, before.named);
 }
@@ -93,12 +88,15 @@ function knownDirectory(pattern: string, values: Partial<Record<Placeholder, str
   return { dir: segments.join(path.sep) || path.sep, whole: true };
 }
 
-/** Why this cannot be a file of ours; an existing regular file is fine, the output gets the next free name. */
-function oddityOf(file: string): string | undefined {
+/** Throws `usage` for what cannot be a file of ours; an existing regular file is fine, the output gets the next free name. */
+export function refuseOddFile(file: string, named = '--out'): void {
+  let stats: fs.Stats | undefined;
+  let odd: string | undefined;
   try {
-    const stats = fs.lstatSync(file, { throwIfNoEntry: false });
-    return !stats || stats.isFile() ? undefined : `it is ${kindOf(stats)}`;
+    stats = fs.lstatSync(file, { throwIfNoEntry: false });
   } catch (error) {
-    return faultReason(error);
+    odd = faultReason(error);
   }
+  if (stats && !stats.isFile()) odd = `it is ${kindOf(stats)}`;
+  if (odd !== undefined) throw usage(`${named} ${file}: ${odd}`, CURE);
 }
