@@ -214,9 +214,12 @@ export interface JsonFault {
 const SCALAR = /^(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)$/;
 const ESCAPE_OR_FAULT = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|\\|[\x00-\x1f]/g;
 
-/** Finds the first fault of a text that JSON.parse refused, whose own message often has no position. None: it is JSON. */
-export function findJsonFault(text: string): JsonFault | undefined {
-  const closers: ('}' | ']')[] = [];
+/**
+ * Finds the first fault of a text that JSON.parse refused, whose own message often has no position. None: it is JSON.
+ * With `isOnce` a name that an object gives twice is a fault too.
+ */
+export function findJsonFault(text: string, isOnce = false): JsonFault | undefined {
+  const open: { readonly closer: '}' | ']'; readonly names: Set<unknown> }[] = [];
   let expected: 'value' | 'first' | 'name' | 'colon' | 'more' = 'value';
   const tokens = new JsonTokens(text);
   const fault = (offset: number, problem: string): JsonFault => {
@@ -227,14 +230,14 @@ export function findJsonFault(text: string): JsonFault | undefined {
   for (;;) {
     const isThere = tokens.next();
     const { kind, start, end } = tokens;
-    const closer = closers.at(-1);
+    const { closer, names } = open.at(-1) ?? {};
     const isNamed: boolean = closer === '}' && (expected === 'name' || expected === 'first');
     if (expected === 'more' && closer === undefined)
       return isThere ? fault(start, 'more text after the end of the JSON') : undefined;
     if (!isThere)
       return fault(text.length, closer ? `the text ends before its ${closer}` : 'there is no JSON in it');
     if (kind === closer && (expected === 'first' || expected === 'more')) {
-      closers.pop();
+      open.pop();
       expected = 'more';
     } else if (expected === 'more') {
       if (kind !== ',') return fault(start, `a comma or ${closer} is missing before ${shown(start)}`);
@@ -251,11 +254,14 @@ export function findJsonFault(text: string): JsonFault | undefined {
           return fault(at, 'a line break or control character stands in a text: write it as \\n, \\t, …');
       }
       if (tokens.isOpen) return fault(start, 'this text has no closing quote');
+      const name = isOnce && isNamed && text.slice(start, end);
+      if (name && names?.size === names?.add(jsonOf(name)).size)
+        return fault(start, `${name.slice(0, 60)} is given twice: give it once`);
       expected = isNamed ? 'colon' : 'more';
     } else if (isNamed) {
       return fault(start, `a name in double quotes is expected, not ${shown(start)}`);
     } else if (kind === '{' || kind === '[') {
-      closers.push(kind === '{' ? '}' : ']');
+      open.push({ closer: kind === '{' ? '}' : ']', names: new Set() });
       expected = 'first';
     } else if (kind === 'word' && SCALAR.test(text.slice(start, end))) expected = 'more';
     else {

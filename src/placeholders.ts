@@ -35,26 +35,17 @@ const hint = `placeholders are ${placeholderList}; write {{ and }} for a plain b
 export function parsePattern(pattern: string, what = '--out'): PatternPiece[] {
   const pieces: PatternPiece[] = [];
   let literal = '';
-  for (let at = 0; at < pattern.length; at++) {
-    const pair = pattern.slice(at, at + 2);
-    if (pair === '{{' || pair === '}}') {
-      literal += pair[0];
-      at++;
+  for (const [found, name] of pattern.matchAll(/\{\{|\}\}|\{([^}]*)\}?|[^{}]+|\}/g)) {
+    if (name === undefined) {
+      literal += /^(\{\{|\}\})$/.test(found) ? found[0] : found;
       continue;
     }
-    if (pattern[at] !== '{') {
-      literal += pattern[at];
-      continue;
-    }
-    const end = pattern.indexOf('}', at);
-    if (end === -1) throw usage(`${what}: the brace of "${pattern.slice(at)}" is not closed`, hint);
-    const name = pattern.slice(at + 1, end);
+    if (!found.endsWith('}')) throw usage(`${what}: the brace of "${found}" is not closed`, hint);
     const placeholder = placeholders.find((known) => known === name);
     if (!placeholder) throw usage(`${what}: {${name}} is not a placeholder`, hint);
     if (literal !== '') pieces.push({ literal });
     literal = '';
     pieces.push({ placeholder });
-    at = end;
   }
   if (literal !== '') pieces.push({ literal });
   return pieces;

@@ -114,10 +114,7 @@ const nameOf = (written: string): string =>
 
 function headFault(names: readonly string[]): string | undefined {
   const twice = names.find((name, at) => name !== '' && names.indexOf(name) !== at);
-  return (
-    twice &&
-    `${twice}: the first line names it twice; several of one flag are ${twice}, ${twice}.2, ${twice}.3`
-  );
+  return twice && `${twice}: the first line names it twice; several of one flag are ${twice}, ${twice}.2`;
 }
 
 /** The fields of a row; an empty cell says nothing, and `image`, `image.2`, `image.3` are one list, wherever they stand. */

@@ -5,7 +5,7 @@ import { fileFault } from '../disk/typed-input.ts';
 import { GwError, usage } from '../errors.ts';
 import { nearest } from '../flags/nearest.ts';
 import { isObject } from '../host.ts';
-import { findJsonFault, JsonTokens } from '../json-text.ts';
+import { findJsonFault, JsonTokens, jsonOf } from '../json-text.ts';
 import { decodeUtf8 } from '../media/decode-utf8.ts';
 
 // A manifest -> its rows as they were written, one after the other, each with the line it begins on. What cannot be
@@ -147,19 +147,33 @@ export async function* linesOf(
   if (bytes > 0) yield whole();
 }
 
-/** What tells from the first bytes how to read the others: a byte order mark says where they are UTF-16. */
-export const decoderOf = ([first, second]: Uint8Array) => {
-  if (first === 0xff && second === 0xfe) return new TextDecoder('utf-16le');
-  return first === 0xfe && second === 0xff ? new TextDecoder('utf-16be') : undefined;
+/** How the bytes of a file are read as UTF-8: a byte order mark says where they are UTF-16. */
+const decoderOf = ([first, second]: Uint8Array) => {
+  const isBig = first === 0xfe && second === 0xff;
+  if (!isBig && (first !== 0xff || second !== 0xfe)) return (bytes: Buffer) => bytes;
+  const [strict, lenient] = [true, false].map(
+    (fatal) => new TextDecoder(`utf-16${isBig ? 'be' : 'le'}`, { fatal }),
+  );
+  return (bytes: Buffer, stream: boolean) => {
+    const text = Buffer.from(lenient?.decode(bytes, { stream }) ?? '');
+    try {
+      strict?.decode(bytes, { stream });
+      return text;
+    } catch {
+      // What is no UTF-16 becomes a byte that is no UTF-8, so that its line is refused.
+      return Buffer.from(text.toString('latin1').replaceAll('\xef\xbf\xbd', '\xff'), 'latin1');
+    }
+  };
 };
 
 /** The bytes of a file as UTF-8: spreadsheets and PowerShell write UTF-16. */
 export async function* utf8Of(file: string): AsyncGenerator<Buffer> {
-  let decoder: ReturnType<typeof decoderOf> | null = null;
+  let decode: ReturnType<typeof decoderOf> | undefined;
   for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) {
-    if (decoder === null) decoder = decoderOf(chunk);
-    yield decoder === undefined ? chunk : Buffer.from(decoder.decode(chunk, { stream: true }));
+    decode ??= decoderOf(chunk);
+    yield decode(chunk, true);
   }
+  if (decode) yield decode(Buffer.alloc(0), false);
 }
 
 export const tooLong = (bytes: number): string =>
@@ -181,14 +195,12 @@ export function rowOf(line: number, value: unknown): WrittenRow {
 
 /** `from` is the place of the text in its first line. */
 function rowOfJson(line: number, text: string, from = 0): WrittenRow {
-  try {
-    return rowOf(line, JSON.parse(text));
-  } catch {
-    const fault = findJsonFault(text);
-    const at = fault && fault.line > 1 ? `line ${line + fault.line - 1}, ` : '';
-    const column = fault && fault.column + (fault.line > 1 ? 0 : from);
-    return { line, fault: `not JSON${fault ? `: ${at}column ${column}: ${fault.problem}` : ''}` };
-  }
+  const value = jsonOf(text);
+  const fault = findJsonFault(text, true);
+  if (fault === undefined) return value === undefined ? { line, fault: 'not JSON' } : rowOf(line, value);
+  const at = fault.line > 1 ? `line ${line + fault.line - 1}, ` : '';
+  const column = fault.column + (fault.line > 1 ? 0 : from);
+  return { line, fault: `${value === undefined ? 'not JSON: ' : ''}${at}column ${column}: ${fault.problem}` };
 }
 
 async function* readJsonLines(file: string): AsyncGenerator<WrittenRow> {

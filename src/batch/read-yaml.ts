@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
+import { buffer } from 'node:stream/consumers';
 import { isSeq, LineCounter, type Node, parseDocument } from 'yaml';
-import { readSmallFile } from '../disk/typed-input.ts';
-import { decoderOf, rowOf, textOf, type WrittenRow } from './read-manifest.ts';
+import { rowOf, textOf, utf8Of, type WrittenRow } from './read-manifest.ts';
 
 /** The library takes about thirty times the size of a text. */
 const MAX_YAML_BYTES = 2 * 1024 * 1024;
@@ -16,12 +16,9 @@ export async function* readYaml(file: string): AsyncGenerator<WrittenRow> {
   const { size } = statSync(file);
   if (size > MAX_YAML_BYTES) {
     const fault = `a manifest in YAML has at most ${MAX_YAML_BYTES / 1024 / 1024} MiB, and this has ${(size / 1024 / 1024).toFixed(1)}: write it as JSONL or CSV`;
-    yield { line: 1, fault };
-    return;
+    return yield { line: 1, fault };
   }
-  const bytes = readSmallFile(file, { named: file, maxBytes: MAX_YAML_BYTES });
-  const decoder = decoderOf(bytes);
-  const { text, fault } = decoder ? { text: decoder.decode(bytes) } : textOf(bytes);
+  const { text, fault } = textOf(await buffer(utf8Of(file)));
   if (fault !== undefined) return yield { line: 1, fault };
   const lineCounter = new LineCounter();
   const document = parseDocument(text, { lineCounter, merge: true, prettyErrors: false, logLevel: 'error' });
@@ -29,25 +26,19 @@ export async function* readYaml(file: string): AsyncGenerator<WrittenRow> {
     yield { line: lineCounter.linePos(error.pos[0]).line, fault: `not YAML: ${firstLine(error.message)}` };
   if (document.errors.length > 0) return;
   const { contents } = document;
-  if (!isSeq(contents)) {
-    yield { line: 1, fault: 'not a list: each row of a manifest in YAML begins with "- "' };
-    return;
-  }
+  if (!isSeq(contents))
+    return yield { line: 1, fault: 'not a list: each row of a manifest in YAML begins with "- "' };
   for (const item of contents.items) {
     const node = item as Partial<Pick<Node, 'range' | 'toJS'>> | null;
     const { line } = lineCounter.linePos(node?.range?.[0] ?? 0);
-    let value: unknown;
     try {
-      value = node?.toJS?.(document, { maxAliasCount: MAX_ALIASES });
+      yield rowOf(line, node?.toJS?.(document, { maxAliasCount: MAX_ALIASES }));
     } catch (error) {
-      const isBomb = /alias count/i.test((error as Error).message);
-      const fault = isBomb
-        ? `anchors are used more than ${MAX_ALIASES} times: write the values out`
-        : firstLine((error as Error).message);
+      const why = firstLine((error as Error).message);
+      const isBomb = /alias count/i.test(why);
+      const fault = isBomb ? `anchors are used more than ${MAX_ALIASES} times: write the values out` : why;
       yield { line, fault };
-      continue;
     }
-    yield rowOf(line, value);
   }
 }
 

@@ -95,11 +95,10 @@ export async function* schedule<R, T>(input: ScheduleInput<R, T>): AsyncGenerato
     if (isIdle && (isStopped() || (isRead && ahead.length === 0))) break;
     if (results.length > 0) continue;
     if (!isRead && ahead.length < AHEAD && !isStopped()) continue;
-    if (total > 0) {
+    if (total > 0)
       await new Promise<void>((resolve) => {
         wake = resolve;
       });
-    }
   }
   if (broken) throw broken.error;
 }

@@ -68,6 +68,7 @@ const bomb = [
   '  d: [*c, *c, *c, *c, *c, *c, *c, *c, *c]',
   '- id: after',
 ].join('\n');
+const utf16 = (text: string) => Buffer.from(`\uFEFF${text}`, 'utf16le');
 const long = 'x'.repeat(10 * 1024 * 1024);
 
 test.each<[string, string | Uint8Array, number, RegExp]>([
@@ -99,6 +100,17 @@ test.each<[string, string | Uint8Array, number, RegExp]>([
   ['h.json', '[{"id": "a"},\n{"id": 01}]', 2, /^not JSON: column/],
   ['l.json', '[{"id": "a"},\n{"id":\n01}]', 2, /^not JSON: line 3, column 1: /],
   ['k.json', '[{"id": "a"}, nope, {"id": "b"}]', 1, /^not JSON: column 15: a value is expected, not "nope"/],
+  [
+    'm.json',
+    '[{"id": "a"},\n{"set":\n{"b": 1, "c": {"b": 1}, "\\u0062": 2}}]',
+    2,
+    /^line 3, column 25: "\\u0062" is given twice/,
+  ],
+  ['n.jsonl', '{"id": "a"}\n{"id": "b", "prompt": "c", "id": "b"}\n', 2, /^column 28: "id" is given twice/],
+  ['o.jsonl', utf16('{"id": "a"}\n{"id": "b\uD800"}\n{"id": "\u{1F98A}"}\n'), 2, /^not UTF-8 text/],
+  ['p.jsonl', Buffer.concat([utf16('{"id": "a"}\n'), Buffer.from('b')]), 2, /^not UTF-8 text/],
+  ['q.csv', utf16('id\na\n\uDC00\n').swap16(), 3, /^not UTF-8 text/],
+  ['r.yaml', utf16('- id: a\n- id: \uD800\n'), 1, /^not UTF-8 text/],
   ['i.json', `[{"prompt":"${long}"}]`, 1, /^the row has 10\.0 MiB/],
   [
     'b.csv',
