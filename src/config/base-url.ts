@@ -45,7 +45,7 @@ export function parseBaseUrl(
     );
   }
   const address = `${url.origin}${url.pathname.replace(/\/{2,}/g, '/').replace(/\/$/, '')}`;
-  if (!address.endsWith('/v1')) return address;
+  if (!/\/v1$/i.test(address)) return address;
   throw usage(
     `${what} ${shown(text)} ends in /v1, which gw adds itself`,
     `write it as ${address.slice(0, -3)}`,

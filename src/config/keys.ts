@@ -131,12 +131,8 @@ export async function readKeyFile(
   const bytes = await (file === '-'
     ? readInputStream(stdin, options)
     : readTypedFile(path.resolve(cwd, file), options));
-  return checkKey(
-    Buffer.from(bytes)
-      .toString('utf8')
-      .replace(/\r?\n$/, ''),
-    named,
-  );
+  // The decoder takes a byte order mark off.
+  return checkKey(new TextDecoder().decode(bytes).replace(/\r?\n$/, ''), named);
 }
 
 /** `env` is the environment that children get. */

@@ -59,7 +59,7 @@ export async function startCallbackServer(options: CallbackServerOptions): Promi
     }
     const body = await readBody(request);
     if (body === undefined) return end(request, response, 413);
-    const said = jsonIn(body.toString('utf8'));
+    const said = jsonIn(new TextDecoder().decode(body));
     if (said === undefined) return end(request, response, 400);
     const challenge = fieldOf(said, 'challenge');
     if (typeof challenge === 'string' || typeof challenge === 'number') return echo(response, challenge);

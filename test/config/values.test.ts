@@ -82,6 +82,7 @@ describe('base URLs', () => {
     ['https://h.example/#geheim', 'query'],
     ['https://h.example/v1', 'ends in /v1'],
     ['https://h.example/api/v1/', 'ends in /v1'],
+    ['https://h.example/V1', 'ends in /v1'],
     ['https://', 'not a usable address'],
     ['https://h:99999', 'not a usable address'],
     ['https://h.example/\nx', 'control character'],

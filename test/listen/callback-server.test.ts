@@ -48,11 +48,12 @@ test('a challenge is echoed, by POST and by GET, and is no callback', async () =
 test.each<[string, unknown, string[]]>([
   ['family C: its task', { task_id: 't-1', task: { id: 't-1', status: 'running' } }, ['t-1']],
   ['family B: its record', { id: 't-2', external_task_id: 'gw-2', status: 'succeeded' }, ['t-2', 'gw-2']],
+  ['a byte order mark', '\ufeff{"task_id":"t-5"}', ['t-5']],
   ['an envelope of one', { code: 0, data: { id: 't-3' } }, ['t-3']],
   ['an envelope of several', { data: [{ id: 't-4' }, { id: 't-5' }, null] }, ['t-4', 't-5']],
 ])('%s is named and answered with 200', async (_, said, ids) => {
   const { url, heard } = await listener();
-  const body = JSON.stringify(said);
+  const body = typeof said === 'string' ? said : JSON.stringify(said);
   expect((await post(url, body)).status).toBe(200);
   expect(heard).toEqual([{ ids, body, type: 'application/json' }]);
 });
