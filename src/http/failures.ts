@@ -63,23 +63,20 @@ export function failedReply(
   wire: WireReply,
   context: AttemptContext,
 ): Failed {
-  const text = errorTextOf(wire);
-  const reply = { status: wire.status, headers: wire.headers, text };
+  const { status, headers } = wire;
+  const reply = { status, headers, text: errorTextOf(wire) };
   // Dates are compared with the server's own clock where it shows it: ours may be years off.
-  const retryAfterMs = parseRetryAfter(
-    wire.headers['retry-after'],
-    readDateMs(wire.headers.date) ?? context.nowMs,
-  );
+  const retryAfterMs = parseRetryAfter(headers['retry-after'], readDateMs(headers.date) ?? context.nowMs);
   const facts = replyFacts(reply);
   if (meaning === 'unreadable') {
-    const what = `HTTP ${wire.status} with ${describeBody(text)}`;
+    const what = `HTTP ${status} with ${describeBody(reply.text)}`;
     return {
       failure: { kind: 'unreadable' },
       stopped: new GwError('unavailable', `${nameOf(context)} brought an unreadable reply: ${what}`, {
         ...facts,
         hint: 'if every call ends like this, check the base URL: something other than the gateway answers',
       }),
-      unknown: unknownOutcome(`but its answer cannot be read: ${what}`, facts, text, context),
+      unknown: unknownOutcome(`but its answer cannot be read: ${what}`, facts, reply.text, context),
     };
   }
   const target = redirectTarget(wire);

@@ -117,6 +117,13 @@ test.each([
   ['soon', undefined],
   ['3 s', undefined],
   ['Fri, 99 Foo 2026', undefined],
+  ['3, 3', 3_000],
+  ['3,30', 30_000],
+  ['30, soon', 30_000],
+  ['soon, -5', undefined],
+  ['3, Fri, 20 Nov 2026 12:00:30 GMT', 30_000],
+  ['Fri, 20 Nov 2026 12:00:30 GMT, 3', 30_000],
+  ['Friday, 20-Nov-26 11:00:00 GMT,Fri, 20 Nov 2026 12:00:30 GMT', 30_000],
   ['NaN', undefined],
   [undefined, undefined],
 ])('Retry-After %j is %s ms', (value, expected) => {
