@@ -96,11 +96,11 @@ export function checkTotals(
   maxTotalS: number,
 ): string[] {
   return (['video', 'audio'] as const).flatMap((modality) => {
-    const counted = items.filter(({ facts }) => facts?.modality === modality);
-    const totalS = counted.reduce((sum, { facts }) => sum + (facts?.durationS ?? 0), 0);
-    if (totalS <= maxTotalS + DURATION_TOLERANCE_S) return [];
-    const together = `the ${counted.length} ${modality} files together are ${inSeconds(totalS)} long`;
-    return [`${counted[0]?.flag}: ${together}; at most ${maxTotalS} s together are allowed`];
+    const all = items.filter(({ facts }) => facts?.modality === modality);
+    const sumS = all.reduce((sum, { facts }) => sum + (facts?.durationS ?? 0), 0);
+    if (sumS <= maxTotalS + DURATION_TOLERANCE_S) return [];
+    const are = all[1] ? `the ${all.length} ${modality} files together are` : `the ${modality} file is`;
+    return [`${all[0]?.flag}: ${are} ${inSeconds(sumS)} long; at most ${maxTotalS} s together are allowed`];
   });
 }
 

@@ -169,6 +169,9 @@ describe('checkTotals', () => {
       '--video: the 2 video files together are 30.5 s long; at most 30 s together are allowed',
       '--audio: the 2 audio files together are 40 s long; at most 30 s together are allowed',
     ]);
+    expect(checkTotals(of('--audio', audio, 15.1), 15)).toEqual([
+      '--audio: the audio file is 15.1 s long; at most 15 s together are allowed',
+    ]);
   });
 
   it('leaves out what has no known length', () => {
