@@ -41,8 +41,8 @@ export const api = defineCommand<Record<string, never>, never>({
   async run({ args, globals }, ctx) {
     const [method, path] = readArgs(args);
     const body = await readBody(ctx);
-    if (method === 'GET' && body !== undefined)
-      throw usage('GET: a GET request has no body', 'put what is asked for into the query of PATH');
+    if (/^(GET|HEAD)$/.test(method) && body !== undefined)
+      throw usage(`a ${method} request has no body`, 'put what is asked for into the query of PATH');
     const { apiEndpoint } = await import('../gateway/all-endpoints.ts');
     const { maxBodyBytes, ...row } = apiEndpoint(method, path);
     const endpoint =

@@ -59,12 +59,6 @@ export const allEndpoints: readonly Endpoint[] = [
   billingQuery,
 ];
 
-/** Which credential a path below these takes, where no row says so ("Authentication", "Versioning"). */
-const credentialByPrefix: readonly { readonly prefix: string; readonly credential: Credential }[] = [
-  { prefix: '/v1beta/', credential: 'geo' },
-  { prefix: '/v1/messages/', credential: 'messages' },
-];
-
 /**
  * The row by which a request by hand is sent: credential and what may be sent again as the gateway's own row for that
  * path says. Where there is none: reads may be repeated, everything else never on a guess.
@@ -74,18 +68,20 @@ export function apiEndpoint(
   { path, query }: { readonly path: string; readonly query: string },
 ): Endpoint {
   const action = new URLSearchParams(query).get('Action');
+  // A gateway undoes what need not have been encoded.
+  const plain = path.replace(/%(?!2f)[2-7][0-9a-f]/gi, decodeURIComponent);
   const samePath = allEndpoints.filter((row) => {
     const [pattern = '', fixed] = row.path.split('?');
     const named = new URLSearchParams(fixed).get('Action');
-    return matchPath(pattern, path) !== undefined && (named === null || named === action);
+    return matchPath(pattern, plain) !== undefined && (named === null || named === action);
   });
   const row = samePath.find((each) => each.method === method);
   return {
     name: row?.name ?? 'api',
     method,
     path: query === '' ? path : `${path}?${query}`,
-    credential: (row ?? samePath[0])?.credential ?? credentialOf(path),
-    resend: method === 'GET' ? 'read' : (row?.resend ?? 'upload'),
+    credential: (row ?? samePath[0])?.credential ?? credentialOf(plain),
+    resend: ['GET', 'HEAD', 'OPTIONS'].includes(method) ? 'read' : (row?.resend ?? 'upload'),
     reply: replyThat(() => true),
     ...(row?.maxBodyBytes !== undefined && { maxBodyBytes: row.maxBodyBytes }),
     ...(row?.notFoundStatus !== undefined && { notFoundStatus: row.notFoundStatus }),
@@ -93,5 +89,8 @@ export function apiEndpoint(
   };
 }
 
-const credentialOf = (path: string): Endpoint['credential'] =>
-  credentialByPrefix.find(({ prefix }) => path.startsWith(prefix))?.credential ?? 'bearer';
+/** Which credential a path takes where no row says so ("Authentication", "Versioning"). */
+function credentialOf(path: string): Credential {
+  if (path.startsWith('/v1beta/')) return 'geo';
+  return path.startsWith('/v1/messages/') ? 'messages' : 'bearer';
+}

@@ -32,7 +32,7 @@ export function keyFault(key: string): string | undefined {
 export type Resend = 'read' | 'paid' | 'chat' | 'upload' | 'change';
 
 /** What the document's endpoints use, and what others may use (`gw api`). */
-export const httpMethods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+export const httpMethods = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 export type HttpMethod = (typeof httpMethods)[number];
 
 /** What a schema is to a reply. */

@@ -84,7 +84,7 @@ export function curlCommand({ method, url, headers, body, multipart }: PreparedR
   let secret: string | undefined;
   // curl reads braces and brackets in an address as patterns.
   if (/[[\]{}]/.test(url.href)) parts.push('--globoff');
-  parts.push('--request', method, shellQuote(url.href));
+  parts.push(...(method === 'HEAD' ? ['--head'] : ['--request', method]), shellQuote(url.href));
   for (const [name, value] of Object.entries(headers)) {
     // curl makes up a boundary of its own.
     if (multipart && name === 'content-type') continue;

@@ -113,6 +113,11 @@ test('reaches every endpoint of the summary table in the sandbox', async ({ worl
 test.each([
   ['GET', '/v1beta/models', geo],
   ['POST', '/v1/messages/count_tokens', messages],
+  ['POST', '/v1/%6Dessages', messages],
+  ['POST', '/%761beta/models', geo],
+  ['GET', '/v1/%zz', bearer],
+  ['HEAD', '/v1/models', bearer],
+  ['OPTIONS', '/v1/models', bearer],
   ['GET', '/v1/files/f-1', bearer],
   ['PUT', '/some/day', bearer],
   ['PATCH', '/some/day', bearer],
@@ -135,7 +140,9 @@ const character = 'holds a blank, a control character or a backslash';
 
 test('its help names the methods', async () => {
   const { gw } = await recorded();
-  expect((await gw(['--help'])).out).toContain('  GET, POST, PUT, PATCH, DELETE, and a path below ');
+  expect((await gw(['--help'])).out).toContain(
+    '  GET, HEAD, OPTIONS, POST, PUT, PATCH, DELETE, and a path below ',
+  );
 });
 
 describe('the longest silence', () => {
@@ -206,10 +213,11 @@ describe('PATH', () => {
 
   test.each([
     [['/v1/models'], 'gw api GET /v1/models'],
-    [['FETCH', '/v1/models'], 'hint: give one of GET, POST, PUT, PATCH, DELETE\n'],
+    [['FETCH', '/v1/models'], 'hint: give one of GET, HEAD, OPTIONS, POST, PUT, PATCH, DELETE\n'],
     [['GET'], 'PATH is missing'],
     [['GET', '/a', '/b'], 'more than METHOD and PATH'],
     [['GET', '/a', '--set', 'a=1'], 'no body'],
+    [['HEAD', '/a', '--set', 'a=1'], 'a HEAD request has no body'],
   ])('%j is a usage error that says what to write', async (argv, said) => {
     const { gateway, gw } = await recorded();
     expect(await gw(argv)).toMatchObject({ code: 2, err: expect.stringContaining(said) });
@@ -289,6 +297,8 @@ test('--dry-run and --curl hide the key wherever it stands, and need none', asyn
     const unreadable = ['api', 'GET', '/x', show, '--api-key-file', 'nothing-there'];
     expect(await world.gw(unreadable, bare)).toMatchObject({ code: 0, err: '' });
   }
+  // curl would wait for the body of a HEAD that --request asks for.
+  expect((await gw(['HEAD', '/x', '--curl'])).out).toMatch(/ --head '?http/);
   expect(gateway.requests).toEqual([]);
 });
 
@@ -403,6 +413,7 @@ describe('what is sent again', () => {
   test.each([
     ['POST', '/v2/video_generation', 14],
     ['POST', '/v1/images/generations', 14],
+    ['POST', '/v1/images/%67enerations', 14],
     ['POST', '/text-to-video/beta-3.0', 14],
     ['POST', '/?Action=CreateAsset&Version=2024-01-01', 8],
     ['POST', '/some/unknown', 8],
@@ -420,6 +431,7 @@ describe('what is sent again', () => {
   test.each([
     ['GET', '/v1/models', []],
     ['GET', '/some/unknown', []],
+    ['OPTIONS', '/some/unknown', []],
     ['POST', '/tasks', ['--set', 'limit=1']],
     ['POST', '/?Action=ListAssets&Version=2024-01-01', ['--set', 'MaxResults=1']],
     ['POST', '/?Version=2024-01-01&Action=DeleteAsset', ['--set', 'Id=asset-1']],
