@@ -26,7 +26,7 @@ export const ANY_MEDIUM = 'https://example.com/any';
 
 interface Asked {
   readonly schema: z.ZodMiniType | undefined;
-  readonly fields: BodyFlags;
+  readonly fields: Pick<BodyFlags, 'flagAt'>;
   readonly body: Readonly<Record<string, unknown>>;
 }
 

@@ -195,6 +195,24 @@ test.each(Object.keys(chatYields))('a default of a chat yields to what is typed:
   expect([both.code, both.out]).toEqual([2, '']);
 });
 
+test.each([
+  ['a model', 'reasoning-effort', 'none', ['-m', 'geo-3.7-flash']],
+  [
+    'a model of the Gemini-style surface',
+    'thinking-level',
+    'minimal',
+    ['--api', 'geo', '-m', 'geo-3.7-flash'],
+  ],
+])('a default of a chat yields to %s that does not take it', async (_, flag, value, typed) => {
+  const world = await World.open();
+  await world.ok(['config', 'set', `defaults.chat.${flag}`, value]);
+  const run = await world.ok(['chat', 'a fox', ...typed, '--dry-run', '--json']);
+  expect(run.out).not.toMatch(/effort|minimal/);
+  expect(run.err).toContain(`--${flag} ${value} of the profile's defaults is left out: `);
+  const both = await world.gw(['chat', 'a fox', ...typed, `--${flag}`, value, '--dry-run']);
+  expect([both.code, both.out]).toEqual([2, '']);
+});
+
 test('figures and thoughts that nobody typed give way to -q', async ({ world }) => {
   await world.ok(['config', 'set', 'defaults.chat.usage', 'true']);
   preset(world, 'p.yaml', 'show-thoughts: true\n');

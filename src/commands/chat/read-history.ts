@@ -43,12 +43,8 @@ async function readHistory(file: string, surface: Surface, deps: JsonBodyDeps): 
     throw usage(`${named}: holds no list of messages`, 'write [{"role": "user", "content": "…"}, …]');
   if (list.length === 0) throw usage(`${named}: the list of messages is empty`);
   const [other] = Object.keys(others);
-  if (other !== undefined) {
-    throw usage(
-      `${named}: holds ${other} beside ${field}, and only a system prompt is taken from there`,
-      '--body FILE takes whole bodies',
-    );
-  }
+  const beside = `${named}: holds ${other} beside ${field}, and only a system prompt is taken from there`;
+  if (other !== undefined) throw usage(beside, '--body FILE takes whole bodies');
   const text = [system, systemInstruction].map(systemText).filter(Boolean).join('\n\n');
   if (!isOwn(list, surface)) return translated(list, named, text);
   const foreign = { completions: system ?? systemInstruction, messages: systemInstruction, geo: system }[

@@ -5,7 +5,7 @@ import {
   chatApis,
   DEFAULT_MAX_TOKENS,
 } from '../../chat/chat.ts';
-import { refuseUndocumented, type Surface } from '../../chat/surface.ts';
+import { flagOf, refuseUndocumented, type Surface } from '../../chat/surface.ts';
 import { GwError, usage } from '../../errors.ts';
 import {
   alsoFrom,
@@ -21,7 +21,7 @@ import {
 } from '../../flags/flag.ts';
 import { promptFlags } from '../../flags/job-flags.ts';
 import { type JsonBodyDeps, readJsonBody, readJsonFile } from '../../flags/json-body.ts';
-import type { SaidBy } from '../../flags/yielding.ts';
+import { type SaidBy, withoutYielding } from '../../flags/yielding.ts';
 import { reasoningEfforts, thinkingLevels } from '../../gateway/chat/models.ts';
 import { fieldsOf, itemsOf } from '../../gateway/json-value.ts';
 
@@ -32,11 +32,13 @@ export type ChatFlags = FlagValues<typeof chatFlags>;
  * `--set`), flags that contradict each other, and files that cannot be read.
  */
 export async function readSettings(
-  flags: ChatFlags,
+  given: ChatFlags,
   surface: Surface,
   deps: JsonBodyDeps & { readonly note: (text: string) => void },
   keptTools: readonly ChatTool[] | undefined,
 ): Promise<ChatSettings> {
+  const yielded = withoutYielding(given, (said) => askedOf(surface, said), deps.note);
+  const flags = yielded as ChatFlags & SaidBy;
   const tools = flags.tool ? await readTools(flags.tool, deps) : keptTools;
   const settings: ChatSettings & SaidBy = {
     ...flags,
@@ -55,6 +57,14 @@ export async function readSettings(
   if (mode === 'off' && effort !== 'none')
     throw usage(`--thinking off and --reasoning-effort ${effort} contradict each other`, 'give one of them');
   return all;
+}
+
+/** What flags ask for beside the conversation, with nothing read from files. */
+function askedOf(surface: Surface, { model = 'any', tool: _, ...said }: ChatFlags) {
+  const turns = [{ role: 'user', parts: [{ type: 'text', text: 'any' }] }] as const;
+  const body = surface.body({ model, turns, settings: said as object, stream: false });
+  const flagAt = (path: readonly PropertyKey[]) => flagOf(surface, path);
+  return { schema: surface.schema(model), fields: { flagAt }, body };
 }
 
 /** Whether a default of the profile is left out because the surface that was typed does not document it. */
@@ -86,10 +96,8 @@ async function readFormat(format: string | undefined, deps: JsonBodyDeps) {
 function readSafety(raw: string): { category: string; threshold: string } {
   const [, category, threshold] = /^([A-Za-z_]+)=([A-Za-z_]+)$/.exec(raw) ?? [];
   if (category !== undefined && threshold !== undefined) return { category, threshold };
-  throw usage(
-    `${withValue('--safety', raw)}: not of the form CATEGORY=LEVEL`,
-    'write --safety HARM_CATEGORY_HARASSMENT=BLOCK_ONLY_HIGH',
-  );
+  const cure = 'write --safety HARM_CATEGORY_HARASSMENT=BLOCK_ONLY_HIGH';
+  throw usage(`${withValue('--safety', raw)}: not of the form CATEGORY=LEVEL`, cure);
 }
 
 const number = (value: string, summary: string) =>
@@ -101,10 +109,8 @@ const number = (value: string, summary: string) =>
 const thinking = parsed('adaptive|N|off', 'thinking: adaptive, a budget of N tokens, or off', (raw, flag) => {
   if (raw === 'adaptive' || raw === 'off') return raw;
   if (/^\d{1,9}$/.test(raw)) return Number(raw);
-  throw usage(
-    `${withValue(flag, raw)}: neither adaptive nor off nor a number of tokens`,
-    'write --thinking adaptive',
-  );
+  const fault = `${withValue(flag, raw)}: neither adaptive nor off nor a number of tokens`;
+  throw usage(fault, 'write --thinking adaptive');
 });
 
 export const chatFlags = alsoFrom(['preset'], {
@@ -169,11 +175,9 @@ async function readTools(files: readonly string[], deps: JsonBodyDeps): Promise<
   const tools: ChatTool[] = [];
   for (const file of files) {
     const found = toolsIn(await readJsonFile(file, deps, '--tool'));
+    const cure = 'write {"name": …, "description": …, "parameters": {JSON schema}}, or a list of them';
     if (found.length === 0 || found.includes(undefined))
-      throw usage(
-        `--tool ${file}: not the description of a function`,
-        'write {"name": …, "description": …, "parameters": {JSON schema}}, or a list of them',
-      );
+      throw usage(`--tool ${file}: not the description of a function`, cure);
     for (const tool of found.filter((each) => each !== undefined)) {
       if (tools.some(({ name }) => name === tool.name))
         throw usage(`--tool ${file}: there are two tools of the name ${tool.name}`, 'rename one of them');
