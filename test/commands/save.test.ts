@@ -193,6 +193,42 @@ test.each(['jobs wait', 'jobs download', 'video alpha wait', 'video alpha downlo
   },
 );
 
+test.each(['/dev/null', 'link.mp4'])(
+  'a task made elsewhere is not taken in where GW_OUT or the setting out is %s, which is no file of ours',
+  async (out) => {
+    const world = await World.open();
+    const elsewhere = { GW_STATE_DIR: path.join(world.dir, 'elsewhere') };
+    const create = ['video', 'gamma', 'create', 'a fox', '--resolution', '768P', '--duration', '4'];
+    const made = await world.ok([...create, '--ratio', '16:9'], { env: elsewhere });
+    symlinkSync('nowhere', path.join(world.cwd, 'link.mp4'));
+    const wait = ['video', 'gamma', 'wait', made.out.trim()];
+    const run = await world.gw(wait, { env: { GW_OUT: out } });
+    expect(run).toMatchObject({ code: 2, out: '', err: expect.stringContaining('error: GW_OUT ') });
+    await world.ok(['config', 'set', 'out', out]);
+    const other = await world.gw(wait);
+    expect(other).toMatchObject({
+      code: 2,
+      out: '',
+      err: expect.stringContaining('error: the setting out '),
+    });
+    expect(await world.ok([...wait, '-o', 'clip.mp4'])).toMatchObject({
+      out: `${path.join(world.cwd, 'clip.mp4')}\n`,
+    });
+  },
+);
+
+test('--once that goes on with a job refuses a link for -o, where the job is not saved yet', async () => {
+  const world = await World.open();
+  const create = ['video', 'alpha', 'create', 'a fox', '--once', 'k'];
+  const id = (await world.ok(create)).out.trim();
+  symlinkSync('nowhere', path.join(world.cwd, 'link.mp4'));
+  const run = await world.gw([...create, '--wait', '-o', 'link.mp4']);
+  expect(run).toMatchObject({ code: 2, err: expect.stringContaining('link.mp4: it is a symbolic link') });
+  const saved = { out: `${path.join(world.cwd, `${id}.mp4`)}\n` };
+  expect(await world.ok([...create, '--wait'])).toMatchObject(saved);
+  expect(await world.ok([...create, '--wait', '-o', 'link.mp4'])).toMatchObject(saved);
+});
+
 test.each<[what: string, code: number, make: (dir: string) => void]>([
   ['a file', 12, (dir) => writeFileSync(dir, 'mine')],
   ['a link to nowhere', 12, (dir) => symlinkSync('nowhere', dir)],

@@ -59,7 +59,7 @@ export async function sendImages(
     bodySha256: digestOf(input.multipart?.fields ?? input.body),
   };
   const once = how.once === undefined ? undefined : { key: how.once };
-  const named = outNamed(request, await ctx.settings());
+  const named = outNamed(how, await ctx.settings(), intent.request?.command);
   const check = () =>
     checkTarget(intent.save, { ...intent, once, named, atMs: ctx.clock.now(), outputsExpected });
   if (!once) check();

@@ -16,8 +16,8 @@ import { adoptedJobKey } from '../../ledger/job-key.ts';
 import type { Hold, Ledger } from '../../ledger/ledger.ts';
 import { lacksOutputs, taskOf } from '../../ledger/settled.ts';
 import type { Followers } from '../video/followers.ts';
-import { type JobResult, newSavePlan, resultIn } from '../video/job-result.ts';
-import { ofTask, showQueries } from '../video/task-ids.ts';
+import { type JobResult, newSavePlan, outNamed, resultIn } from '../video/job-result.ts';
+import { ofTask, refuseOddTarget, showQueries } from '../video/task-ids.ts';
 import { type KnownJob, type NamedJob, notInLedger } from './find-jobs.ts';
 
 interface TaskJob {
@@ -108,6 +108,7 @@ async function takeIn(
   const looker = await followers.looker(family);
   const { name: gateway, keyId } = access;
   const save = newSavePlan(flags, settings, host);
+  if (save.download) refuseOddTarget(save.target, outNamed(flags, settings));
   return async (id) => {
     // A mistyped ID must not become a job.
     const look = await looker.look(id, { signal });
@@ -210,6 +211,7 @@ export async function planToSave(
   ctx: Context,
 ): Promise<SavePlan> {
   const save = savePlanOf(job, flags, ctx);
+  if (flags.out !== undefined) refuseOddTarget(save.target);
   const { download, target, force } = job.save;
   const isElsewhere = save.target !== target || (save.force && !force);
   const isHome = job.state === 'succeeded' && family !== undefined && !lacksOutputs(job, family);

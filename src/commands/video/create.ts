@@ -178,15 +178,8 @@ async function makeReady<F extends FlagSet>(
     words.callbackUrl === 'auto'
       ? { ...words, callbackUrl: await (await import('./listener-url.ts')).listenerUrl(ctx) }
       : words;
-  const {
-    request,
-    media,
-    uploads,
-    isGiven,
-    sent,
-    shown: toShow,
-    canBeSent,
-  } = await read(spec, args, flags, words, ctx);
+  const whatWasRead = await read(spec, args, flags, words, ctx);
+  const { request, media, uploads, isGiven, sent, shown: toShow, canBeSent } = whatWasRead;
   const { body, endpoint, family, how, flagOf } = request;
   await check(spec, { ...request, body: sent, isGiven }, media.breaches, ctx);
   refuseOnce(how, family.externalIds?.idOf(body));
@@ -300,8 +293,7 @@ async function read<F extends FlagSet>(
     },
     ctx,
   );
-  const out = how.out ?? settings.out.value;
-  if (out !== undefined) noteOfName(out, ctx);
+  noteOfName(how.out ?? settings.out.value, ctx);
   const asSent = typed.model === undefined ? typed : { ...typed, model };
   return {
     media,
@@ -513,7 +505,7 @@ async function send(ready: Checked, place: SendPlace, ctx: Context): Promise<Out
   const request = requestOf(ready, access, place.index, ctx);
   const { family, how, intent, outputsExpected } = request;
   const once = how.once === undefined ? undefined : { key: how.once };
-  const named = outNamed(request, await ctx.settings());
+  const named = outNamed(how, await ctx.settings(), intent.request?.command);
   const check = () =>
     checkTarget(intent.save, { ...intent, once, named, atMs: ctx.clock.now(), outputsExpected });
   if (!once) check();

@@ -4,7 +4,6 @@ import { DEFAULT_WAIT_TIMEOUT, parseDuration } from '../../config/table.ts';
 import type { Context } from '../../context.ts';
 import { type PollFlags, type SaveFlags, sidecarBy } from '../../flags/job-flags.ts';
 import { type SaidBy, toldAs } from '../../flags/yielding.ts';
-import type { JobRequest } from '../../jobs/create/job-request.ts';
 import { planTarget } from '../../jobs/save/output-path.ts';
 import type { SavedFile, SavePlan } from '../../ledger/event.ts';
 
@@ -42,14 +41,11 @@ export const newSavePlan = (
 });
 
 /** What says where the outputs of a job go, for messages. */
-export function outNamed({ how, intent }: JobRequest, { out }: Settings): string {
-  const { out: typed, ...said }: SaveFlags & SaidBy = how;
-  if (typed !== undefined) return toldAs('--out', said, intent.request?.command ?? '');
-  const untyped: Partial<Record<string, string>> = {
-    environment: 'GW_OUT',
-    default: 'the working directory',
-  };
-  return untyped[out.source] ?? 'the setting out';
+export function outNamed(how: SaveFlags & SaidBy, { out }: Settings, command = ''): string {
+  const { out: typed, ...said } = how;
+  if (typed !== undefined) return toldAs('--out', said, command);
+  const by: Partial<Record<string, string>> = { environment: 'GW_OUT', default: 'the working directory' };
+  return by[out.source] ?? 'the setting out';
 }
 
 /** The steady moment at which a wait ends. */

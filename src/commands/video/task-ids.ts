@@ -47,8 +47,12 @@ export function refuseSharedName(tasks: number, out: string | undefined, cwd: st
 export function checkLaterOut(tasks: number, out: string | undefined, ctx: Context): void {
   noteOfName(out, ctx);
   refuseSharedName(tasks, out, ctx.host.cwd);
-  const target = planTarget(out, ctx.host.cwd);
-  if (isFixedName(target)) refuseOddFile(render(parsePattern(target), {}));
+  refuseOddTarget(planTarget(out, ctx.host.cwd));
+}
+
+/** Throws `usage` where the one file that a target names cannot be a file of ours. */
+export function refuseOddTarget(target: string, named?: string): void {
+  if (isFixedName(target)) refuseOddFile(render(parsePattern(target), {}), named);
 }
 
 /**
