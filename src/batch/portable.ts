@@ -1,5 +1,6 @@
 import { leaves } from '../disk/confined-path.ts';
 import { flagName, mayStandIn } from '../flags/flag.ts';
+import { type SaidBy, toldAs } from '../flags/yielding.ts';
 import { parseReference } from '../media/reference.ts';
 import type { CreateFlags, Row } from './rows.ts';
 
@@ -11,36 +12,38 @@ const signing =
   /[?&]([\w-]*-)?(signature|sig|policy|token|credential|expires|key|auth|auth_key|key-pair-id)=|[?&]q-sign/i;
 const inlineData = /\bdata:[a-z]+\/[a-z0-9.+-]+(;[a-z0-9=.+-]+)*,/i;
 
-/** Why a row cannot be handed to other machines, as `field: message`; none where it can. `hide` masks the key. */
-export function unportable(row: Row, creates: CreateFlags, hide: (text: string) => string): string[] {
+/**
+ * Why a row cannot be handed to other machines, as `field: message`; none where it can. `hide` masks the key. `staying` are
+ * the settings of the profile's defaults that hold on this machine alone.
+ */
+export function unportable(row: Row, creates: CreateFlags, hide: (text: string) => string) {
   const faults: string[] = [];
+  const staying: string[] = [];
+  const { stored = [] }: SaidBy = row.flags;
   for (const [key, value] of Object.entries(row.flags)) {
     const name = flagName(key).slice(2);
     const known = creates[row.command]?.[key];
     const flag = known?.value;
-    if (known && !mayStandIn(known, 'row'))
-      faults.push(`${name}: is for this machine alone, and goes to no other`);
+    const isOwn = known && !mayStandIn(known, 'row');
+    if (isOwn && stored.includes(key)) staying.push(toldAs(`--${name}`, { stored }, row.command));
+    else if (isOwn) faults.push(`${name}: is for this machine alone, and goes to no other`);
     for (const each of [value].flat()) {
       if (typeof each !== 'string') continue;
       const file = flag?.includes('REF') ? fileOf(each, name) : flag === 'FILE' ? each : undefined;
       if (file !== undefined && leaves(file))
-        faults.push(
-          `${name}: ${file.slice(0, 80)}: a row for other machines names files below --root, without ..`,
-        );
+        faults.push(`${name}: ${file.slice(0, 80)}: other machines read files below --root, without ..`);
     }
   }
   const { out } = row.flags;
   if (typeof out === 'string' && leaves(out))
-    faults.push(
-      `out: ${out.slice(0, 80)}: each worker saves below its own directory (gw worker -o names it)`,
-    );
+    faults.push(`out: ${out.slice(0, 80)}: a worker saves below its own directory (gw worker -o)`);
   const text = JSON.stringify([row.flags, row.set, row.body]);
   if (inlineData.test(text))
     faults.push('a data: URI would put the content of a file on the queue; name the file');
   if (/https?:/i.test(text) && signing.test(text))
     faults.push('a signed link would stand on the queue; name a file, or put it into the asset library');
   if (hide(text) !== text) faults.push('the row holds the API key');
-  return faults;
+  return { faults, staying };
 }
 
 function fileOf(raw: string, name: string): string | undefined {

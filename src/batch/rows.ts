@@ -118,8 +118,7 @@ export async function* readRows(input: RowsInput): AsyncGenerator<Row | RowFault
   let row = 0;
   for await (const written of input.manifest.rows()) {
     row += 1;
-    const { line, sharesLine } = written;
-    const place: Place = { line, nth: sharesLine ? row : undefined };
+    const place: Place = { line: written.line, nth: written.sharesLine ? row : undefined };
     const faults: string[] = [];
     const gather = <T>(read: () => T): T | undefined => {
       try {
@@ -185,7 +184,9 @@ function readRow({ fields, fault, isCells = false }: WrittenRow, input: RowsInpu
   const known = flagsByName(flags);
   if (isCells) readCells(said, known, gather);
   const id = gather(() => idOf(said.get('id'), input.name));
-  const count = gather(() => countOf(said.get('count') ?? input.defaults.count));
+  const profile = input.storedOf?.(command) ?? {};
+  const times = said.get('count') ?? input.defaults.count ?? (flags.count && profile.count);
+  const count = gather(() => countOf(times));
   const set = gather(() => setsOf(said.get('set'))) ?? [];
   const body = gather(() => objectOf('body', said.get('body')));
   gather(() => refuseTypedFields(flags, body, set));
@@ -218,7 +219,7 @@ function readRow({ fields, fault, isCells = false }: WrittenRow, input: RowsInpu
     if (meant) layUnder(flagName(key).slice(2), value, meant);
   }
   const stored: string[] = [];
-  for (const [name, value] of Object.entries(input.storedOf?.(command) ?? {})) {
+  for (const [name, value] of Object.entries(profile)) {
     const limit = limitKeys.find((key) => flagName(key) === `--${name}`);
     const flag = limit && flags[limit];
     const meant = flag ? { key: limit, flag, isNegated: false } : known(name);
@@ -250,10 +251,7 @@ function refusePiped(values: Readonly<Record<string, unknown>>): void {
 }
 
 const typedOnly = (name: string): GwError =>
-  usage(
-    `${name}: is typed, and stands in no row`,
-    `add --${name} to the run if it is meant for all its rows`,
-  );
+  usage(`${name}: is typed, and stands in no row`, `add --${name} to the run, for all its rows`);
 
 /** Throws `usage` where `set` or `body` says what only the user may type. */
 function refuseTypedFields(flags: FlagSet, body: JsonObject | undefined, set: readonly string[]): void {

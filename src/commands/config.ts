@@ -78,6 +78,8 @@ export const set = defineCommand<Record<string, never>, ChangedSetting>({
     if (value === undefined || more.length > 0)
       throw usage('config set takes a name and one value', 'gw config set timeout 90s');
     if (name.startsWith(`${DEFAULTS}.`)) await checkOwnDefault(name, value);
+    if (/^defaults\..*\.exec$/.test(name))
+      ctx.io.note(`${name} holds for no row of a batch; the setting after_save holds for rows too`);
     return { value: await changeSetting(name, value, ctx) };
   },
   human: ({ profile, name, value }) => `${name} = ${value} (profile ${profile})\n`,

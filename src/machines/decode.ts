@@ -132,7 +132,7 @@ export function decode(
     row = readWritten({ ...own, said, ...(body && { body }) }, reader.creates, (name) => {
       throw usage(`${name.slice(0, 60)} is no flag of gw ${written.command}`);
     });
-    const [unfit] = unportable(row, reader.creates, (text) => text);
+    const [unfit] = unportable(row, reader.creates, (text) => text).faults;
     if (unfit !== undefined) return fault('row', unfit);
   } catch (error) {
     const [why = 'does not fit'] = faultsOf(error);

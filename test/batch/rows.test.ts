@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { unportable } from '../../src/batch/portable.ts';
 import { openManifest } from '../../src/batch/read-manifest.ts';
 import { notFields, type Row, type RowFault, readRows } from '../../src/batch/rows.ts';
 import { creates } from '../../src/commands/batch/row-command.ts';
@@ -218,4 +219,31 @@ test('every fault of a row is told, and two rows with one id name each other', a
 test('a row without a command says so where the run names none', async () => {
   const [row] = await rowsOf([{ prompt: 'x' }], { command: undefined });
   expect(row).toMatchObject({ line: 1, faults: [expect.stringContaining('command: the row names none')] });
+});
+
+test('a count of the profile holds for the rows of a command that has one, and yields to a typed one', async () => {
+  const keysWith = async (row: object, more: object = {}) => {
+    const found = await rowsOf([{ id: 'a', prompt: 'x', ...row }], {
+      storedOf: () => ({ count: 2 }),
+      ...more,
+    });
+    return found.map((each) => ('faults' in each ? each.faults : each.key));
+  };
+  expect(await keysWith({})).toEqual(['m/a/1', 'm/a/2']);
+  expect(await keysWith({ count: 1 })).toEqual(['m/a/1']);
+  expect(await keysWith({}, { defaults: { count: '3' } })).toHaveLength(3);
+  expect(await keysWith({ command: 'image create' })).toEqual(['m/a']);
+});
+
+test('what the profile says for this machine alone is no fault of a row for others, and is named as its setting', async () => {
+  const stored = { force: true, yes: true, 'max-cost': '5 CNY', ratio: '16:9' };
+  const [row] = await rowsOf([{ prompt: 'x' }], { command: 'video alpha', storedOf: () => stored });
+  const { faults, staying } = unportable(row as Row, creates, (text) => text);
+  expect(faults).toEqual([]);
+  expect(staying).toEqual(['force', 'yes', 'max-cost'].map((name) => `defaults.video.alpha.${name}`));
+  expect((row as Row).said).toEqual({ prompt: 'x', ratio: '16:9' });
+  const [typed] = await rowsOf([{ prompt: 'x' }], { defaults: { force: 'true' }, storedOf: () => stored });
+  expect(unportable(typed as Row, creates, (text) => text).faults).toEqual([
+    'force: is for this machine alone, and goes to no other',
+  ]);
 });

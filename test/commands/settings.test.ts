@@ -105,6 +105,9 @@ describe('profiles and settings', () => {
       code: 4,
       err: expect.stringContaining('hint: set it with: gw config set out VALUE --profile studio\n'),
     });
+    expect((await run('config', 'set', 'defaults.video.alpha.exec', 'true')).err).toContain(
+      'defaults.video.alpha.exec holds for no row of a batch; the setting after_save holds for rows too',
+    );
     expect((await run('config', 'get', 'key')).err).toContain('hint: set it with: gw login\n');
     expect(await run('config', 'unset', 'timeout')).toMatchObject({ code: 0 });
     expect((await run('config', 'list')).out).toMatch(/^timeout\t60s\tdefault$/m);

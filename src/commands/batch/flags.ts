@@ -96,8 +96,7 @@ export async function openRows([named = '']: readonly string[], flags: NameFlags
   if (name === undefined)
     throw usage('a batch from stdin has no name', 'name it with --name, the same each time');
   const fault = nameFault(name);
-  if (fault !== undefined)
-    throw usage(`--name ${JSON.stringify(name)}: ${fault}`, 'give the batch another name with --name NAME');
+  if (fault) throw usage(`--name ${JSON.stringify(name)}: ${fault}`, 'give it another with --name NAME');
   const { manifest, close } =
     named === '-' ? await fromStdin(ctx) : { manifest: openManifest(named, host.cwd), close: () => {} };
   const typed = Object.entries(flags).filter(([key]) => Object.hasOwn(defaultFlags, key));
@@ -114,10 +113,8 @@ export type OpenRows = Awaited<ReturnType<typeof openRows>>;
 export async function* soundRows(input: RowsInput): AsyncGenerator<Row> {
   for await (const row of readRows(input)) {
     if (!('faults' in row)) yield row;
-    else {
-      const fault = `${input.manifest.named}:${placeText(row)}: ${row.faults[0]}`;
-      throw usage(fault, 'gw batch check names every fault of it');
-    }
+    else
+      throw usage(`${input.manifest.named}:${placeText(row)}: ${row.faults[0]}`, 'gw batch check tells all');
   }
 }
 
@@ -137,11 +134,10 @@ export async function allowOutside(
   const more = found.length > OUTSIDE_SHOWN ? ` and ${found.length - OUTSIDE_SHOWN} more` : '';
   const many = found.length === 1 ? 'one file lies' : `${found.length} files lie`;
   const message = `${manifest.named}: ${many} outside the manifest's folder: ${listed}${more}`;
-  const { host, io } = ctx;
   if (mayAsk && canAsk(ctx)) {
-    io.note(message);
+    ctx.io.note(message);
     const { confirm } = await import('../../io/ask.ts');
-    if (await confirm(host, 'Send them with the rows?')) {
+    if (await confirm(ctx.host, 'Send them with the rows?')) {
       for (const file of found) files.allowed.add(file);
       files.outside.clear();
       return;

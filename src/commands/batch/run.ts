@@ -89,8 +89,7 @@ function refuseApart(flags: RunFlags): void {
     throw usage('--following: goes with --redo', 'name the row that others follow: --redo KEY --following');
   if (flags.redis === undefined) {
     const name = flags.detach ? '--detach' : flags.refill ? '--refill' : undefined;
-    if (name)
-      throw usage(`${name}: goes with --redis`, 'without it the rows are worked on by this run alone');
+    if (name) throw usage(`${name}: goes with --redis`, 'without it this run makes the rows alone');
     return;
   }
   for (const [name, hint] of Object.entries(apart))

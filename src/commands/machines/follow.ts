@@ -71,12 +71,15 @@ export async function openFollower(words: RedisWords, ctx: Context) {
 
 /** Throws `usage` for the first row that must not, or cannot, be worked on elsewhere. */
 export async function refuseUnportable(input: Batch['input'], ctx: Context): Promise<void> {
+  const stay = new Set<string>();
   for await (const row of readRows(input)) {
     // What is wrong with the row itself is told with all that is wrong with others.
     if ('faults' in row) continue;
-    const [fault] = unportable(row, creates, (text) => ctx.io.withoutSecrets(text));
-    if (fault !== undefined) throw usage(`${input.manifest.named}:${placeText(row)}: ${fault}`);
+    const { faults, staying } = unportable(row, creates, (text) => ctx.io.withoutSecrets(text));
+    for (const name of staying) stay.add(name);
+    if (faults.length > 0) throw usage(`${input.manifest.named}:${placeText(row)}: ${faults[0]}`);
   }
+  for (const name of stay) ctx.io.note(`${name} is left out: it is for this machine alone`);
 }
 
 /** How a row that the queue has is put back: as it was asked for, or as another attempt. */
