@@ -641,6 +641,16 @@ describe('gw image native', () => {
     expect(world.requests()).toEqual([]);
   });
 
+  test('an answer that cannot be read names the path that was asked for', async () => {
+    const world = await open();
+    const server = await startFaultServer({ steps: [reply(200, 'no JSON')] });
+    const run = await world.gw(['image', 'native', 'a fox'], { env: { GW_BASE_URL: server.url } });
+    expect([run.code, run.err]).toEqual([
+      14,
+      expect.stringContaining('(POST /v1/models/img-2:generateContent)'),
+    ]);
+  });
+
   test.each([
     ['create:401', 3],
     ['create:503', 14],

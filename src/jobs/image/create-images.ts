@@ -198,7 +198,8 @@ function unclear(
   { request }: Answer,
   head: ReceivedHead | undefined,
 ): GwError {
-  const name = `${request.endpoint.method} ${request.endpoint.path}`;
+  const { endpoint, intent } = request;
+  const name = `${endpoint.method} ${endpoint.path.replace('{model}', intent.model ?? '')}`;
   const what = error ? `the gateway broke off with an error: ${wordsOf(error)}` : otherwise;
   return new UnknownOutcome(`the gateway may have taken this job, but ${what} (${name})`, {
     status: head?.status,

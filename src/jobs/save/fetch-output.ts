@@ -147,7 +147,7 @@ export class OutputFetch {
     const fresh = await this.options.refreshLink();
     const url = fresh === undefined ? undefined : usableLink(fresh);
     // The same link again is worth one more GET: the task has just vouched for it.
-    if (url === undefined) throw failed(`${reason}; the task has no other link`, status);
+    if (url === undefined) throw failed(`${reason}; there is no other link`, status);
     this.link = url;
     this.from = url;
   }
