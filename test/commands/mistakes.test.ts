@@ -64,6 +64,8 @@ test.each<[argv: readonly string[], err: string]>([
   [[...alpha, 'fox', '--aspect', '16:9'], noFlag('--aspect', 'here it is --ratio')],
   [['image', 'create', 'fox', '--aspect-ratio', '16:9'], noFlag('--aspect-ratio', 'here it is --size')],
   [[...alpha, 'fox', '--wait-timout', '3s'], noFlag('--wait-timout', 'did you mean --wait-timeout?')],
+  [['models', '--hlep'], noFlag('--hlep', 'did you mean --help?')],
+  [['--hepl'], noFlag('--hepl', 'did you mean --help?')],
   [[...alpha, 'fox', '--wait-tmout', '3s'], noFlag('--wait-tmout', 'did you mean --wait-timeout?')],
   [[...alpha, 'fox', '--res=720p'], noFlag('--res', 'here it is --resolution')],
   [[...alpha, 'fox', '--seconds', '5'], noFlag('--seconds', 'here it is --duration')],
