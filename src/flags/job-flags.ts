@@ -98,10 +98,10 @@ function parseOnce(raw: string, flag: string): string {
 
 export type BudgetFlags = FlagValues<typeof budgetFlags>;
 
-/** Throws `usage` for flags that do not go with each other; `externalId` is the user's own. */
+/** Throws `usage` for flags that do not go with each other; `ownId` is the user's external ID, with its flag or field. */
 export function refuseOnce(
   { once, again, count }: { readonly once?: string; readonly again?: unknown; readonly count?: number },
-  externalId?: string,
+  ownId?: string,
 ): void {
   if (again && once === undefined)
     throw usage('--again: goes with --once KEY', 'without a key every create makes a new job');
@@ -109,8 +109,8 @@ export function refuseOnce(
     (count ?? 1) > 1
       ? `--count ${count}: every task needs one of its own`
       : once !== undefined && '--once, which derives one from its key';
-  if (externalId === undefined || !other) return;
-  throw usage(`--external-id ${externalId}: does not go with ${other}`, 'leave one of them out');
+  if (ownId === undefined || !other) return;
+  throw usage(`${ownId}: does not go with ${other}`, 'leave one of them out');
 }
 
 /** Whether a create waits for a slot: where it says so, waits for its job, or makes several. */

@@ -49,6 +49,13 @@ test('it is of the user alone, and of what is saved', async () => {
     2,
     'error: --exec: nothing is saved without --wait\nhint: add --wait, or keep it for later: gw config set after_save COMMAND\n',
   ]);
+  const unsaved = await world.gw([
+    ...['video', 'alpha', 'create', 'a fox', '--wait', '--no-download', '--exec', 'true'],
+  ]);
+  expect([unsaved.code, unsaved.err]).toEqual([
+    2,
+    'error: --exec: nothing is saved with --no-download\nhint: leave one out, or keep it for later: gw config set after_save COMMAND\n',
+  ]);
   writeFileSync(path.join(world.cwd, 'm.jsonl'), '{"command":"image create","prompt":"a","exec":"true"}\n');
   const row = await world.gw(['batch', 'run', 'm.jsonl']);
   expect([row.code, row.err]).toEqual([2, expect.stringContaining('m.jsonl:1: exec: ')]);

@@ -582,6 +582,7 @@ describe('jobs wait', () => {
     [['--all', 't-1'], '--all'],
     [['../x'], '../x: not a task ID'],
     [[''], '"": not a task ID'],
+    [['t-1', '--exec', 'true', '--no-download'], '--exec: nothing is saved with --no-download'],
     [['t-1', 't-2', '-o', 'same.mp4'], '{id}'],
   ])('%j is a usage error, and nothing is sent', async (args, message) => {
     const world = await World.open();
@@ -589,6 +590,20 @@ describe('jobs wait', () => {
     expect(run).toMatchObject({ code: 2, err: expect.stringContaining(message) });
     expect(world.requests()).toEqual([]);
   });
+
+  test.each(['jobs wait', 'jobs download', 'jobs show', 'open', 'jobs resolve --as none'])(
+    '%s: a key of a batch that no job has is not found, like an ID that none has',
+    async (command) => {
+      const world = await World.open();
+      for (const name of ['day/boat', 'cgt-none']) {
+        const run = await world.gw([...command.split(' '), name]);
+        expect(run).toMatchObject({ code: 4, err: expect.stringContaining(`no job ${name} in the ledger`) });
+      }
+      const run = await world.gw(['video', 'alpha', 'wait', 'day/boat']);
+      expect(run).toMatchObject({ code: 2, err: expect.stringContaining('day/boat: not a task ID') });
+      expect(world.requests()).toEqual([]);
+    },
+  );
 
   test('the end of the wait is exit 10, and every job is named', async ({ world }) => {
     const ids: string[] = [];

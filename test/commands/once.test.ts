@@ -186,6 +186,9 @@ describe.each(['alpha', 'beta', 'gamma'])('--once, a task of %s', (family) => {
     const first = await once(world, '--wait');
     expect(first.code).toBe(9);
     same(first, await once(world, '--wait'));
+    const hint =
+      /hint: nothing was sent now; --again makes a new one, or with other words: gw again \S+ -p TEXT\n/;
+    expect((await once(world, '--wait')).err).toMatch(hint);
     expect(posts(world)).toHaveLength(1);
     const again = await once(world, '--wait', '--again');
     expect(again.code, again.err).toBe(0);
@@ -278,6 +281,11 @@ describe('family B over machines that share nothing', () => {
     const run = await world.gw([...once, '--external-id', 'mine']);
     expect(run.code).toBe(2);
     expect(run.err).toContain('--external-id mine');
+    const set = await world.gw([...once, '--set', 'options.external_task_id=mine']);
+    expect(set).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('error: options.external_task_id mine: '),
+    });
   });
 });
 

@@ -136,13 +136,7 @@ async function run<F extends FlagSet>(
   if (isTyped && !(Number(planned.partial_images) > 0))
     throw usage('--keep-partials: no partial images are asked for', 'add --partial-images N');
 
-  const {
-    input,
-    shown: toShow,
-    asked: compared,
-    media,
-    breaches,
-  } = await requestInput({
+  const inputs = await requestInput({
     planned,
     bodyWith,
     references,
@@ -154,6 +148,7 @@ async function run<F extends FlagSet>(
     params: spec.params?.(model),
     deps: { cwd: host.cwd, assetsDir: host.assetsDir, signal },
   });
+  const { input, shown: toShow, asked: compared, media, breaches } = inputs;
   refuseOrWarn(breaches, validate, io);
   const request = requestOf(
     spec,

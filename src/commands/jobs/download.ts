@@ -34,7 +34,7 @@ export function download(familyName?: string) {
     async *run({ args, flags, globals }, ctx) {
       const family = familyName === undefined ? undefined : await loadTaskFamily(familyName);
       const named = await namedJobs(args, ctx, family);
-      checkLaterOut(named.length, flags.out, ctx);
+      checkLaterOut(named.length, flags, ctx);
       if (globals.dryRun || globals.curl) return yield* showNamed(named, family, ctx);
       const followers = createFollowers(ctx, { turns: createTurns(SAVES_AT_ONCE) });
       const reads = createTurns(SAVES_AT_ONCE);

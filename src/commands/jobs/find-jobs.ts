@@ -207,7 +207,7 @@ async function fullIds(args: readonly string[], ctx: Context, family?: string): 
   const isKnown = jobsByName(await ledger.find({ ids: args.filter((arg) => taskIdPattern.test(arg)) }));
   const unknown = args.filter((arg) => arg !== 'last' && !isKnown(arg));
   const named = unknown.length === 0 ? new Map<string, string>() : await byOwnNames(unknown, ctx, family);
-  refuseNoIds(args.filter((arg) => !named.has(arg)));
+  refuseNoIds(unknown, named, family);
   const full: string[] = [];
   for (const word of args) {
     if (isKnown(word)) full.push(word);

@@ -65,7 +65,7 @@ export const wait = (familyName?: string) =>
       const family = familyName === undefined ? undefined : await loadTaskFamily(familyName);
       const named =
         flags.all || !family ? await jobsToWaitFor(args, flags.all, ctx) : await namedJobs(args, ctx, family);
-      checkLaterOut(named.length, flags.out, ctx);
+      checkLaterOut(named.length, flags, ctx);
       if (globals.dryRun || globals.curl) return yield* showNamed(named, family, ctx);
       const followers = createFollowers(ctx);
       const taskOf = await tasksOf(named, family, flags, followers, ctx);

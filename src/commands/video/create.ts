@@ -1,7 +1,7 @@
 import { type AnyCommand, defineCommand, type Outcome, ShownRequest } from '../../command.ts';
 import type { Settings } from '../../config/settings.ts';
 import { type Access, type Context, commandFor, gatewayName, tellIfInterrupted } from '../../context.ts';
-import { GwError, usage } from '../../errors.ts';
+import { GwError } from '../../errors.ts';
 import { type BodyFlags, referencesOf } from '../../flags/body-flags.ts';
 import {
   type FieldVerdict,
@@ -48,7 +48,7 @@ import { calmOf, createFollowers } from './followers.ts';
 import { type JobResult, jobLines, newSavePlan, outNamed, waitDeadlineMs } from './job-result.ts';
 import type { Media } from './read-media.ts';
 import type { SendPlace } from './send-many.ts';
-import { noteOfName, refuseSharedName } from './task-ids.ts';
+import { noteOfName, refuseIdleExec, refuseSharedName } from './task-ids.ts';
 
 // `gw video FAMILY create`, told once and from top to bottom: read, check, send, follow. What the families differ in arrives
 // as data and pure functions.
@@ -182,13 +182,11 @@ async function makeReady<F extends FlagSet>(
   const { request, media, uploads, isGiven, sent, shown: toShow, canBeSent } = whatWasRead;
   const { body, endpoint, family, how, flagOf } = request;
   await check(spec, { ...request, body: sent, isGiven }, media.breaches, ctx);
-  refuseOnce(how, family.externalIds?.idOf(body));
+  const ownId = family.externalIds?.idOf(body);
+  const ownIdAt = flagOf(['options', 'external_task_id']) ?? 'options.external_task_id';
+  refuseOnce(how, ownId && `${ownIdAt} ${ownId}`);
   const { count } = how;
-  if (flags.exec !== undefined && !how.wait)
-    throw usage(
-      '--exec: nothing is saved without --wait',
-      'add --wait, or keep it for later: gw config set after_save COMMAND',
-    );
+  refuseIdleExec(how, how.wait ?? false);
   if (how.force) refuseSharedName(count ?? 1, how.out, ctx.host.cwd);
   const validate = ctx.globals.validate === undefined;
   const checkFirst = async (asking: Context) =>

@@ -1,6 +1,7 @@
 import type { Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { GwError, Interrupted, usage } from '../../errors.ts';
+import type { SaveFlags } from '../../flags/job-flags.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
 import { taskIdPattern } from '../../gateway/task-state.ts';
 import { refuseOddFile } from '../../jobs/save/check-target.ts';
@@ -17,9 +18,10 @@ export const exampleCreate = (family: string): string => {
   return `gw video ${family} create --sandbox "a paper boat"${asked.get(family) ?? ''}`;
 };
 
-/** Throws `usage` for an ID that no gateway gives out. */
-export function refuseNoIds(args: readonly string[]): void {
-  const bad = args.find((id) => !taskIdPattern.test(id));
+/** Throws `usage` for an ID that no gateway gives out; of any family, what has no dot may be a row's key. */
+export function refuseNoIds(args: readonly string[], named: Map<string, string>, family?: string): void {
+  const rowKey = /^\w[\w:~@+=/-]*$/;
+  const bad = args.find((id) => !named.has(id) && !taskIdPattern.test(id) && (family || !rowKey.test(id)));
   const form = 'an ID has letters, digits and . _ : ~ @ + = - and begins with a letter, a digit or _';
   if (bad !== undefined) throw usage(`${bad || '""'}: not a task ID`, `${form}; gw jobs list shows yours`);
 }
@@ -37,17 +39,25 @@ export function noteOfName(out: string | undefined, { host, io, followers }: Con
 /** Several tasks cannot share one file name. Throws `usage` before anything is asked. */
 export function refuseSharedName(tasks: number, out: string | undefined, cwd: string): void {
   if (tasks < 2 || out === undefined || !isFixedName(planTarget(out, cwd))) return;
-  throw usage(
-    `--out ${out}: one file name for ${tasks} tasks`,
-    'put {id} into the name, or name a directory (ends in /)',
-  );
+  const cure = 'put {id} into the name, or name a directory (ends in /)';
+  throw usage(`--out ${out}: one file name for ${tasks} tasks`, cure);
 }
 
 /** Checks where the outputs of tasks that exist already are to go now. Throws `usage` before anything is asked. */
-export function checkLaterOut(tasks: number, out: string | undefined, ctx: Context): void {
+export function checkLaterOut(tasks: number, flags: SaveFlags, ctx: Context): void {
+  const { out } = flags;
+  refuseIdleExec(flags);
   noteOfName(out, ctx);
   refuseSharedName(tasks, out, ctx.host.cwd);
   refuseOddTarget(planTarget(out, ctx.host.cwd));
+}
+
+/** Throws `usage` for a command that is to run for each saved file where none is saved. */
+export function refuseIdleExec({ exec, download }: SaveFlags, waits = true): void {
+  if (exec === undefined || (waits && download === undefined)) return;
+  const later = 'keep it for later: gw config set after_save COMMAND';
+  if (waits) throw usage('--exec: nothing is saved with --no-download', `leave one out, or ${later}`);
+  throw usage('--exec: nothing is saved without --wait', `add --wait, or ${later}`);
 }
 
 /** Throws `usage` where the one file that a target names cannot be a file of ours. */

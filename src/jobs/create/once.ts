@@ -252,7 +252,7 @@ function badEnd(job: Job, { family, how }: OnceRequest['request']): GwError | un
     case 'lost':
       return new GwError('not_found', `task ${id} is lost: ${message}`, { taskId: id, hint: againHint });
     case 'failed': {
-      const hint = againHint;
+      const hint = `${againHint}, or with other words: gw again ${id} -p TEXT`;
       if (job.family === 'image')
         return new GwError('incomplete', `the reply to ${key} held no image`, { taskId: key, hint });
       const { error } = taskOf(job, family) ?? family.readCreateReply?.(answerOf(job)) ?? {};
