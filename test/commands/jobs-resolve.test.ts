@@ -177,6 +177,16 @@ test.each([
   expect(await stateOf(world, key)).toBe('unknown');
 });
 
+test.each(['jobs wait', 'jobs download', 'video alpha wait'])(
+  '%s --dry-run says of a job without a task that there is no request to show',
+  async (words) => {
+    const world = await World.open();
+    const key = sentJob(world);
+    const run = await world.ok([...words.split(' '), key, '--dry-run']);
+    expect(run).toMatchObject({ out: '', err: `job ${key} has no task, and no request can ask for one\n` });
+  },
+);
+
 test('--dry-run shows the look', async () => {
   const world = await openWorld();
   const run = await world.gw(['jobs', 'resolve', sentJob(world), '--as', 't-9', '--dry-run']);

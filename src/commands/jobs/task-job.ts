@@ -235,7 +235,8 @@ export const showNamed = (
   ctx: Context,
 ): AsyncGenerator<Outcome<never>> => {
   const jobs = named.flatMap(({ known }) => known ?? []);
-  // A job without an ID has no task that could be asked for.
+  for (const { job } of jobs)
+    if (job.id === undefined) ctx.io.note(`job ${job.key} has no task, and no request can ask for one`);
   const ids = named.flatMap(({ id, known }) => (known && known.job.id === undefined ? [] : id));
   return family ? showQueries(family, ids, ctx) : showJobQueries(jobs, ctx);
 };
