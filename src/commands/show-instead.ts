@@ -42,7 +42,8 @@ export async function refuseKeyIn(
   await gateway();
   const fields = multipart?.fields.map((field) => ('file' in field ? {} : { [field.name]: field.value }));
   // A body that is sent as it was written may be nested deeper than can be walked.
-  const where = placeOf(bodyText ?? fields ?? body, (text) => io.holdsSecret(text));
+  const written = bodyText?.replace(/\\u00[2-7][\da-f]/gi, (escaped) => JSON.parse(`"${escaped}"`));
+  const where = placeOf(written ?? fields ?? body, (text) => io.holdsSecret(text));
   if (where === undefined) return;
   throw usage(
     `${where.slice(fields ? 1 : 0, 8).join('.') || 'the request body'}: holds an API key that is in force, and no body may`,

@@ -149,6 +149,13 @@ describe('no API key that is in force goes out in a body', () => {
       'gw api',
       (world) => ['api', 'POST', '/v1/chat/completions', '--body', write(world, 'b.json', `[[["${KEY}"]]]`)],
     ],
+    [
+      'an escaped key',
+      (world) => [
+        ...['api', 'POST', '/v1/chat/completions', '--body'],
+        write(world, 'b.json', `{"a":"\\u00${KEY.charCodeAt(0).toString(16)}${KEY.slice(1)}"}`),
+      ],
+    ],
     ['gw api --set', () => ['api', 'POST', '/v1/chat/completions', '--set', `a=${KEY}`]],
     ['the name of an asset', () => ['asset', 'group', 'create', '--name', KEY]],
     [
