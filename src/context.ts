@@ -182,13 +182,13 @@ export class Gateways {
     const made = new HttpTransport({
       proxies,
       tuneFirstReply: host.mayTouchFlags(),
-      ...(this.#hasCertificates(inForce) && (await this.#tlsOf(inForce.cacert.value))),
+      ...(this.#hasCertificates(inForce) && (await this.#tlsOf(inForce))),
     });
     this.#closers.push(() => made.close());
     return made;
   }
 
-  async #tlsOf(cacert: string | undefined) {
+  async #tlsOf({ cacert }: Settings) {
     const { readCertificates } = await import('./config/certificates.ts');
     const { originOf } = await import('./config/base-url.ts');
     const { host, globals } = this.parts;

@@ -21,7 +21,7 @@ export class HelpShown extends Error {
 }
 
 /** No flag begins like this, and for Commander each dash begins one: the text is kept from it behind a NUL, which no argument holds. */
-const shielded = (word: string): string => `${/^-+[^-a-z]/i.test(word) ? '\0' : ''}${word.toString()}`;
+const shielded = (word: string): string => (/^-+[^-a-z]/i.test(word) ? `\0${word}` : word);
 const asTyped = (word: string): string => word.replace(/^\0(?=-)/, '');
 
 class Typed {

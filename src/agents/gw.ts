@@ -19,17 +19,18 @@ export function openLibrary({ version, distDir }: Library) {
   const shared = new Map<string, Promise<{ close(): Promise<void> }>>();
   let running = 0;
   const share: Program['share'] = (name, make) => {
-    const made = (shared.get(name) as ReturnType<typeof make> | undefined) ?? make();
-    shared.set(name, made);
-    return made;
+    if (!shared.has(name)) shared.set(name, make());
+    return shared.get(name) as ReturnType<typeof make>;
   };
   return async (words: readonly string[], asked: Asked): Promise<GwRun> => {
+    const isWord = (word: unknown) => typeof word === 'string' || typeof word === 'number';
+    if (!Array.isArray(words) || !words.every(isWord)) return { exitCode: 2, results: [], error: noWords };
     const { env, cwd, onEvent, signal } = asked;
     const [stdout, stderr] = [new Kept(), new Kept()];
     let fault: GwError | undefined;
     const blame = (thrown: unknown) => {
-      const message = `onEvent threw: ${thrown instanceof Error ? thrown.message : thrown}`;
-      fault ??= { kind: 'internal', message, exit_code: 1 };
+      const why = thrown instanceof Error ? thrown.message : thrown;
+      fault ??= { kind: 'internal', message: `onEvent threw: ${why}`, exit_code: 1 };
     };
     const tell = async (event: object) => onEvent?.(JSON.parse(safeJson(event)) as GwEvent);
     const host: Host = {
@@ -57,7 +58,7 @@ export function openLibrary({ version, distDir }: Library) {
     };
     running += 1;
     try {
-      const exitCode = await main(words, host);
+      const exitCode = await main(words.map(String), host);
       const error = errorIn(stderr.text()) ?? fault;
       const results = resultsIn(stdout.text());
       return { exitCode: exitCode || (fault ? 1 : 0), results, ...(error && { error }) };
@@ -71,6 +72,8 @@ export function openLibrary({ version, distDir }: Library) {
     }
   };
 }
+
+const noWords: GwError = { kind: 'usage', message: 'gw(words) takes a list of words', exit_code: 2 };
 
 class Kept extends Writable {
   readonly #chunks: Buffer[] = [];
@@ -87,15 +90,14 @@ class Kept extends Writable {
 
 function stdinOf(stdin: GwOptions['stdin']): Readable {
   if (stdin instanceof Readable) return stdin;
-  if (stdin === undefined) return Readable.from([]);
   const isWhole = typeof stdin === 'string' || stdin instanceof Uint8Array;
-  return Readable.from(isWhole ? [Buffer.from(stdin as string)] : stdin);
+  return Readable.from(isWhole ? [Buffer.from(stdin as string)] : (stdin ?? []));
 }
 
 /** The first error that a run has told of. */
 function errorIn(text: string): GwError | undefined {
-  const line = text.split('\n').find((each) => each.startsWith('{"error":'));
-  return line === undefined ? undefined : (JSON.parse(line) as { readonly error: GwError }).error;
+  const line = text.split('\n').find((each) => each.startsWith('{"error":')) ?? '{}';
+  return (JSON.parse(line) as { readonly error?: GwError }).error;
 }
 
 /** Values of JSON, one a line or each over several; else the whole as one text. */

@@ -29,11 +29,11 @@ export function valueSchema(key: string, { value, choices, list, summary }: Flag
   return { description: summary, ...whole };
 }
 
-/** Each flag under its long name, in both spellings. */
-function properties(flags: readonly (readonly [string, Flag])[]): Schema {
+/** Each flag under its long name, in both spellings; `unsaid` is left out of what is said of it. */
+function properties(flags: readonly (readonly [string, Flag])[], unsaid = ''): Schema {
   const named = flags.flatMap(([key, flag]): [string, Schema][] => {
     const name = flagName(key).slice(2);
-    const schema = valueSchema(key, flag);
+    const schema = valueSchema(key, { ...flag, summary: flag.summary.replace(unsaid, '') });
     const names = flag.negatable || flag.negativeOnly ? [name, `no-${name}`] : [name];
     return names.flatMap((each): [string, Schema][] => [
       [each, schema],
@@ -67,7 +67,7 @@ const rowSchema = (): Schema => ({
     properties: {
       command: { const: words, description: 'the command of the row; --command where it is left out' },
       ...ownProperties,
-      ...properties(rowFields(flags)),
+      ...properties(rowFields(flags), '; - is stdin'),
     },
     additionalProperties: false,
   })),

@@ -4,6 +4,7 @@ import { refuseUntrusted } from '../disk/trust.ts';
 import { fileFault } from '../disk/typed-input.ts';
 import { GwError, usage } from '../errors.ts';
 import type { Host } from '../host.ts';
+import type { Source, Sourced } from './settings.ts';
 import { SYSTEM_STORE } from './table.ts';
 
 /** What is trusted beside the built-in roots, and what proves who connects: PEM texts. */
@@ -13,8 +14,8 @@ export interface Certificates {
 }
 
 interface Named {
-  /** A path or `system`, and the flag, variable or setting that says so. */
-  readonly cacert?: string | undefined;
+  /** A path or `system`. */
+  readonly cacert?: Sourced<string | undefined>;
   readonly clientCert?: string | undefined;
   readonly clientKey?: string | undefined;
 }
@@ -31,13 +32,15 @@ export async function readCertificates(named: Named, host: PemHost): Promise<Cer
     throw usage(`${given} goes with ${missing}`, 'give both, or none');
   }
   return {
-    ...(cacert !== undefined && { ca: await rootsOf(cacert, host) }),
+    ...(cacert?.value !== undefined && { ca: await rootsOf(cacert.value, cacert.source, host) }),
     ...(clientCert !== undefined &&
       clientKey !== undefined && { identity: await identityOf(clientCert, clientKey, host) }),
   };
 }
 
-async function rootsOf(cacert: string, host: PemHost): Promise<readonly string[]> {
+async function rootsOf(cacert: string, source: Source, host: PemHost): Promise<readonly string[]> {
+  const ofProfile = source === 'environment' ? 'GW_CACERT' : 'the setting cacert';
+  const named = source === 'flag' ? '--cacert' : ofProfile;
   const tls = (await import('node:tls')) as typeof import('node:tls') & {
     getCACertificates?: (kind: 'default' | 'system') => string[];
   };
@@ -45,17 +48,17 @@ async function rootsOf(cacert: string, host: PemHost): Promise<readonly string[]
   if (cacert === SYSTEM_STORE) {
     if (tls.getCACertificates) return [...builtIn, ...tls.getCACertificates('system')];
     throw usage(
-      `--cacert ${SYSTEM_STORE} needs Node 22.15 or later, and this is Node ${process.versions.node}`,
+      `${named} ${SYSTEM_STORE} needs Node 22.15 or later, and this is Node ${process.versions.node}`,
       "name the file of the system's certificates, such as --cacert /etc/ssl/certs/ca-certificates.crt",
     );
   }
-  const pem = readPem(cacert, '--cacert', 'CERTIFICATE', host);
+  const pem = readPem(cacert, named, 'CERTIFICATE', host);
   const { X509Certificate } = await import('node:crypto');
   try {
     new X509Certificate(pem);
   } catch {
     throw usage(
-      `--cacert ${cacert} holds no certificate that can be read`,
+      `${named} ${cacert} holds no certificate that can be read`,
       'give a file of PEM certificates',
     );
   }

@@ -74,6 +74,15 @@ describe('a run in this process', () => {
     expect((await gw(none, at(await openPlace()))).results).toEqual([]);
   });
 
+  test.each([[undefined], [null], ['chat'], [[null]], [['chat', {}]], [{ 0: 'chat' }]])(
+    '%j is no list of words',
+    async (words) => {
+      const run = await gw(words as unknown as string[], at(await openPlace()));
+      expect(run).toMatchObject({ exitCode: 2, results: [], error: { kind: 'usage', exit_code: 2 } });
+      expect(run.error?.message).toContain('a list of words');
+    },
+  );
+
   test('takes no word for another, and sends nothing for a flag that lacks its value', async () => {
     const place = await openPlace();
     for (const words of [

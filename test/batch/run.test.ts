@@ -308,24 +308,29 @@ test('a row that --redo could not send is not told as the job that it was to rep
 
 test('rows that were made before under another name are counted before they are sent, and asked for on a terminal', async () => {
   const world = await World.open();
-  const rows = [1, 2, 3].map((n) => ({ id: `s${n}`, ...image, prompt: `shot ${n}` }));
+  const rows = [1, 2, 3].map((n) => ({
+    id: `s${n}`,
+    ...image,
+    prompt: `shot ${n}`,
+    ...(n === 3 && { count: 2 }),
+  }));
   write(world, rows);
   await run(world);
   write(world, [...rows, { id: 'new', ...image, prompt: 'new' }], 'day-v2.jsonl');
-  const text = 'warning: 3 rows were made before as day/…: made under another key they are paid for again\n';
+  const text = 'warning: 4 rows were made before as day/…: made under another key they are paid for again\n';
   expect((await world.gw(['batch', 'check', 'day-v2.jsonl'])).err).toContain(text);
   const no = Object.assign(Readable.from([Buffer.from('n\n')]), { isTTY: true });
   const asked = await world.gw(['batch', 'run', 'day-v2.jsonl'], { terminal: true, stdin: no });
-  expect([asked.code, creates(world)]).toEqual([2, 3]);
+  expect([asked.code, creates(world)]).toEqual([2, 4]);
   expect(asked.err).toContain('nothing was sent');
   const made = await world.gw(['batch', 'run', 'day-v2.jsonl']);
-  expect([made.code, creates(world)]).toEqual([0, 7]);
+  expect([made.code, creates(world)]).toEqual([0, 9]);
   expect(made.err).toContain(text);
   // Under its own name the batch goes on as ever, and a renamed row is told of too.
-  expect((await run(world)).err).toBe('3 rows: 3 saved\n');
+  expect((await run(world)).err).toBe('4 rows: 4 saved\n');
   write(world, [...rows.slice(0, 2), { ...rows[2], id: 'renamed' }]);
   expect((await world.gw(['batch', 'check', 'day.jsonl'])).err).toMatch(
-    /warning: 1 row was made before as day/,
+    /warning: 2 rows were made before as day/,
   );
 });
 

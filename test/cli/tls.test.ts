@@ -60,6 +60,10 @@ test('--cacert, GW_CACERT and the setting cacert add a root', async () => {
   expect(await run([])).toMatchObject({ code: 0 });
   expect(requests()).toBe(5);
   expect(await run(['--cacert', 'cert.pem'])).toMatchObject({ code: 8 });
+  // Who says it is named.
+  expect((await run([], { GW_CACERT: 'gone.pem' })).err).toContain('error: GW_CACERT gone.pem: no such file');
+  fs.rmSync(path.join(place.cwd, 'root.pem'));
+  expect((await run([])).err).toMatch(/^error: the setting cacert .*root\.pem: no such file/);
 });
 
 test("a client's certificate is shown to its gateway", async () => {

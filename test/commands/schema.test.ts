@@ -97,3 +97,10 @@ test('without a command the names are listed; an unknown one is refused with the
     err: expect.stringContaining('did you mean gw schema events?'),
   });
 });
+
+test('what is read from stdin where it is typed is not said of a row, which reads none', async () => {
+  expect((await world.gw(['schema', 'video', 'alpha', 'create'], { bare: true })).out).toContain(
+    '- is stdin',
+  );
+  expect((await world.gw(['schema', 'batch'], { bare: true })).out).not.toContain('stdin');
+});

@@ -152,7 +152,7 @@ export class Tally {
   /** How many rows ask for what was made under keys that are none of this manifest, and what these begin with. */
   madeBefore(): { readonly rows: number; readonly names: readonly string[] } {
     const others = [...this.alike.values()].filter((key) => !this.#keys.has(key));
-    return { rows: others.length, names: [...new Set(others.map((key) => key.replace(/[^/]*$/, '…')))] };
+    return { rows: others.length, names: [...new Set(others.map((key) => key.replace(/\/.*$/s, '/…')))] };
   }
 
   /** The longest chain of rows that wait for each other, in words. */

@@ -74,7 +74,7 @@ export async function openQueue(
 ) {
   const settings = await ctx.settings();
   const url = redisUrl(redis, insecureRedis, ctx);
-  const { ca } = await readCertificates({ cacert: settings.cacert.value }, ctx.host);
+  const { ca } = await readCertificates(settings, ctx.host);
   const timeoutMs = settings.timeoutMs.value;
   const patienceMs = { follower: timeoutMs, worker: Number.POSITIVE_INFINITY, reader: 0 }[as];
   const door = await Door.open(url, {
