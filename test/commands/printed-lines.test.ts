@@ -71,6 +71,7 @@ const ofFlag: Readonly<Record<string, string>> = {
   '-o': 'elsewhere/',
   '--image': 'fox.png',
   '--before': '90d',
+  '--status': 'unknown',
 };
 const ofSetting: Readonly<Record<string, string>> = {
   timeout: '90s',

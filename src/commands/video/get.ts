@@ -10,7 +10,6 @@ import { type TaskLook, youngUntilMs } from '../../jobs/watch/look.ts';
 import { createTurns } from '../../jobs/watch/turns.ts';
 import { compactJson } from '../../json-text.ts';
 import { idArgs, type NamedJob, namedJobs } from '../jobs/find-jobs.ts';
-import { noTask, showNamed } from '../jobs/task-job.ts';
 import { showInstead } from '../show-instead.ts';
 import { createFollowers } from './followers.ts';
 import { eachTask, exampleCreate } from './task-ids.ts';
@@ -64,10 +63,11 @@ async function* getByIds(
   family: TaskFamily,
   ctx: Context,
 ): AsyncGenerator<Outcome<Seen>> {
-  if (ctx.globals.dryRun || ctx.globals.curl) return yield* showNamed(named, family, ctx);
+  if (ctx.globals.dryRun || ctx.globals.curl)
+    return yield* (await import('../jobs/task-job.ts')).showNamed(named, family, ctx);
   const looker = await createFollowers(ctx, { ownRates: true }).looker(family);
   const get = async ({ id, known }: NamedJob): Promise<Outcome<Seen>> => {
-    if (known && known.job.id === undefined) throw await noTask(known, ctx);
+    if (known && !known.job.id) throw await (await import('../jobs/task-job.ts')).noTask(known, ctx);
     const retryNotFoundUntilMs = known && youngUntilMs(known.job, ctx.clock.now());
     const look = await looker.look(id, { signal: ctx.signal, retryNotFoundUntilMs });
     return { value: { look, isOwnReply: family.query.maxIds === 1, many: named.length > 1 } };
