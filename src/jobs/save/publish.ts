@@ -19,7 +19,7 @@ import { copyWhole, isSameFile, PartGone, takeName, type Whole } from './take-na
 /** `-1`, `-2`, … are tried up to here. */
 const MAX_COPIES = 9_999;
 
-const fsync = promisify(fs.fsync);
+const fsync = (fd: number): Promise<void> => promisify(fs.fsync)(fd);
 
 export interface PublishOptions {
   readonly dir: string;

@@ -128,6 +128,20 @@ describe('a finished part', () => {
     expect(forced.names).toEqual([['fox.mp4', forced.there]]);
   });
 
+  it('has a name that is durable: its directory is synced once the name is there', async () => {
+    const dir = tempDir();
+    const synced: [isDirectory: boolean, names: string[]][] = [];
+    const { fsync } = nodeFs;
+    withCalls({
+      fsync(fd: number, done: (error: Error | null) => void) {
+        synced.push([fs.fstatSync(fd).isDirectory(), listing(dir)]);
+        fsync(fd, done);
+      },
+    });
+    await publish(partOf(dir, noise(100, 1)), options(dir));
+    expect(synced.at(-1)).toEqual([true, expect.arrayContaining(['fox.mp4'])]);
+  });
+
   it('is copied where a rename fails, and the part stays', async () => {
     const dir = tempDir();
     const part = partOf(dir, noise(100, 1));
