@@ -11,7 +11,7 @@ import type { GetBudget } from './get-output.ts';
 import { misnamed, type Naming, type OutputPath, outputPath } from './output-path.ts';
 import { forgetPart, type PartFile, type RecordedPart } from './part-file.ts';
 import { PartSink } from './part-sink.ts';
-import { addBeside, type NamedPart, wholePart } from './publish.ts';
+import { addBeside, type NamedPart, type Source, wholePart } from './publish.ts';
 import { type Placed, partHome, publishOrRescue, rescuedError } from './rescue.ts';
 import type { SaveInput } from './save-outputs.ts';
 import { isWhole } from './saved.ts';
@@ -155,17 +155,14 @@ export class SaveOutput {
 
   /** Copies a saved file to where it is wanted; one that was rescued is moved there. */
   private async copy(saved: SavedFile, extension: string): Promise<SavedOutput> {
-    const { journal, names } = this.input;
+    const { journal } = this.input;
     const { role } = this.output;
     let placed: Placed;
     try {
-      placed = await publishOrRescue(saved, this.publishing(extension, saved.sha256), undefined);
+      placed = await publishOrRescue(saved, this.publishing(extension, saved), undefined);
     } catch (error) {
       if (!(error instanceof DiskFault) || !saved.rescued) throw error;
-      return {
-        file: saved,
-        error: rescuedError(`the ${role} of ${jobWord(names)}`, names.id, saved.path, error),
-      };
+      return { file: saved, error: this.rescuedError(saved.path, error) };
     }
     const { bytes, sha256, type } = saved;
     const file = { role, path: placed.path, bytes, sha256, type };
@@ -201,25 +198,27 @@ export class SaveOutput {
 
   /**
    * Whether a file was saved for this job by a process that could write nothing down: it came after the job was made, has
-   * these bytes, and is no other job's.
+   * these bytes, and is no other job's. What is published was changed just now: it tells the time of a file server.
    */
-  private async isUnrecorded(final: string, sha256: string): Promise<boolean> {
-    const { names, journal, signal } = this.input;
+  private async isUnrecorded(final: string, { path: source, sha256 }: Source): Promise<boolean> {
+    const { names, journal, signal, clock } = this.input;
     const there = fs.lstatSync(final, { throwIfNoEntry: false });
-    if (!there?.isFile() || there.mtimeMs < names.atMs || !journal.isRecorded) return false;
+    if (!there?.isFile() || !journal.isRecorded) return false;
+    const agoMs = (fs.lstatSync(source, { throwIfNoEntry: false }) ?? there).ctimeMs - there.mtimeMs;
+    if (agoMs > clock.now() - names.atMs) return false;
     const file = { role: this.output.role, path: path.resolve(final), bytes: there.size, sha256, type: '' };
     return (await isWhole(file, signal)) && !(await journal.isRecorded(file.path));
   }
 
-  private publishing(extension: string, sha256: string) {
+  private publishing(extension: string, whole: Source) {
     const { place, input, output } = this;
     return {
       dir: place.dir,
       name: (copy: number) => place.name(extension, copy),
       force: input.plan.force,
-      isOurs: (final: string) => this.isUnrecorded(final, sha256),
+      isOurs: (final: string) => this.isUnrecorded(final, whole),
       mayReplace: (final: string) => this.mayReplace(final),
-      sidecar: input.sidecar?.(sha256),
+      sidecar: input.sidecar?.(whole.sha256),
       warn: this.shared.warn,
       onName: (part: NamedPart) => input.journal.part(output.role, part),
       mode: 0o666 & ~process.umask(),
@@ -233,20 +232,18 @@ export class SaveOutput {
     const { role } = output;
     const missing = missingEnd(fileType.format, part);
     const whole = wholePart(part);
-    const how = this.publishing(fileType.extension, whole.sha256);
-    const isBefore = (file: SavedFile) => file.role === role && file.sha256 === whole.sha256;
-    const before = input.journal.files.find(isBefore);
+    const how = this.publishing(fileType.extension, whole);
+    const before = input.journal.files.find((file) => file.role === role && file.sha256 === whole.sha256);
     if (missing !== undefined && before && (await isWhole(before, input.signal))) {
       sink.discard();
       return { file: before, error: this.cutError(before.path, missing) };
     }
     const { path: final, rescuedFrom } = await publishOrRescue(whole, how, input.refuge, sink.fault);
-    const { bytes, sha256 } = whole;
     const file: SavedFile = {
       role,
       path: final,
-      bytes,
-      sha256,
+      bytes: whole.bytes,
+      sha256: whole.sha256,
       type: fileType.mime,
       ...(rescuedFrom && { rescued: true }),
       ...(missing !== undefined && { cut: true }),
@@ -259,10 +256,8 @@ export class SaveOutput {
     }
     const odd = misnamed(final, fileType.extension);
     if (odd !== undefined) this.shared.warn(odd);
-    const { names } = input;
     if (missing !== undefined) return { file, error: this.cutError(final, missing) };
-    if (!rescuedFrom) return { file };
-    return { file, error: rescuedError(`the ${role} of ${jobWord(names)}`, names.id, final, rescuedFrom) };
+    return rescuedFrom ? { file, error: this.rescuedError(final, rescuedFrom) } : { file };
   }
 
   private cutError(file: string, missing: string): GwError {
@@ -270,6 +265,11 @@ export class SaveOutput {
     const what = `the ${this.output.role} of ${jobWord(names)} came with all bytes that were announced, and may be cut: ${missing}`;
     const hint = `what came is kept as ${file}; gw jobs sync asks for it again while its link lives`;
     return new GwError('download', what, { taskId: names.id, hint });
+  }
+
+  private rescuedError(file: string, fault: DiskFault): GwError {
+    const { names } = this.input;
+    return rescuedError(`the ${this.output.role} of ${jobWord(names)}`, names.id, file, fault);
   }
 
   private record(file: SavedFile): void {

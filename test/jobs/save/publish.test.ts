@@ -8,7 +8,7 @@ import { PartFile } from '../../../src/jobs/save/part-file.ts';
 import { type PublishOptions, publish as publishSource, wholePart } from '../../../src/jobs/save/publish.ts';
 import { PartGone } from '../../../src/jobs/save/take-name.ts';
 import { serveFile } from '../../helpers/output-server.ts';
-import { listing, MemoryJournal, outputServer, run, tempDir } from './harness.ts';
+import { listing, MemoryJournal, outputServer, run, scriptedClock, tempDir } from './harness.ts';
 import { noise, sha256, tinyMp4 } from './tiny-media.ts';
 
 function partOf(dir: string, bytes: Buffer): PartFile {
@@ -287,4 +287,31 @@ describe('a race', () => {
       }
     }
   });
+});
+
+describe('a file with the bytes of an output, under its name and in no record', () => {
+  const DAY_MS = 86_400_000;
+  // The time of this machine; a file server may have another, and tells it by what it writes.
+  it.each([-400, 0, 400])(
+    'is the output if it is younger than the job, with a clock %i days off',
+    async (days) => {
+      const bytes = tinyMp4(2_000);
+      const server = await outputServer((request, response) => serveFile(bytes, request, response));
+      const clock = { ...scriptedClock(), now: () => Date.now() + days * DAY_MS };
+      const names = { id: 'cgt-1', family: 'alpha' as const, model: undefined, atMs: clock.now() - 60_000 };
+      const namesWhenWritten = async (agoMs: number) => {
+        const dir = tempDir();
+        const file = path.join(dir, 'cgt-1.mp4');
+        fs.writeFileSync(file, bytes);
+        const at = new Date(fs.statSync(file).mtimeMs - agoMs);
+        fs.utimesSync(file, at, at);
+        const journal = Object.assign(new MemoryJournal(), { isRecorded: async () => false });
+        const { files } = await run({ dir, url: server.url, names, clock, journal });
+        expect(files.map((saved) => sha256(fs.readFileSync(saved.path)))).toEqual([sha256(bytes)]);
+        return listing(dir);
+      };
+      expect(await namesWhenWritten(30_000)).toEqual(['cgt-1.mp4']);
+      expect(await namesWhenWritten(90_000)).toEqual(['cgt-1-1.mp4', 'cgt-1.mp4']);
+    },
+  );
 });
