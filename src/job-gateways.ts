@@ -1,4 +1,4 @@
-import { type Access, type Context, type Gateways, gatewayName } from './context.ts';
+import { type Context, type Gateways, gatewayName } from './context.ts';
 import { GwError } from './errors.ts';
 import type { GlobalFlags } from './flags/flag.ts';
 import type { Job } from './ledger/event.ts';
@@ -19,7 +19,6 @@ export function createJobGateways(gateways: Gateways, globals: GlobalFlags): Job
     return gateways.settingsWith({ insecureHttp, timeout, retries, ...only });
   });
   const storedAccess = kept(async (profile: string) => gateways.accessTo(await storedSettings(profile)));
-  const keyless = new Map<string, Promise<Access>>();
   const placeOf = (job: Job) => (job.gateway === EMBEDDED ? EMBEDDED : job.profile);
 
   /** Whether the gateway in force is the job's, and not only its address; undefined where there is no way to the job. */
@@ -35,19 +34,14 @@ export function createJobGateways(gateways: Gateways, globals: GlobalFlags): Job
   /** Whether the job was sent with the key in force, whatever its profile was. */
   const isKeyOf = async ({ keyId }: Job): Promise<boolean> => {
     if (keyId === undefined || showsOnly) return false;
-    return gateways.gateway().then(
-      (access) => access.keyId === keyId,
-      () => false,
-    );
+    const access = await gateways.gateway().catch(() => undefined);
+    return access?.keyId === keyId;
   };
 
-  const gatewayWithoutKey = async (job: Job): Promise<Access> => {
-    const place = `${placeOf(job)} ${job.gateway}`;
-    const made =
-      keyless.get(place) ?? storedSettings(placeOf(job)).then((own) => gateways.accessWithoutKey(job, own));
-    keyless.set(place, made);
-    return made;
-  };
+  const gatewayWithoutKey = kept(
+    async (job: Job) => gateways.accessWithoutKey(job, await storedSettings(placeOf(job))),
+    (job) => `${placeOf(job)} ${job.gateway}`,
+  );
 
   return {
     ownsJob: async (job) => {
@@ -70,11 +64,11 @@ export function createJobGateways(gateways: Gateways, globals: GlobalFlags): Job
   };
 }
 
-function kept<T>(make: (name: string) => Promise<T>): (name: string) => Promise<T> {
+function kept<A, T>(make: (about: A) => Promise<T>, nameOf: (about: A) => string = String) {
   const made = new Map<string, Promise<T>>();
-  return (name) => {
-    const one = made.get(name) ?? make(name);
-    made.set(name, one);
+  return (about: A): Promise<T> => {
+    const one = made.get(nameOf(about)) ?? make(about);
+    made.set(nameOf(about), one);
     return one;
   };
 }

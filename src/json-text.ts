@@ -140,6 +140,12 @@ export function placeOf(text: string, path: readonly (string | number)[]): JsonP
   return place;
 }
 
+/** The texts of what stands directly in the object or list at the end of a path of valid JSON. */
+export function textsAt(text: string, ...path: (string | number)[]): string[] {
+  const place = placeOf(text, path);
+  return place ? [...membersOf(text, place.start)].map(({ start, end }) => text.slice(start, end)) : [];
+}
+
 /** JSON text on one line, otherwise as it came: only the white space between its tokens goes. */
 export function compactJson(text: string): string {
   const tokens = new JsonTokens(text);

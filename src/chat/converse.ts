@@ -91,12 +91,12 @@ function readEvent(data: string, reader: EventReader, queue: EventQueue): void {
 }
 
 async function readWhole(
-  { json, bytes, requestId }: Pick<Reply, 'json' | 'bytes' | 'requestId'>,
+  { json, text, bytes, requestId }: Pick<Reply, 'json' | 'text' | 'bytes' | 'requestId'>,
   reader: ReplyReader,
   queue: EventQueue,
 ): Promise<ChatAnswer> {
   try {
-    reader.whole(json, queue);
+    reader.whole(json, text, queue);
   } catch (error) {
     if (!(error instanceof StreamedError)) throw error;
     queue.fail(errorReply(error.body, requestId));

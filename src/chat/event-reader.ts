@@ -25,13 +25,14 @@ export class EventReader {
     if (text !== undefined) {
       this.#unlike = 0;
       heard.hear('text', text);
-    } else if (this.keepsWhole || this.#unlike >= MOST_UNLIKE) this.reader.event(parseJson(data), heard);
+    } else if (this.keepsWhole || this.#unlike >= MOST_UNLIKE)
+      this.reader.event(parseJson(data), data, heard);
     else this.#remember(data, heard);
   }
 
   #remember(data: string, heard: Heard): void {
     const said: (string | undefined)[] = [];
-    this.reader.event(parseJson(data), {
+    this.reader.event(parseJson(data), data, {
       hear(kind, words) {
         if (words !== '') said.push(kind === 'text' ? words : undefined);
         heard.hear(kind, words);

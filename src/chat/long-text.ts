@@ -1,10 +1,6 @@
 /** A text that came in pieces and is too long to be held twice, as joining it would. */
 export class LongText {
-  readonly pieces: string[];
-
-  constructor(...pieces: string[]) {
-    this.pieces = pieces;
-  }
+  constructor(readonly pieces: string[]) {}
 
   toJSON(): string {
     return this.pieces.join('');
@@ -19,5 +15,5 @@ export function grown(text: string | LongText, piece: string): string | LongText
     text.pieces.push(piece);
     return text;
   }
-  return text.length + piece.length > LONG_CHARACTERS ? new LongText(text, piece) : text + piece;
+  return text.length + piece.length > LONG_CHARACTERS ? new LongText([text, piece]) : text + piece;
 }

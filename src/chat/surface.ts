@@ -6,6 +6,7 @@ import type { Endpoint } from '../gateway/endpoint.ts';
 import { type Fields, fieldsOf } from '../gateway/json-value.ts';
 import type { RequestInput } from '../http/client.ts';
 import { jsonIn } from '../http/parse-json.ts';
+import { compactJson, placeOf } from '../json-text.ts';
 import type { ChatApi, ChatPart, ChatRequest, ChatSettings, ChatUsage, ToolCall } from './chat.ts';
 
 export type JsonObject = Record<string, unknown>;
@@ -104,9 +105,12 @@ export const given = (fields: Fields): JsonObject =>
 /** The JSON of a tool call's arguments as a value; an empty object where there is none or it is cut. */
 export const argumentsOf = (text: string): JsonObject => ({ ...fieldsOf(jsonIn(text)) });
 
-/** Arguments that came as a value, as the JSON text that all surfaces share. */
-export const argumentsText = (value: unknown): string =>
-  typeof value === 'string' ? value : JSON.stringify(value ?? {});
+/** A call's arguments as the JSON text that all surfaces share: as written at a path of the text that they were read from. */
+export function argumentsText(value: unknown, source = '', ...path: string[]): string {
+  if (typeof value === 'string') return value;
+  const { start, end } = placeOf(source, path) ?? {};
+  return value && end ? compactJson(source.slice(start, end)) : JSON.stringify(value ?? {});
+}
 
 /** What an event of a stream, or a whole reply, says at once. */
 export interface Heard {
@@ -145,9 +149,9 @@ export class FurtherTexts {
 
 /** Reads one reply of one surface and remembers what the verdict needs. */
 export interface ReplyReader {
-  /** Takes an event's value, by hand: a schema would cost more than all the rest. Throws StreamedError for an error. */
-  event(value: unknown, heard: Heard): void;
-  whole(reply: unknown, heard: Heard): void;
+  /** Takes an event's value, and its text, by hand: a schema would cost more. Throws StreamedError for an error. */
+  event(value: unknown, text: string, heard: Heard): void;
+  whole(reply: unknown, text: string, heard: Heard): void;
   /** Whether the surface has said that the answer is complete. */
   isFinished(): boolean;
   readonly toolCalls: readonly ToolCall[];

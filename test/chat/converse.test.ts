@@ -10,7 +10,7 @@ import { converse } from '../../src/chat/converse.ts';
 import { judgeAnswer } from '../../src/chat/verdict.ts';
 import { GwError } from '../../src/errors.ts';
 import type { Endpoint } from '../../src/gateway/endpoint.ts';
-import type { Client } from '../../src/http/client.ts';
+import type { Client, Reply } from '../../src/http/client.ts';
 import { recordedStreams } from './recorded-streams.ts';
 
 // Promise 12: a recorded stream, cut at every byte.
@@ -373,6 +373,43 @@ test.each([
 ] as const)('%s: answers without an index are told apart by their places', async (api, event) => {
   const { text, answer } = await talk(api, clientOf([Buffer.from(`data: ${JSON.stringify(event)}\n\n`)]));
   expect([text, answer?.furtherTexts]).toEqual(['one', ['two']]);
+});
+
+describe('arguments of a call are told as they were written', () => {
+  const written = '{"n":12345678901234567890,"x":1.0,"s":"\\u00e9 ]}"}';
+  const input = written.replace('"x"', '\n "x" ');
+  const call = `{"type":"tool_use","id":"c","name":"f","input":${input}}`;
+  const part = `{"functionCall":{"name":"f","args":${input}}}`;
+  const candidate = `{"content":{"parts":[{"text":"so"},${part}]},"finishReason":"STOP"}`;
+  const end = '{"type":"message_stop"}';
+  const begin = `{"type":"content_block_start","index":0,"content_block":${call}}`;
+  const whole: readonly [ChatApi, string][] = [
+    ['messages', `{"content":[{"type":"text","text":"so"},${call}],"stop_reason":"tool_use"}`],
+    ['geo', `{"candidates":[${candidate}]}`],
+    ['geo', `[{"candidates":[]}, {"candidates": [${candidate}]}]`],
+  ];
+  const streams: readonly [ChatApi, string[]][] = [
+    ['messages', [begin, end]],
+    ['geo', [`{"candidates":[${candidate}]}`]],
+  ];
+
+  test.each(whole)('on %s without a stream: %s', async (api, text) => {
+    const bytes = Buffer.from(text);
+    const reply = { text, bytes, json: JSON.parse(text) } as Partial<Reply<never>> as Reply<never>;
+    const client = { send: async () => reply, stream: async () => ({ streamed: false as const, reply }) };
+    for (const stream of [true, false]) {
+      const { answer } = await talk(api, client, { stream });
+      expect(answer?.toolCalls.map((told) => told.arguments)).toEqual([written]);
+    }
+  });
+
+  test.each(streams)('on %s in a stream: %s', async (api, events) => {
+    const bytes = Buffer.from(events.map((data) => `data: ${data.replace('\n', '')}\n\n`).join(''));
+    for (const keep of ['whole', 'calls'] as const) {
+      const { answer } = await talk(api, clientOf([bytes]), { keep });
+      expect(answer?.toolCalls.map((told) => told.arguments)).toEqual([written]);
+    }
+  });
 });
 
 describe('an answer without an end', () => {

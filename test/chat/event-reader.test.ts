@@ -91,9 +91,9 @@ test.each(chatApis)('%s: an event of which the text alone is parsed says all tha
         const reader = surface.reader(false);
         const heard: unknown[] = [];
         const counting = {
-          event(value: unknown, hears: Parameters<typeof reader.event>[1]) {
+          event(...args: Parameters<typeof reader.event>) {
             if (!keepsWhole) parsed += 1;
-            reader.event(value, hears);
+            reader.event(...args);
           },
         };
         return { reader, heard, events: new EventReader(counting, keepsWhole) };

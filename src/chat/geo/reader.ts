@@ -1,5 +1,6 @@
 import { isBareError } from '../../gateway/gateway-error.ts';
 import { fieldsOf, itemsOf, numberOf, textOf } from '../../gateway/json-value.ts';
+import { textsAt } from '../../json-text.ts';
 import type { ChatUsage, ToolCall } from '../chat.ts';
 import {
   argumentsText,
@@ -31,9 +32,10 @@ export class GeoReader implements ReplyReader {
 
   constructor(private readonly keepWhole: boolean) {}
 
-  whole(reply: unknown, heard: Heard): void {
+  whole(reply: unknown, text: string, heard: Heard): void {
     // Services of this style answer a stream that was not asked for as events with one list of all of them.
-    for (const each of Array.isArray(reply) ? reply : [reply]) this.event(each, heard);
+    const texts = Array.isArray(reply) ? textsAt(text) : [text];
+    for (const [place, each] of [reply].flat().entries()) this.event(each, textOf(texts[place]), heard);
   }
 
   isFinished(): boolean {
@@ -58,7 +60,7 @@ export class GeoReader implements ReplyReader {
       : undefined;
   }
 
-  event(value: unknown, heard: Heard): void {
+  event(value: unknown, text: string, heard: Heard): void {
     const { candidates, error, ...top } = fieldsOf(value);
     if (error !== undefined && error !== null) throw new StreamedError(value);
     if (candidates === undefined && isBareError(value)) throw new StreamedError(value);
@@ -67,18 +69,20 @@ export class GeoReader implements ReplyReader {
     if (usageMetadata) this.#count(fieldsOf(usageMetadata));
     const blocked = fieldsOf(promptFeedback).blockReason;
     if (typeof blocked === 'string' && blocked !== '') this.finishReason = blocked;
+    const texts = text.includes('"functionCall"') ? textsAt(text, 'candidates') : [];
     for (const [place, each] of itemsOf(candidates).entries())
-      this.#takeCandidate(fieldsOf(each), place, heard);
+      this.#takeCandidate(fieldsOf(each), place, heard, texts[place]);
   }
 
-  #takeCandidate({ index: at, content, ...fields }: Readonly<Part>, place: number, heard: Heard): void {
+  #takeCandidate({ index: at, content, ...fields }: Part, place: number, heard: Heard, text = ''): void {
     // The document lists no index: candidates are told apart by their places.
     const index = numberOf(at) ?? place;
     const { parts, role } = fieldsOf(content);
     const { finishReason: reason } = fields;
     if (index === 0 && typeof reason === 'string' && reason !== '') this.finishReason = reason;
-    for (const part of itemsOf(parts).map(fieldsOf)) {
-      if (index === 0) this.#hear(part, heard);
+    const texts = textsAt(text, 'content', 'parts');
+    for (const [nth, part] of itemsOf(parts).map(fieldsOf).entries()) {
+      if (index === 0) this.#hear(part, heard, texts[nth]);
       else if (part.thought !== true) this.further.add(index, textOf(part.text), heard);
     }
     if (!this.keepWhole) return;
@@ -90,12 +94,12 @@ export class GeoReader implements ReplyReader {
     this.#candidates.set(index, kept);
   }
 
-  #hear({ text: words, thought, functionCall }: Readonly<Part>, heard: Heard): void {
+  #hear({ text: words, thought, functionCall }: Readonly<Part>, heard: Heard, source?: string): void {
     if (typeof words === 'string') heard.hear(thought === true ? 'thinking' : 'text', words);
     if (!functionCall) return;
     const { id, name: called, args } = fieldsOf(functionCall);
     const name = textOf(called);
-    const text = argumentsText(args);
+    const text = argumentsText(args, source, 'functionCall', 'args');
     heard.keep(CALL_BYTES + text.length);
     const before = this.toolCalls.filter((call) => call.name === name).length;
     this.toolCalls.push({

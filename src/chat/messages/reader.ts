@@ -1,5 +1,6 @@
 import { isBareError } from '../../gateway/gateway-error.ts';
 import { type Fields, fieldsOf, itemsOf, numberOf, textOf } from '../../gateway/json-value.ts';
+import { textsAt } from '../../json-text.ts';
 import type { ChatUsage, ToolCall } from '../chat.ts';
 import {
   argumentsOf,
@@ -22,12 +23,13 @@ export class MessagesReader implements ReplyReader {
   #message: Record<string, unknown> = {};
   #isOver = false;
   readonly #blocks = new Map<number, Block>();
-  /** The arguments of a call as they come, by block. */
+  /** The arguments of a call as they come, by block, and those that its block began with. */
   readonly #inputs = new Map<number, string>();
+  readonly #firstInputs = new Map<number, string>();
 
   constructor(private readonly keepWhole: boolean) {}
 
-  event(value: unknown, heard: Heard): void {
+  event(value: unknown, source: string, heard: Heard): void {
     const event = fieldsOf(value);
     const { type, delta, usage } = event;
     switch (type) {
@@ -38,7 +40,7 @@ export class MessagesReader implements ReplyReader {
         break;
       }
       case 'content_block_start':
-        this.#open(event, heard);
+        this.#open(event, heard, source, 'content_block');
         break;
       case 'message_start': {
         const { usage, ...message } = fieldsOf(event.message);
@@ -61,11 +63,12 @@ export class MessagesReader implements ReplyReader {
     }
   }
 
-  whole(reply: unknown, heard: Heard): void {
+  whole(reply: unknown, source: string, heard: Heard): void {
     const { content, stop_reason, usage, error } = fieldsOf(reply);
     if (error) throw new StreamedError(reply);
+    const sources = textsAt(source, 'content');
     for (const [index, block] of itemsOf(content).entries())
-      this.#open({ index, content_block: block }, heard);
+      this.#open({ index, content_block: block }, heard, sources[index]);
     this.finishReason = textOf(stop_reason) || undefined;
     this.#count(usage);
   }
@@ -77,10 +80,10 @@ export class MessagesReader implements ReplyReader {
   get toolCalls(): readonly ToolCall[] {
     return [...this.#blocks]
       .filter(([, { type }]) => type === 'tool_use')
-      .map(([index, { id, name, input }]) => ({
+      .map(([index, { id, name }]) => ({
         id: textOf(id),
         name: textOf(name),
-        arguments: this.#inputs.get(index) || argumentsText(input),
+        arguments: this.#inputs.get(index) || textOf(this.#firstInputs.get(index)),
       }));
   }
 
@@ -124,13 +127,16 @@ export class MessagesReader implements ReplyReader {
       });
   }
 
-  #open({ index, content_block: came }: Fields, heard: Heard): void {
+  #open({ index, content_block: came }: Fields, heard: Heard, source?: string, ...path: string[]): void {
     const at = numberOf(index) ?? this.#blocks.size;
     const block = { ...fieldsOf(came) };
     if (block.type === 'text') heard.hear('text', textOf(block.text));
     if (block.type === 'thinking') heard.hear('thinking', textOf(block.thinking));
-    if (block.type === 'tool_use') heard.keep(CALL_BYTES);
     if (this.keepWhole || block.type === 'tool_use') this.#blocks.set(at, block);
+    if (block.type !== 'tool_use') return;
+    const input = argumentsText(block.input, source, ...path, 'input');
+    this.#firstInputs.set(at, input);
+    heard.keep(CALL_BYTES + input.length);
   }
 
   /** A delta's field of the same name grows: `text`, `thinking`, `signature`; a call's arguments come as pieces of JSON. */

@@ -134,7 +134,7 @@ export class LineEditor {
       return;
     }
     if ('paste' in stroke) this.#insert(foldPaste(stroke.paste, this.#pastes));
-    else if (this.#isNewline(stroke.key)) this.#breakLine();
+    else if (this.#isNewline(stroke.key)) this.#insert('\n', /\\$/);
     else {
       this.#line = this.#lines.line;
       this.#keys.emit('keypress', stroke.text, stroke.key);
@@ -156,20 +156,11 @@ export class LineEditor {
     return meta === true || (cursor === line.length && line.endsWith('\\'));
   }
 
-  #breakLine(): void {
-    const { line, cursor } = this.#lines;
-    const before = line.slice(0, cursor).replace(/\\$/, '');
-    this.#edit(`${before}\n`, line.slice(cursor));
-  }
-
-  #insert(text: string): void {
-    const { line, cursor } = this.#lines;
-    this.#edit(line.slice(0, cursor) + text, line.slice(cursor));
-  }
-
   /** readline edits lines that hold newlines, and shows them as such; only its keys never make one. */
-  #edit(before: string, after: string): void {
-    Object.assign(this.#lines, { line: before + after, cursor: before.length });
+  #insert(text: string, inPlaceOf = /$/): void {
+    const { line, cursor } = this.#lines;
+    const before = line.slice(0, cursor).replace(inPlaceOf, '') + text;
+    Object.assign(this.#lines, { line: before + line.slice(cursor), cursor: before.length });
     this.#lines.prompt(true);
   }
 

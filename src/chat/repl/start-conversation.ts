@@ -295,12 +295,8 @@ export function openHistory(ctx: SessionContext): History {
   };
 }
 
-function readHistory(file: string): string[] {
-  const lines: string[] = [];
-  for (const line of readLines(file)) {
-    // A torn line is one line less to go back to.
-    const text = jsonOf(line);
-    if (typeof text === 'string' && text !== lines.at(-1)) lines.push(text);
-  }
-  return lines;
-}
+/** A torn line is one line less to go back to. */
+const readHistory = (file: string): string[] =>
+  [...readLines(file)]
+    .map(jsonOf)
+    .filter((text, index, all): text is string => typeof text === 'string' && text !== all[index - 1]);
