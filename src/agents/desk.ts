@@ -17,7 +17,7 @@ import {
   rowChecker,
   silent,
 } from '../commands/batch/row-command.ts';
-import { knownJob } from '../commands/jobs/find-jobs.ts';
+import { knownJob } from '../commands/jobs/jobs-by-id.ts';
 import { list } from '../commands/jobs/list.ts';
 import { show } from '../commands/jobs/show.ts';
 import { endedOutcome } from '../commands/jobs/task-job.ts';

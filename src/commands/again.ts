@@ -20,7 +20,8 @@ import { defaultsOf, laidUnder } from '../presets.ts';
 import { strangersDoor } from '../shots/outputs.ts';
 import { askFirst, refuseUnasked } from './ask-first.ts';
 import { createCommands, creates } from './batch/row-command.ts';
-import { jobIdSummary, namedJobs, namesGateway, notInLedger } from './jobs/find-jobs.ts';
+import { namesGateway } from './jobs/find-jobs.ts';
+import { jobIdSummary, namedJobs, notInLedger } from './jobs/jobs-by-id.ts';
 import { fileLines, type JobResult, jobLines } from './video/follow-job.ts';
 
 // A request of the ledger or of a sidecar is typed again: its flags under those that were typed now, through its own create.

@@ -7,7 +7,8 @@ import { on } from '../flags/flag.ts';
 import type { Host } from '../host.ts';
 import { outputsBySize } from '../jobs/save/saved.ts';
 import { taskOf } from '../ledger/settled.ts';
-import { jobIdSummary, type KnownJob, knownJob } from './jobs/find-jobs.ts';
+import type { KnownJob } from './jobs/find-jobs.ts';
+import { jobIdSummary, knownJob } from './jobs/jobs-by-id.ts';
 
 const flags = { folder: on('open the folder that the output is in') } as const;
 

@@ -154,7 +154,7 @@ async function namedJob(which: string, named: string, ctx: Context): Promise<Job
       hint: 'gw jobs list shows the jobs this user created',
     });
   }
-  const { namedJobs } = await import('../commands/jobs/find-jobs.ts');
+  const { namedJobs } = await import('../commands/jobs/jobs-by-id.ts');
   const { profile: _profile, baseUrl: _baseUrl, sandbox: _sandbox, ...globals } = ctx.globals;
   const among = async (ownsJob: Context['ownsJob']) =>
     (await namedJobs([which], { ...ctx, globals, ownsJob }))[0]?.known?.job;

@@ -10,8 +10,8 @@ import { createTurns, SAVES_AT_ONCE } from '../../jobs/watch/turns.ts';
 import { endedBy, interruptedLast, type JobResult, jobLines, outcomeOf } from '../video/follow-job.ts';
 import { createFollowers } from '../video/followers.ts';
 import { checkLaterOut, eachTask, exampleCreate } from '../video/task-ids.ts';
-import { idArgs, type NamedJob, namedJobs } from './find-jobs.ts';
 import { withoutTask } from './image-jobs.ts';
+import { idArgs, type NamedJob, namedJobs } from './jobs-by-id.ts';
 import { failedOutcome, fromOtherHands, laterSaveFlags, showNamed, tasksOf } from './task-job.ts';
 
 const { download: _, ...flags } = laterSaveFlags;

@@ -9,7 +9,8 @@ import { namesOutputs, taskOf } from '../../ledger/settled.ts';
 import { type JobResult, outcomeOf } from '../video/follow-job.ts';
 import type { Followers } from '../video/followers.ts';
 import { ofTask } from '../video/task-ids.ts';
-import { type KnownJob, type NamedJob, syncInput } from './find-jobs.ts';
+import { type KnownJob, syncInput } from './find-jobs.ts';
+import type { NamedJob } from './jobs-by-id.ts';
 import { endedBeside, planToSave, resultOf } from './task-job.ts';
 
 /**

@@ -14,8 +14,9 @@ import { type Job, mayExist } from '../../ledger/event.ts';
 import type { Hold, Ledger } from '../../ledger/ledger.ts';
 import type { ResolvedRow } from '../machines/queue-status.ts';
 import { createFollowers } from '../video/followers.ts';
-import { jobIdSummary, type KnownJob, knownJob, readJobs } from './find-jobs.ts';
+import { type KnownJob, readJobs } from './find-jobs.ts';
 import { jobTable } from './job-table.ts';
+import { jobIdSummary, knownJob } from './jobs-by-id.ts';
 import { noTaskOfImage, showJobQueries, taskJob, unchanged, whileHeld } from './task-job.ts';
 
 const flags = {

@@ -8,7 +8,7 @@ import { spendText } from '../../jobs/stats.ts';
 import type { KeptReference } from '../../ledger/event.ts';
 import { EMBEDDED } from '../../ledger/job-key.ts';
 import { namesOutput } from '../../shots/outputs.ts';
-import { jobIdSummary, knownJob } from './find-jobs.ts';
+import { jobIdSummary, knownJob } from './jobs-by-id.ts';
 
 /** Prompts and records come from outside: whatever they hold, they stay on their line, and are not cut. */
 const whole = (text: string): string => oneLine(text, Number.POSITIVE_INFINITY);

@@ -18,7 +18,8 @@ import { lacksOutputs, taskOf } from '../../ledger/settled.ts';
 import type { Followers } from '../video/followers.ts';
 import { type JobResult, newSavePlan, outNamed, resultIn } from '../video/job-result.ts';
 import { ofTask, refuseOddTarget, showQueries } from '../video/task-ids.ts';
-import { type KnownJob, type NamedJob, notInLedger } from './find-jobs.ts';
+import type { KnownJob } from './find-jobs.ts';
+import { type NamedJob, notInLedger } from './jobs-by-id.ts';
 
 interface TaskJob {
   readonly job: Job & { readonly id: string };

@@ -18,8 +18,9 @@ import {
 } from '../video/follow-job.ts';
 import { createFollowers } from '../video/followers.ts';
 import { checkLaterOut, exampleCreate } from '../video/task-ids.ts';
-import { idArgs, type NamedJob, namedJobs, readJobs, readOwnJobs, withoutForeign } from './find-jobs.ts';
+import { readJobs, readOwnJobs, withoutForeign } from './find-jobs.ts';
 import { withoutTask } from './image-jobs.ts';
+import { idArgs, type NamedJob, namedJobs } from './jobs-by-id.ts';
 import {
   failedOutcome,
   fromOtherHands,

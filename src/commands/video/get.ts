@@ -9,7 +9,7 @@ import type { ExternalLooked } from '../../jobs/create/look-up.ts';
 import { type TaskLook, youngUntilMs } from '../../jobs/watch/look.ts';
 import { createTurns } from '../../jobs/watch/turns.ts';
 import { compactJson } from '../../json-text.ts';
-import { idArgs, type NamedJob, namedJobs } from '../jobs/find-jobs.ts';
+import { idArgs, type NamedJob, namedJobs } from '../jobs/jobs-by-id.ts';
 import { showInstead } from '../show-instead.ts';
 import { createFollowers } from './followers.ts';
 import { eachTask, exampleCreate } from './task-ids.ts';

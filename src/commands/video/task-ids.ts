@@ -3,28 +3,18 @@ import type { Context } from '../../context.ts';
 import { GwError, Interrupted, usage } from '../../errors.ts';
 import type { SaveFlags } from '../../flags/job-flags.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
-import { taskIdPattern } from '../../gateway/task-state.ts';
 import { refuseOddFile } from '../../jobs/save/check-target.ts';
 import { isFixedName, planTarget, render } from '../../jobs/save/output-path.ts';
 import { parsePattern, windowsFault } from '../../placeholders.ts';
 import { showInstead } from '../show-instead.ts';
 
-/** Makes what the examples of a family's other commands name. */
-export const exampleCreate = (family: string): string => {
-  const asked = new Map([
-    ['beta', ' --duration 3'],
-    ['gamma', ' --resolution 768P --duration 4 --ratio 16:9'],
-  ]);
-  return `gw video ${family} create --sandbox "a paper boat"${asked.get(family) ?? ''}`;
+const askedOf: Readonly<Record<string, string>> = {
+  beta: ' --duration 3',
+  gamma: ' --resolution 768P --duration 4 --ratio 16:9',
 };
-
-/** Throws `usage` for an ID that no gateway gives out; of any family, what has no dot may be a row's key. */
-export function refuseNoIds(args: readonly string[], named: Map<string, string>, family?: string): void {
-  const rowKey = /^\w[\w:~@+=/-]*$/;
-  const bad = args.find((id) => !named.has(id) && !taskIdPattern.test(id) && (family || !rowKey.test(id)));
-  const form = 'an ID has letters, digits and . _ : ~ @ + = - and begins with a letter, a digit or _';
-  if (bad !== undefined) throw usage(`${bad || '""'}: not a task ID`, `${form}; gw jobs list shows yours`);
-}
+/** Makes what the examples of a family's other commands name. */
+export const exampleCreate = (family: string): string =>
+  `gw video ${family} create --sandbox "a paper boat"${askedOf[family] ?? ''}`;
 
 /**
  * Says what Windows would refuse of a name to save under, where it is not refused, and returns whether it has; of a batch,
@@ -45,11 +35,10 @@ export function refuseSharedName(tasks: number, out: string | undefined, cwd: st
 
 /** Checks where the outputs of tasks that exist already are to go now. Throws `usage` before anything is asked. */
 export function checkLaterOut(tasks: number, flags: SaveFlags, ctx: Context): void {
-  const { out } = flags;
   refuseIdleExec(flags);
-  noteOfName(out, ctx);
-  refuseSharedName(tasks, out, ctx.host.cwd);
-  refuseOddTarget(planTarget(out, ctx.host.cwd));
+  noteOfName(flags.out, ctx);
+  refuseSharedName(tasks, flags.out, ctx.host.cwd);
+  refuseOddTarget(planTarget(flags.out, ctx.host.cwd));
 }
 
 /** Throws `usage` for a command that is to run for each saved file where none is saved. */

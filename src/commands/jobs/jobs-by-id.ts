@@ -1,0 +1,167 @@
+import * as path from 'node:path';
+import { type Context, gatewayName } from '../../context.ts';
+import { sha256OfFile } from '../../disk/small-file.ts';
+import { GwError, usage } from '../../errors.ts';
+import { findFamily } from '../../gateway/families.ts';
+import type { TaskFamily } from '../../gateway/task.ts';
+import { taskIdPattern } from '../../gateway/task-state.ts';
+import type { Job } from '../../ledger/event.ts';
+import type { Wanted } from '../../ledger/ledger.ts';
+import { jobsByName } from '../../ledger/named-jobs.ts';
+import { type KnownJob, namesGateway } from './find-jobs.ts';
+
+/** The least that an ID may be cut to. */
+const SHORTEST_BEGINNING = 6;
+
+/** What the `jobs` commands take for an ID. */
+export const jobIdSummary = `the gateway's task ID or gw's own, ${SHORTEST_BEGINNING} or more characters it begins with, its --once or batch key, a file that it saved, or last`;
+
+/** The IDs that a command takes: of any job, or with a family of its tasks. */
+export const idArgs = (completes: 'task' | 'output', family?: string) => ({
+  name: 'ID',
+  required: true,
+  many: true,
+  summary: family
+    ? `task ID, ${SHORTEST_BEGINNING} or more characters it begins with, or last`
+    : jobIdSummary,
+  completes: family ? (`${completes}:${family}` as const) : completes,
+});
+
+/** A job that a command line names; one that the ledger does not know has an ID alone. */
+export interface NamedJob {
+  readonly id: string;
+  readonly known: KnownJob | undefined;
+}
+
+/**
+ * The jobs of a command line, by the gateway's IDs or gw's own. Where several gateways gave out the same ID, the job of the
+ * one in force is meant; with a profile or gateway named by flags, no other one is. With a family, its tasks at the gateway
+ * in force are meant. Throws `usage` for what is no ID.
+ */
+export async function namedJobs(
+  args: readonly string[],
+  ctx: Context,
+  family?: TaskFamily,
+): Promise<NamedJob[]> {
+  const ids = await fullIds(args, ctx, family?.name);
+  const jobOf = await findJobs(ids, family !== undefined, ctx);
+  const named = new Map<string, NamedJob>();
+  for (const id of ids) {
+    const job = jobOf(id);
+    const own = job && (await findFamily(job.family));
+    // A damaged job may not tell its family; one of another family is not meant.
+    const isMeant = !family || !own || own.name === family.name;
+    if (job && isMeant) named.set(job.key, { id: job.id ?? id, known: { job, family: family ?? own } });
+    else named.set(id, { id, known: undefined });
+  }
+  return [...named.values()];
+}
+
+/**
+ * The words of a command line as whole IDs: `last` is the newest job, of the family where one is given; a job is named by its
+ * --once or batch key too (`day/boat`), by a file that it saved, and by 6 or more characters that only one job begins
+ * with. What the ledger does not know stays as it is. Throws `usage` for what is no ID or begins several, and `not_found` for `last` where there is no job.
+ */
+async function fullIds(args: readonly string[], ctx: Context, family?: string): Promise<string[]> {
+  const ledger = await ctx.ledger();
+  const isKnown = jobsByName(await ledger.find({ ids: args.filter((arg) => taskIdPattern.test(arg)) }));
+  const unknown = args.filter((arg) => arg !== 'last' && !isKnown(arg));
+  const named = unknown.length === 0 ? new Map<string, string>() : await byOwnNames(unknown, ctx, family);
+  refuseNoIds(unknown, named, family);
+  const full: string[] = [];
+  for (const word of args)
+    if (isKnown(word)) full.push(word);
+    else if (word === 'last') full.push(nameOf(await newestJob(ctx, family)));
+    else full.push(named.get(word) ?? (await ofBeginning(word, ctx, family)));
+  return full;
+}
+
+/** Throws `usage` for an ID that no gateway gives out; of any family, what has no dot may be a row's key. */
+function refuseNoIds(args: readonly string[], named: Map<string, string>, family?: string): void {
+  const rowKey = /^\w[\w:~@+=/-]*$/;
+  const bad = args.find((id) => !named.has(id) && !taskIdPattern.test(id) && (family || !rowKey.test(id)));
+  const form = 'an ID has letters, digits and . _ : ~ @ + = - and begins with a letter, a digit or _';
+  if (bad !== undefined) throw usage(`${bad || '""'}: not a task ID`, `${form}; gw jobs list shows yours`);
+}
+
+/**
+ * The job of each key that the user gave, or of a file: of those that fit best, the newest. A file is told by what it holds and
+ * where it lies, else by what it holds; one that is gone, or was changed, by its path.
+ */
+async function byOwnNames(words: readonly string[], ctx: Context, family?: string) {
+  const named = await Promise.all(
+    words.map(async (word) => {
+      const file = path.resolve(ctx.host.cwd, word);
+      return { word, file, sha256: await sha256OfFile(file).catch(() => undefined) };
+    }),
+  );
+  const fitOf = ({ once, files }: Job, { word, file, sha256 }: (typeof named)[number]): number =>
+    once?.key === word
+      ? 4
+      : Math.max(0, ...files.map((each) => +(each.path === file) + 2 * +(each.sha256 === sha256)));
+  const where = (job: Job) => named.some((each) => fitOf(job, each) > 0);
+  const jobs = await ownJobs({ family, where }, ctx);
+  const found = new Map<string, string>();
+  for (const each of named) {
+    const [best] = jobs.toSorted((left, right) => fitOf(right, each) - fitOf(left, each));
+    if (best && fitOf(best, each) > 0) found.set(each.word, nameOf(best));
+  }
+  return found;
+}
+
+async function ownJobs(wanted: Wanted, ctx: Context): Promise<Job[]> {
+  const own: Job[] = [];
+  for (const job of await (await ctx.ledger()).find(wanted)) if (await ctx.ownsJob(job)) own.push(job);
+  return own;
+}
+
+const nameOf = ({ id, key }: Job): string => id ?? key;
+
+async function newestJob(ctx: Context, family: string | undefined): Promise<Job> {
+  for (const job of await (await ctx.ledger()).find({ family, ...(!namesGateway(ctx) && { limit: 1 }) }))
+    if (await ctx.ownsJob(job)) return job;
+  const what = family === undefined ? 'no job' : `no ${family} job`;
+  throw new GwError('not_found', `last: there is ${what} in the ledger`, { hint: LIST_HINT });
+}
+
+async function ofBeginning(word: string, ctx: Context, family: string | undefined): Promise<string> {
+  if (word.length < SHORTEST_BEGINNING) return word;
+  const ledger = await ctx.ledger();
+  const ids = await ledger.names((names) =>
+    [...names].filter(({ key, id }) => key.startsWith(word) || id?.startsWith(word)).map(({ key }) => key),
+  );
+  const jobs = await ownJobs({ ids, family }, ctx);
+  const [only] = jobs;
+  if (jobs.length < 2) return only ? nameOf(only) : word;
+  const names = jobs.slice(0, MOST_LISTED).map((job) => (job.id?.startsWith(word) ? job.id : job.key));
+  const rest = jobs.length > MOST_LISTED ? ` and ${jobs.length - MOST_LISTED} more` : '';
+  throw usage(
+    `${word}: ${jobs.length} jobs begin like that: ${names.join(', ')}${rest}`,
+    'give more of the ID of the one that is meant',
+  );
+}
+
+const MOST_LISTED = 10;
+const LIST_HINT = 'gw jobs list shows the jobs this user created';
+
+async function findJobs(ids: readonly string[], isHere: boolean, ctx: Context) {
+  const jobs = isHere ? await (await ctx.ledger()).find({ ids }) : await ownJobs({ ids }, ctx);
+  const here = jobsByName(jobs, gatewayName(await ctx.settings()));
+  const anywhere = isHere ? () => undefined : jobsByName(jobs);
+  return (id: string): Job | undefined => here(id) ?? anywhere(id);
+}
+
+/** The one job of a command line. Throws `not_found` where the ledger does not know it. */
+export async function knownJob(args: readonly string[], ctx: Context): Promise<KnownJob & { id: string }> {
+  const [named] = await namedJobs(args, ctx);
+  if (!named?.known) throw notInLedger(args[0] ?? '', ctx);
+  return { ...named.known, id: named.id };
+}
+
+export function notInLedger(id: string, { globals: { profile, baseUrl } }: Context): GwError {
+  const of = profile ? ` of profile ${profile}` : baseUrl ? ` of ${baseUrl}` : '';
+  return new GwError('not_found', `no job ${id}${of} in the ledger`, {
+    taskId: id,
+    hint: `${LIST_HINT}; gw video FAMILY wait ID takes in a task made elsewhere`,
+  });
+}
