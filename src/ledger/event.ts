@@ -134,6 +134,8 @@ export type LedgerEvent =
   | { readonly event: 'plan'; readonly save: SavePlan }
   /** A download is about to be asked for (family A counts them). */
   | { readonly event: 'get'; readonly role: string }
+  /** The server of an output wants not to be asked for it again for so long. */
+  | { readonly event: 'held'; readonly role: string; readonly forMs: number }
   /** The one part file of an output; absent path: it is gone. Whole, it is about to be renamed to `to`. */
   | ({ readonly event: 'part'; readonly role: string; readonly path?: string | undefined } & PartFacts)
   | ({ readonly event: 'saved' } & SavedFile);
@@ -210,6 +212,8 @@ export interface Job extends Omit<IntentEvent, 'event'> {
   readonly recordText?: string | undefined;
   readonly serverDateMs: number | undefined;
   readonly downloads: number;
+  /** What the servers of outputs said last on waiting, by role. */
+  readonly held?: Readonly<Record<string, { readonly atMs: number; readonly forMs: number }>>;
   readonly parts: Readonly<
     Record<string, PartFacts & { readonly path: string; readonly startedAtMs: number }>
   >;

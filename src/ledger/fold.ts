@@ -74,7 +74,7 @@ type Fields<T> = { -readonly [K in keyof T]: T[K] };
 
 export interface Draft {
   rank: number;
-  readonly job: Fields<Omit<Job, keyof IntentEvent | 'parts' | 'files'>>;
+  readonly job: Fields<Omit<Job, keyof IntentEvent | 'downloads' | 'parts' | 'files'>>;
   intent: Omit<IntentEvent, 'event'> | undefined;
   /** What could be made out of an intent that cannot be read. */
   salvaged: Partial<Omit<IntentEvent, 'event'>> | undefined;
@@ -89,7 +89,7 @@ export interface Draft {
 }
 
 /** The one way that lines become a job; undefined where none of them says that there is one. */
-export function jobOf({ job, intent, salvaged, plan, parts, files }: Draft): Job | undefined {
+export function jobOf({ job, intent, salvaged, plan, gets, parts, files }: Draft): Job | undefined {
   const isDamaged = intent === undefined;
   // Of a job that was never sent, nothing is lost with its intent.
   if (isDamaged && job.id === undefined && job.sentAtMs === undefined) return undefined;
@@ -98,6 +98,7 @@ export function jobOf({ job, intent, salvaged, plan, parts, files }: Draft): Job
   // Spreads would do the same, in three times the time and with garbage that outlives the next hundred jobs.
   return Object.assign(job, asked, isDamaged && { isDamaged }, {
     save,
+    downloads: gets.size,
     parts: Object.fromEntries(parts),
     files: withoutMoved([...files.values()]),
   });
@@ -176,7 +177,6 @@ export function newDraft(key: string): Draft {
       finishedAtMs: undefined,
       record: undefined,
       serverDateMs: undefined,
-      downloads: 0,
     },
     intent: undefined,
     salvaged: undefined,
@@ -253,18 +253,17 @@ export function addLine(draft: Draft, line: LedgerLine): void {
       return;
     case 'get':
       draft.gets.add(`${line.t} ${line.role}`);
-      job.downloads = draft.gets.size;
+      return;
+    case 'held':
+      job.held = { ...job.held, [line.role]: { atMs: line.t, forMs: line.forMs } };
       return;
     case 'part':
       if (line.path === undefined) draft.parts.delete(line.role);
       else draft.parts.set(line.role, partOf(line.path, line, draft.parts.get(line.role)));
       return;
-    case 'saved': {
-      const { role, path, bytes, sha256, type, rescued, cut } = line;
-      const file = { role, path, bytes, sha256, type, ...(rescued && { rescued }), ...(cut && { cut }) };
-      draft.files.set(JSON.stringify([role, path]), file);
+    case 'saved':
+      draft.files.set(JSON.stringify([line.role, line.path]), fileOf(line));
       return;
-    }
   }
 }
 
@@ -278,6 +277,10 @@ const MOST_EARLIER = 8;
 
 function isFinished(state: JobState): boolean {
   return state === 'succeeded' || state === 'failed';
+}
+
+function fileOf({ role, path, bytes, sha256, type, rescued, cut }: SavedFile): SavedFile {
+  return { role, path, bytes, sha256, type, ...(rescued && { rescued }), ...(cut && { cut }) };
 }
 
 function partOf(

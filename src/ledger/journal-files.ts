@@ -39,7 +39,8 @@ export function journals(dir: string): Journal[] {
 /** A name for what a journal was, beside it, which `journals` finds again. */
 export const formerPath = (journal: string, nonce: string): string => `${journal}.${nonce}.old`;
 
-function namesIn(dir: string): string[] {
+/** What stands in a directory; nothing where it is missing. Throws the system's error. */
+export function namesIn(dir: string): string[] {
   try {
     return fs.readdirSync(dir);
   } catch (error) {

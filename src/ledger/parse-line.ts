@@ -83,6 +83,7 @@ const shapes: Readonly<Record<LedgerLine['event'], Shape>> = {
   lost: { message: text },
   plan: { save: savePlan },
   get: { role: text },
+  held: { role: text, forMs: moment },
   part: {
     role: text,
     path: maybe(isPlace),

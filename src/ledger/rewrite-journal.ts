@@ -12,7 +12,7 @@ import { type Step, tryLock } from '../disk/lock-file.ts';
 import { endOfLastLine, readLines } from '../disk/read-lines.ts';
 import { errorCode, usage } from '../errors.ts';
 import { removeContents } from './contents.ts';
-import { formerPath, type Journal, journals } from './journal-files.ts';
+import { formerPath, type Journal, journals, namesIn } from './journal-files.ts';
 import { openIfThere } from './open-journals.ts';
 import { jobOfLine } from './parse-line.ts';
 
@@ -39,19 +39,15 @@ export function removeJobs(
   if (!lock)
     throw usage('another gw is removing jobs from the ledger', 'wait for it to end, then run this again');
   try {
-    forgetUnfinished(dir);
+    // What a crashed rewriting had not put to use.
+    for (const name of namesIn(dir))
+      if (name.endsWith(FRESH)) fs.rmSync(path.join(dir, name), { force: true });
     const keeps = (line: string) => !keys.has(jobOfLine(line) ?? '');
     for (const journal of journals(dir)) rewriteJournal(journal, keeps, step);
     removeContents(dir);
   } finally {
     lock.release();
   }
-}
-
-/** What a crashed rewriting had not put to use. */
-function forgetUnfinished(dir: string): void {
-  for (const name of fs.existsSync(dir) ? fs.readdirSync(dir) : [])
-    if (name.endsWith(FRESH)) fs.rmSync(path.join(dir, name), { force: true });
 }
 
 /**

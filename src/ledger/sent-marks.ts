@@ -3,6 +3,7 @@ import * as path from 'node:path';
 import { ensureDirectory, syncDirectory } from '../disk/durable-directory.ts';
 import { errorCode } from '../errors.ts';
 import { isJobKey } from './job-key.ts';
+import { namesIn } from './journal-files.ts';
 
 // A job that is made once for a key is found by that key alone. Where the disk has lost its lines, or made them unreadable,
 // the key would seem free and the job be paid for again. So an empty file says beside the journals that it was sent.
@@ -27,11 +28,4 @@ export const sentMarkMs = (dir: string, key: string): number | undefined =>
   isJobKey(key) ? fs.statSync(path.join(dir, NAME, key), { throwIfNoEntry: false })?.mtimeMs : undefined;
 
 /** The jobs that are marked. Throws the system's error. */
-export function sentMarks(dir: string): string[] {
-  try {
-    return fs.readdirSync(path.join(dir, NAME)).filter(isJobKey);
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return [];
-    throw error;
-  }
-}
+export const sentMarks = (dir: string): string[] => namesIn(path.join(dir, NAME)).filter(isJobKey);

@@ -4,7 +4,7 @@ import { GwError } from '../errors.ts';
 import type { LedgerEvent } from './event.ts';
 
 /** Facts that are written once a job has succeeded: what fails there is the saving of its output. */
-const savingEvents: ReadonlySet<LedgerEvent['event']> = new Set(['get', 'part', 'saved']);
+const savingEvents: ReadonlySet<LedgerEvent['event']> = new Set(['get', 'held', 'part', 'saved']);
 
 /**
  * The error of a fact that could not be written, naming the path and the reason. Before the request leaves it is `usage`:

@@ -52,10 +52,8 @@ export async function lookUp(request: LookUp, { isRetried = false } = {}): Promi
     throw new GwError('unavailable', `the look-up of external ID ${externalId} cannot be read`);
   }
   if (found || status === 200) return { found, serverDateMs };
-  throw new GwError(
-    'unavailable',
-    `the look-up of external ID ${externalId} was answered with HTTP ${status}`,
-  );
+  const what = `the look-up of external ID ${externalId} was answered with HTTP ${status}`;
+  throw new GwError('unavailable', what);
 }
 
 /**

@@ -115,7 +115,7 @@ export function imageJournal(
   key: string,
   ledger: Ledger,
   warn: (text: string) => void,
-  job?: Pick<Job, 'downloads' | 'parts' | 'files'>,
+  job?: Pick<Job, 'downloads' | 'held' | 'parts' | 'files'>,
 ): DownloadJournal {
   let isWarned = false;
   const note = (event: LedgerEvent) => {

@@ -14,7 +14,7 @@ import {
   outputUrl,
   type Verdict,
 } from './get-output.ts';
-import type { PartFile } from './part-file.ts';
+import type { DownloadJournal, PartFile } from './part-file.ts';
 import type { PartSink } from './part-sink.ts';
 import { type Finding, verifyEnd, verifyPart } from './verify-part.ts';
 
@@ -26,6 +26,7 @@ export interface FetchOptions extends Omit<GetOptions, 'count' | 'onBody'> {
   readonly random: () => number;
   /** Counts what is sent, and says whether more may be. */
   readonly budget: Pick<GetBudget, 'mayAsk' | 'take'>;
+  readonly journal: Pick<DownloadJournal, 'waits' | 'held'>;
   /** Asks the task for a new link to this output; none where there is none. */
   readonly refreshLink: () => Promise<string | undefined>;
 }
@@ -56,6 +57,11 @@ export class OutputFetch {
 
   /** Throws `download`, DiskFault, the signal's reason, or what the journal threw. */
   async run(): Promise<{ readonly part: PartFile; readonly fileType: FileType }> {
+    const { clock, journal } = this.options;
+    const { atMs = 0, forMs = 0 } = journal.waits[this.output.role] ?? {};
+    // A time that lies in the future was no time.
+    const toldMs = atMs > clock.now() ? 0 : atMs + forMs - clock.now();
+    if (toldMs > 0 && !this.sink.part?.isComplete) await this.wait(toldMs, 'its server was too busy');
     for (;;) {
       const { part } = this.sink;
       if (part?.isComplete) {
@@ -155,19 +161,19 @@ export class OutputFetch {
   private async pause(verdict: Extract<Verdict, { do: 'wait' }>): Promise<void> {
     this.lastReason = verdict.reason;
     if (!this.options.budget.mayAsk || this.tries >= MAX_GETS) throw this.exhausted();
-    const { clock, random, signal } = this.options;
+    const { clock, journal, random } = this.options;
     const toldMs = parseRetryAfter(verdict.retryAfter, readDateMs(verdict.date) ?? clock.now()) ?? 0;
+    if (toldMs > 0) journal.held(this.output.role, toldMs);
     const pauseMs = Math.max(toldMs, backoffMs(this.failures++, random));
-    if (pauseMs > LONGEST_PAUSE_MS) {
-      if (toldMs === 0) throw failed(verdict.reason, verdict.status);
-      const retryAtMs = clock.now() + toldMs;
-      throw new GwError(
-        'download',
-        `${verdict.reason} and asks to wait until ${new Date(retryAtMs).toISOString()}`,
-        { status: verdict.status, retryAtMs, hint: 'after that, gw jobs sync fetches it' },
-      );
-    }
-    await clock.sleep(pauseMs, signal);
+    await this.wait(pauseMs, verdict.reason, verdict.status);
+  }
+
+  private async wait(forMs: number, reason: string, status?: number): Promise<void> {
+    const { clock, signal } = this.options;
+    if (forMs <= LONGEST_PAUSE_MS) return clock.sleep(forMs, signal);
+    const retryAtMs = clock.now() + forMs;
+    const what = `${reason} and asks to wait until ${new Date(retryAtMs).toISOString()}`;
+    throw new GwError('download', what, { status, retryAtMs, hint: 'after that, gw jobs sync fetches it' });
   }
 
   private exhausted(): GwError {

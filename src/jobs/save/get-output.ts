@@ -267,12 +267,10 @@ export class GetBudget {
   /** Records that a GET is about to be sent. Throws `download` where too few are left, unless forced. */
   take(role: string): void {
     const { journal, maxDownloads = Number.POSITIVE_INFINITY, force, warn } = this.options;
+    const used = () => `${this.counted} of the ${maxDownloads} downloads of this task are used`;
     if (this.counted >= maxDownloads * REFUSE_AT && !force) {
-      throw new GwError(
-        'download',
-        `${this.counted} of the ${maxDownloads} downloads of this task are used`,
-        { hint: 'keep the rest for when it matters, or use --force' },
-      );
+      const hint = 'keep the rest for when it matters, or use --force';
+      throw new GwError('download', used(), { hint });
     }
     journal.aboutToGet(role);
     this.left--;
@@ -280,7 +278,7 @@ export class GetBudget {
     this.counted++;
     if (this.counted >= maxDownloads * WARN_AT && !this.warned) {
       this.warned = true;
-      warn(`${this.counted} of the ${maxDownloads} downloads of this task are used`);
+      warn(used());
     }
   }
 }

@@ -331,6 +331,9 @@ export interface DownloadJournal {
   readonly parts: Readonly<Record<string, RecordedPart>>;
   readonly files: readonly SavedFile[];
   aboutToGet(role: string): void;
+  /** What servers said last on waiting, by role. */
+  readonly waits: NonNullable<Job['held']>;
+  held(role: string, forMs: number): void;
   /** Whether nothing counts the GETs any more: each output is asked for once. */
   isUncounted?(): boolean;
   /** Whether a job of the ledger has a file of that path. */
@@ -342,13 +345,15 @@ export interface DownloadJournal {
 
 /** The journal of a job's outputs, each fact written down by `note`; `job` is what earlier runs left. */
 export const journalOf = (
-  job: Pick<Job, 'downloads' | 'parts' | 'files'> | undefined,
+  job: Pick<Job, 'downloads' | 'held' | 'parts' | 'files'> | undefined,
   note: (event: LedgerEvent) => void,
 ): DownloadJournal => ({
   downloadsSoFar: job?.downloads ?? 0,
   parts: job?.parts ?? {},
   files: job?.files ?? [],
   aboutToGet: (role) => note({ event: 'get', role }),
+  waits: job?.held ?? {},
+  held: (role, forMs) => note({ event: 'held', role, forMs }),
   part: (role, part) => note({ event: 'part', role, ...part }),
   saved: (file) => note({ event: 'saved', ...file }),
 });

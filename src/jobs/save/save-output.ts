@@ -276,11 +276,9 @@ export class SaveOutput {
     try {
       this.input.journal.saved(file);
     } catch (error) {
-      throw new GwError(
-        'download',
-        `${file.path} is whole, but that could not be recorded: ${faultReason(error)}`,
-        { hint: 'when the ledger can be written again, gw jobs sync records it' },
-      );
+      const what = `${file.path} is whole, but that could not be recorded: ${faultReason(error)}`;
+      const hint = 'when the ledger can be written again, gw jobs sync records it';
+      throw new GwError('download', what, { hint });
     }
   }
 }

@@ -170,18 +170,13 @@ export interface SavedJob {
  */
 export async function saveJob(look: SeenTask, input: SaveJobInput, deps: FollowDeps): Promise<SavedJob> {
   const { family, id, key, save, ownOnly } = input;
-  if (look.view.hasNoFiles) return { record: printableRecord(look), files: [], errors: [] };
+  let record = printableRecord(look);
+  if (look.view.hasNoFiles) return { record, files: [], errors: [] };
   if (look.view.outputs.length === 0) {
     const hint = `look at it with: gw video ${family.name} get ${id}`;
-    return {
-      record: printableRecord(look),
-      files: [],
-      errors: [
-        new GwError('download', `task ${id} succeeded, but its record names no output`, { taskId: id, hint }),
-      ],
-    };
+    const what = `task ${id} succeeded, but its record names no output`;
+    return { record, files: [], errors: [new GwError('download', what, { taskId: id, hint })] };
   }
-  let record = printableRecord(look);
   const notes = new JobNotes(key, deps.ledger, input.ranHere ? deps.warn : undefined);
   const tell = (who: string) => deps.note(`${who} is saving task ${id}; waiting for it`);
   const hold = await notes.hold(() =>

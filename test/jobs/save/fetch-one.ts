@@ -32,6 +32,8 @@ export async function fetchOne(order: Order) {
     downloadsSoFar: downloads,
     parts,
     files,
+    waits: {},
+    held: () => {},
     aboutToGet: (role) => append({ get: role }),
     part: (role, part) =>
       append(part ? { role, part: { ...part, startedAtMs: Date.now() } } : { role, gone: true }),

@@ -12,11 +12,16 @@ export class MemoryJournal implements DownloadJournal {
   downloadsSoFar = 0;
   parts: Record<string, RecordedPart> = {};
   files: SavedFile[] = [];
+  waits: Record<string, { readonly atMs: number; readonly forMs: number }> = {};
   readonly events: string[] = [];
 
   aboutToGet(role: string): void {
     this.events.push(`get ${role}`);
     this.downloadsSoFar++;
+  }
+  held(role: string, forMs: number): void {
+    this.events.push(`held ${role}`);
+    this.waits[role] = { atMs: Date.now(), forMs };
   }
   part(role: string, part: Parameters<DownloadJournal['part']>[1]): void {
     this.events.push(part ? `part ${role}` : `gone ${role}`);
@@ -33,6 +38,7 @@ export class MemoryJournal implements DownloadJournal {
     copy.downloadsSoFar = this.downloadsSoFar;
     copy.parts = { ...this.parts };
     copy.files = [...this.files];
+    copy.waits = { ...this.waits };
     return copy;
   }
 }
