@@ -38,8 +38,14 @@ function inLibraryWords(error: unknown, endpoint: Endpoint): unknown {
   );
 }
 
-/** What a look at one asset brought: its record as it came, or why there is none. */
-export type AssetLook = { readonly asset: LibraryRecord } | { readonly error: GwError };
+/** A record of the library, and the reply that it came in. */
+export interface SeenAsset {
+  readonly asset: LibraryRecord;
+  readonly reply: Reply;
+}
+
+/** What a look at one asset brought: its record, or why there is none. */
+export type AssetLook = SeenAsset | { readonly error: GwError };
 
 export interface LookRequest {
   readonly client: Client;
@@ -62,9 +68,10 @@ export async function lookAtAssets(
   const looks = new Map<string, AssetLook>();
   if (ids.length > 1 && request.bodyOf === undefined) {
     const wanted = new Set(ids);
-    for (const asset of await newest(request)) {
+    for (const look of await newest(request)) {
+      const { asset } = look;
       const isOfDefault = (asset.ProjectName ?? DEFAULT_PROJECT) === DEFAULT_PROJECT;
-      if (wanted.has(asset.Id) && isOfDefault) looks.set(asset.Id, { asset });
+      if (wanted.has(asset.Id) && isOfDefault) looks.set(asset.Id, look);
     }
   }
   for (const id of ids) {
@@ -76,9 +83,10 @@ export async function lookAtAssets(
   return looks;
 }
 
-async function newest({ client, send }: LookRequest): Promise<readonly LibraryRecord[]> {
+async function newest({ client, send }: LookRequest): Promise<readonly SeenAsset[]> {
   try {
-    return restItems((await askLibrary(client, restList, { query: { limit: String(LIST_MAX) } }, send)).json);
+    const reply = await askLibrary(client, restList, { query: { limit: String(LIST_MAX) } }, send);
+    return restItems(reply.json).map((asset) => ({ asset, reply }));
   } catch (error) {
     // A gateway without the alias still has the action.
     if (error instanceof GwError && (error.kind === 'not_found' || error.kind === 'rejected')) return [];
@@ -89,7 +97,8 @@ async function newest({ client, send }: LookRequest): Promise<readonly LibraryRe
 async function lookAtAsset(id: string, { client, bodyOf, send }: LookRequest): Promise<AssetLook> {
   const body = bodyOf?.(id) ?? { Id: id };
   try {
-    return { asset: resultOf(LibraryRecord, (await askLibrary(client, getAsset, { body }, send)).json) };
+    const reply = await askLibrary(client, getAsset, { body }, send);
+    return { asset: resultOf(LibraryRecord, reply.json), reply };
   } catch (error) {
     if (error instanceof GwError && error.kind !== 'auth') return { error };
     throw error;

@@ -20,11 +20,7 @@ export interface AssetReference {
  */
 export async function checkReferences(
   references: readonly AssetReference[],
-  {
-    client,
-    project,
-    signal,
-  }: { readonly client: Client; readonly project: string | undefined; readonly signal: AbortSignal },
+  { client, project, signal }: { client: Client; project: string | undefined; signal: AbortSignal },
 ): Promise<void> {
   if (references.length === 0) return;
   const ids = [...new Set(references.map(({ id }) => id))];
@@ -43,17 +39,12 @@ export async function checkReferences(
       });
     }
     const view = readAsset(look.asset);
-    if (view.state === 'failed') {
+    if (view.state !== 'succeeded') {
       const { code } = view.error;
+      const anew = assetFailure(code)?.toDo ?? 'create it anew';
       throw usage(
-        `${named} asset://${id}: this asset is ${view.status}${code ? ` (${code})` : ''}, and only an Active one can be used`,
-        assetFailure(code)?.toDo ?? 'create it anew',
-      );
-    }
-    if (view.state === 'running') {
-      throw usage(
-        `${named} asset://${id}: this asset is ${view.status || 'not ready'}, and only an Active one can be used`,
-        `wait for it: gw asset wait ${id}`,
+        `${named} asset://${id}: this asset is ${view.status || 'not ready'}${code ? ` (${code})` : ''}, and only an Active one can be used`,
+        view.state === 'running' ? `wait for it: gw asset wait ${id}` : anew,
       );
     }
     if (view.type !== undefined && view.type !== type) {

@@ -34,6 +34,7 @@ export interface Created {
   readonly id: string;
   /** The reply as it came; the record, where the reply was lost and it was found again. */
   readonly record: unknown;
+  readonly reply?: Reply;
   /** The reply was lost and it was found again. */
   readonly isFound: boolean;
 }
@@ -53,8 +54,8 @@ export async function createOnce(request: CreateOnce): Promise<Created> {
     const onSend = () => {
       sentAtMs ??= clock.now();
     };
-    const { json } = await askLibrary(client, endpoint, { body }, { signal, onSend });
-    return { id: resultOf(CreatedId, json).Id, record: json, isFound: false };
+    const reply = await askLibrary(client, endpoint, { body }, { signal, onSend });
+    return { id: resultOf(CreatedId, reply.json).Id, record: reply.json, reply, isFound: false };
   };
   let lost: UnknownOutcome;
   if (request.leftAtMs !== undefined && request.find) {
@@ -110,14 +111,13 @@ async function lookFor(
 ): Promise<Found> {
   for (const pauseMs of LOOK_AFTER_MS) {
     await clock.sleep(pauseMs, signal);
-    let found: Found;
     try {
-      found = await find(sinceMs);
+      const found = await find(sinceMs);
+      if (found !== 'absent') return found;
     } catch (error) {
       if (!(error instanceof GwError)) throw error;
       return 'unclear';
     }
-    if (found !== 'absent') return found;
   }
   return 'absent';
 }

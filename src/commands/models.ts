@@ -3,9 +3,14 @@ import type { Context } from '../context.ts';
 import { GwError, usage } from '../errors.ts';
 import { text } from '../flags/flag.ts';
 import { nearest } from '../flags/nearest.ts';
+import { fieldsOf } from '../gateway/json-value.ts';
 import { kindOf, type ModelEntry, type ModelKind, modelsList, modelTypes } from '../gateway/models.ts';
+import type { Reply } from '../http/client.ts';
+import { RawJson, safeJson } from '../io/escape.ts';
 import type { Table } from '../io/io.ts';
 import { columnsOf, fieldLines } from '../io/layout.ts';
+import { asWritten } from '../jobs/watch/exact-record.ts';
+import { compactJson, textsAt } from '../json-text.ts';
 import { fetchModels } from '../models/model-cache.ts';
 import { showInstead } from './show-instead.ts';
 
@@ -40,9 +45,9 @@ export const list = defineCommand<typeof flags, Listed>({
       kindOf(entry) === type || entry.supported_endpoint_types?.includes(type) === true;
     const entries = value.data.filter(fits);
     if (entries.length === 0) refuseUnknownType(type, value.data);
-    const asCame = (json as { readonly data: readonly unknown[] }).data;
-    const data = asCame.filter((_, index) => entries.includes(value.data[index] as ModelEntry));
-    return { value: { entries, json: `${JSON.stringify({ ...(json as object), data })}\n` } };
+    const data = textsAt(asItCame, 'data').filter((_, nth) => value.data.slice(nth, nth + 1).some(fits));
+    const kept = new RawJson(`[${data.map(compactJson).join(',')}]`);
+    return { value: { entries, json: `${safeJson({ ...(json as object), data: kept })}\n` } };
   },
   human: ({ entries }) => modelTable(entries),
   raw: ({ json }) => json,
@@ -84,7 +89,7 @@ interface ShownModel {
   /** What gw's tables say, by name; in JSON and with --verbose the rules of its body too, with their sentences. */
   readonly facts: Readonly<Record<string, string>>;
   /** The entry of the gateway's list, as it came; null where the list has none, or could not be had. */
-  readonly entry: Readonly<Record<string, unknown>> | null;
+  readonly entry: unknown;
 }
 
 /** `gw models show ID`: what gw's tables and the gateway's list say of a model. */
@@ -128,11 +133,12 @@ export const show = defineCommand<Record<string, never>, ShownModel>({
       const sources = verbose && !json ? (await import('../sources/model-rows.ts')).sourcesOf(id) : {};
       const said = (name: string) => (sources[name] ? ` (the document says: ${sources[name]})` : '');
       const told = Object.fromEntries(shown.map(({ name, value }) => [name, `${value}${said(name)}`]));
-      yield { value: { id, type: type ?? null, facts: told, entry: entry?.came ?? null } };
+      const came = entry && (json ? asWritten(entry.came, entry.reply) : entry.came);
+      yield { value: { id, type: type ?? null, facts: told, entry: came ?? null } };
     }
   },
   human: ({ id, type, facts, entry }) => {
-    const { id: _, ...rest } = entry ?? {};
+    const { id: _, ...rest } = fieldsOf(entry);
     return fieldLines([
       ['id', id],
       ['type', type ?? '-'],
@@ -146,14 +152,15 @@ export const show = defineCommand<Record<string, never>, ShownModel>({
 interface ListedModel {
   readonly read: ModelEntry;
   readonly came: Readonly<Record<string, unknown>>;
+  readonly reply: Reply;
 }
 
 /** The gateway's list. One that cannot be had is no reason to keep what the tables know. */
 async function listed(ctx: Context, isInTables: boolean): Promise<readonly ListedModel[] | undefined> {
   try {
-    const { json, value } = await fetchModels(ctx, isInTables ? { retries: 0 } : {});
-    const { data } = json as { readonly data: readonly ListedModel['came'][] };
-    return data.map((came, index) => ({ read: value.data[index] as ModelEntry, came }));
+    const reply = await fetchModels(ctx, isInTables ? { retries: 0 } : {});
+    const { data } = reply.json as { readonly data: readonly ListedModel['came'][] };
+    return data.map((came, index) => ({ read: reply.value.data[index] as ModelEntry, came, reply }));
   } catch (error) {
     if (!isInTables || !(error instanceof GwError)) throw error;
     ctx.io.warn(`the gateway's own list could not be had: ${error.message}`);
@@ -169,9 +176,7 @@ function unknown(id: string, known: readonly string[]): GwError {
   });
 }
 
-const wordOf = (value: unknown): string =>
-  typeof value === 'string'
-    ? value
-    : Array.isArray(value) && value.every((item) => typeof item === 'string')
-      ? value.join(', ')
-      : JSON.stringify(value);
+function wordOf(value: unknown): string {
+  const words = [value].flat();
+  return words.every((word) => typeof word === 'string') ? words.join(', ') : JSON.stringify(value);
+}

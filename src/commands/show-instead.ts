@@ -3,6 +3,8 @@ import type { Context } from '../context.ts';
 import { usage } from '../errors.ts';
 import type { Endpoint } from '../gateway/endpoint.ts';
 import type { RequestInput } from '../http/client.ts';
+import { RawJson } from '../io/escape.ts';
+import { compactJson } from '../json-text.ts';
 
 // What every request goes through that a command has made, before it is sent or any job of it stands in the ledger.
 
@@ -25,7 +27,9 @@ export async function showInstead(
   if (curl && sandbox)
     ctx.io.note('the embedded gateway ends with this run; gw sandbox serve starts one that stays');
   const text = () => (curl ? curlCommand : showRequest)(prepared);
-  const json = () => (curl ? { curl: text() } : requestJson(prepared));
+  const body = () => new RawJson(compactJson(new TextDecoder().decode(prepared.body)));
+  const json = () =>
+    curl ? { curl: text() } : { ...requestJson(prepared), ...(prepared.body && { body: body() }) };
   return new ShownRequest(text, json, asked);
 }
 

@@ -4,40 +4,26 @@ import { credentialHeaders, HIDDEN } from './credential.ts';
 import type { MultipartField } from './multipart-body.ts';
 import { prettyJson } from './parse-json.ts';
 
-export interface ShowOptions {
-  /** `short` tells the size of Base64 instead of printing it. */
-  readonly base64: 'full' | 'short';
-}
-
 /** A request as people read it, for --dry-run: method and URL, headers with the key hidden, indented JSON body or the fields of a form. */
-export function showRequest(
-  { method, url, headers, body, multipart }: PreparedRequest,
-  options: ShowOptions = { base64: 'full' },
-): string {
+export function showRequest({ method, url, headers, body, multipart }: PreparedRequest): string {
   const lines = [`${method} ${url.href}`];
   for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${hideKey(name, value)}`);
   if (body) {
     const text = new TextDecoder().decode(body);
-    lines.push('', indented(text, options.base64 === 'short'));
+    // Numbers and escapes stay as they are sent.
+    lines.push('', prettyJson(text)?.trimEnd() ?? text);
   }
   if (multipart) lines.push('', ...multipart.fields.map(fieldLine));
   return `${lines.join('\n')}\n`;
 }
 
-/** A request as --dry-run --json prints it. */
-export function requestJson({
-  method,
-  url,
-  headers,
-  body,
-  multipart,
-}: PreparedRequest): Record<string, unknown> {
+/** A request as --dry-run --json prints it, but for the body. */
+export function requestJson({ method, url, headers, multipart }: PreparedRequest): Record<string, unknown> {
   const shown = Object.entries(headers).map(([name, value]) => [name, hideKey(name, value)]);
   return {
     method,
     url: url.href,
     headers: Object.fromEntries(shown),
-    ...(body && { body: JSON.parse(new TextDecoder().decode(body)) }),
     ...(multipart && { multipart: multipart.fields }),
   };
 }
@@ -53,26 +39,6 @@ function fieldLine(field: MultipartField): string {
 function hideKey(name: string, value: string): string {
   if (!credentialHeaders.has(name.toLowerCase())) return value;
   return value.startsWith('Bearer ') ? `Bearer ${HIDDEN}` : HIDDEN;
-}
-
-function indented(text: string, shortBase64: boolean): string {
-  // Numbers and escapes stay as they are sent.
-  if (!shortBase64) return prettyJson(text)?.trimEnd() ?? text;
-  try {
-    return JSON.stringify(JSON.parse(text, shortened), null, 2);
-  } catch {
-    return text;
-  }
-}
-
-const SHORT_FROM_CHARACTERS = 200;
-
-function shortened(_key: string, value: unknown): unknown {
-  if (typeof value !== 'string' || value.length < SHORT_FROM_CHARACTERS) return value;
-  const found = /^(data:[^,]{0,100};base64,)?[A-Za-z0-9+/_-]+={0,2}$/.exec(value);
-  return found
-    ? `${found[1] ?? ''}… (${value.length - (found[1]?.length ?? 0)} characters of Base64)`
-    : value;
 }
 
 /** Above this the body goes through a here-document of its own: one argument of a command is limited to 128 KiB on Linux. */

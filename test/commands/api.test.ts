@@ -246,6 +246,8 @@ describe('the body', () => {
     expect(gateway.requests[0]?.body).toBe(text);
     const dry = await gw(['POST', '/x', '--body', '-', '--dry-run'], { stdin: text });
     expect(dry.out).toContain('"a": 1.0,\n  "n": 12345678901234567890,\n  "s": "\\u00e9"');
+    const shown = await gw(['POST', '/x', '--body', '-', '--dry-run', '--json'], { stdin: text });
+    expect(shown.out).toContain('"body":{"a":1.0,"n":12345678901234567890,"s":"\\u00e9"}');
   });
 
   test('with an integer that --set would change is refused, by name', async () => {

@@ -62,6 +62,25 @@ describe('gw asset wait', () => {
     },
   );
 
+  test('--json tells each record as it came, as changes and deletes do', async () => {
+    const long = '"N":12345678901234567890';
+    const written = (Id: string) => `{"Id":"${Id}","Status":"Active",${long}}`;
+    const { gw } = await library(({ action, body: { Id } }) => {
+      if (action === '/api/assets') return { body: `{"items":[${written('a-1')} ,${written('a-2')}]}` };
+      return { body: `{"Result":${written(Id || 'a-3')}}` };
+    });
+    for (const ids of [['a-1', 'a-2'], ['a-3']]) {
+      const { out } = await gw('asset', 'wait', ...ids, '--json');
+      for (const id of ids) expect(out).toContain(`"record":${written(id)}`);
+    }
+    for (const words of [
+      ['update', 'a-3', '--name', 'x'],
+      ['delete', 'a-3', '--yes'],
+      ['group', 'create', '--name', 'x'],
+    ])
+      expect((await gw('asset', ...words, '--json')).out).toContain(`"record":{"Result":${written('a-3')}}`);
+  });
+
   test('a 500 on one neither ends nor starves the others', async () => {
     const { gw } = await library(({ action, body: { Id = '' }, before }) => {
       if (action === '/api/assets') return noList;

@@ -130,6 +130,19 @@ describe('models list', () => {
   });
 });
 
+test('a number of the list is told as it came, in one entry and in those of a type', async () => {
+  const entry = '{"id":"writer-9","n":12345678901234567890,"x":{"y":[0.12345678901234567890]}}';
+  const { gw } = await listing({ body: `{"object":"list","data":[{"id":"img-2"}, ${entry}]}` });
+  expect((await gw(['models', 'show', 'writer-9', '--json'])).out).toContain(`"entry":${entry}`);
+  expect((await gw(['models', '--type', 'image', '--json'])).out).toBe(
+    '{"object":"list","data":[{"id":"img-2"}]}\n',
+  );
+  const chat = await listing({
+    body: `{"data":[${entry.replace('}}', '},"supported_endpoint_types":["x"]}')}]}`,
+  });
+  expect((await chat.gw(['models', '--type', 'x', '--json'])).out).toContain('"n":12345678901234567890');
+});
+
 describe('models show', () => {
   test('tells what the tables say and what the gateway lists', async ({ world }) => {
     const run = await world.gw(['models', 'show', 'alpha-video-2-5-260628']);

@@ -25,16 +25,6 @@ test('a dry run shows method, URL, headers with the key hidden, and the body', (
   }
 });
 
-test('Base64 is full, or short on request', () => {
-  const url = `data:image/png;base64,${'A'.repeat(1000)}`;
-  const body = { url, raw: 'B'.repeat(400), prompt: 'a fox '.repeat(100), short: 'AAAA' };
-  expect(showRequest(request(body), { base64: 'full' })).toContain(url);
-  const short = showRequest(request(body), { base64: 'short' });
-  expect(short).toContain('data:image/png;base64,… (1000 characters of Base64)');
-  expect(short).toContain('"raw": "… (400 characters of Base64)"');
-  expect(short).toContain('a fox a fox');
-});
-
 test('a curl command reads the key from the environment', () => {
   const command = curlCommand(request({ prompt: "it's" }));
   expect(command).toBe(

@@ -101,7 +101,7 @@ export const assetCreate = (verb: keyof typeof endpoints) =>
         const { status } = created.isFound
           ? readAsset(created.record as LibraryRecord)
           : { status: 'Processing' };
-        yield { value: libraryResult('asset', created.id, status, created.record) };
+        yield { value: libraryResult('asset', created.id, status, created.reply, created.record) };
         return;
       }
       ctx.io.note(`asset ${created.id}`);
@@ -114,12 +114,11 @@ function withType(body: JsonObject, isChecked: boolean): JsonObject {
   if (body.AssetType !== undefined || typeof body.URL !== 'string') return body;
   const type = assetTypeOfUrl(body.URL);
   if (type !== undefined) return { ...body, AssetType: type };
-  if (isChecked && assetUrlBreach(body.URL) === undefined) {
+  if (isChecked && assetUrlBreach(body.URL) === undefined)
     throw usage(
       `--type: is required, one of ${assetTypes.join(', ')}: the ending of the URL does not say what the file is`,
       'write --type image, for one',
     );
-  }
   return body;
 }
 

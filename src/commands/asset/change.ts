@@ -12,6 +12,7 @@ import { type FlagSet, flagName, on } from '../../flags/flag.ts';
 import type { JsonObject } from '../../flags/json-body.ts';
 import { NOT_FOUND_CODE } from '../../gateway/asset/envelope.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
+import type { Reply } from '../../http/client.ts';
 import { showInstead } from '../show-instead.ts';
 import {
   askOrShow,
@@ -119,8 +120,8 @@ export const updateCommand = ({
         const changes = Object.keys(flags).map(flagName).join(' or ');
         throw usage('nothing would change', `say what is new with ${changes}`);
       }
-      return askOrShow(endpoint, { body }, ctx, ({ json }) =>
-        libraryResult(family, String(body.Id), 'updated', json),
+      return askOrShow(endpoint, { body }, ctx, (reply) =>
+        libraryResult(family, String(body.Id), 'updated', reply),
       );
     },
   });
@@ -144,12 +145,12 @@ export async function remove(
   const onLost = () => {
     isLost = true;
   };
-  const deleted = (record: unknown) => ({ value: libraryResult(family, String(body.Id), 'deleted', record) });
+  const deleted = (reply?: Reply) => ({ value: libraryResult(family, String(body.Id), 'deleted', reply) });
   try {
-    return deleted((await askLibrary(client, endpoint, { body }, { signal: ctx.signal, onLost })).json);
+    return deleted(await askLibrary(client, endpoint, { body }, { signal: ctx.signal, onLost }));
   } catch (error) {
     if (!isLost || !(error instanceof GwError) || error.facts.code !== NOT_FOUND_CODE) throw error;
     ctx.io.note(`${String(body.Id)} is gone: the delete whose answer was lost has worked`);
-    return deleted({});
+    return deleted();
   }
 }

@@ -61,7 +61,7 @@ export const create = defineCommand<typeof createFlags, LibraryResult>({
     const request = { endpoint: createGroup, body, what: 'asset group', lookCommand: look };
     const created = await createInLibrary(request, findGroup, ctx);
     if (created instanceof ShownRequest) return { value: created };
-    return { value: libraryResult('asset-group', created.id, '', created.record) };
+    return { value: libraryResult('asset-group', created.id, '', created.reply, created.record) };
   },
 });
 

@@ -12,6 +12,7 @@ import { helpOf } from '../../gateway/body.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { Reply, RequestInput } from '../../http/client.ts';
 import { fieldLines, leavesOf } from '../../io/layout.ts';
+import { asWritten } from '../../jobs/watch/exact-record.ts';
 import { compactJson } from '../../json-text.ts';
 import { showInstead } from '../show-instead.ts';
 
@@ -24,18 +25,15 @@ export const assetExample =
  * run is given, that is a warning: for IDs that stand in a body, not in a path.
  */
 export function libraryIds(args: readonly string[], run?: Pick<Context, 'globals'>): string[] {
-  return [
-    ...new Set(
-      args.map((typed) => {
-        const id = bareId(typed);
-        const [issue] = LibraryId.safeParse(id).error?.issues ?? [];
-        // What is sent as it stands in a body is judged, and warned of, with the body.
-        if (issue && (run?.globals.validate === undefined || id === ''))
-          throw usage(`${typed}: ${issue.message}`, 'give the ID as gw asset list prints it, or asset://ID');
-        return id;
-      }),
-    ),
-  ];
+  const ids = args.map((typed) => {
+    const id = bareId(typed);
+    const [issue] = LibraryId.safeParse(id).error?.issues ?? [];
+    // What is sent as it stands in a body is judged, and warned of, with the body.
+    if (issue && (run?.globals.validate === undefined || id === ''))
+      throw usage(`${typed}: ${issue.message}`, 'give the ID as gw asset list prints it, or asset://ID');
+    return id;
+  });
+  return [...new Set(ids)];
 }
 
 /** The one ID of a command line. Throws `usage` where there are more. */
@@ -170,8 +168,9 @@ export const libraryResult = (
   family: LibraryResult['family'],
   id: string,
   status: string,
-  record: unknown,
-): LibraryResult => ({ family, id, status, record, files: [] });
+  reply: Reply | undefined,
+  record: unknown = reply?.json ?? {},
+): LibraryResult => ({ family, id, status, record: asWritten(record, reply), files: [] });
 
 /** For people: the ID, where it went well. */
 export const idLine = ({ id }: LibraryResult, _ctx: unknown, failed: boolean): string =>

@@ -25,7 +25,7 @@ import type { Reply } from '../../http/client.ts';
 import { oneLine } from '../../io/escape.ts';
 import type { Table } from '../../io/io.ts';
 import { columnsOf } from '../../io/layout.ts';
-import { compactJson, membersOf, placeOf } from '../../json-text.ts';
+import { compactJson, textsAt } from '../../json-text.ts';
 import { showInstead } from '../show-instead.ts';
 import {
   actionProjectFlag,
@@ -106,22 +106,17 @@ const restFlags: readonly string[] = ['rest', 'name', 'status', 'limit', 'offset
 async function listByRest(flags: Flags, ctx: Context): Promise<Outcome<ListedAssets>> {
   refuseActionFlags(flags.project, ctx);
   const other = Object.keys(flags).find((key) => !restFlags.includes(key));
-  if (other !== undefined) {
+  if (other !== undefined)
     throw usage(
       `${flagName(other)}: --rest takes only ${restFlags.slice(1).map(flagName).join(', ')}`,
       'leave --rest out: the action takes them all',
     );
-  }
   const [status, ...others] = new Set(flags.status);
   if (others.length > 0)
     throw usage('--status: --rest takes one', 'leave --rest out: the action takes several');
   const { name, limit, offset } = flags;
-  const query = {
-    ...(name !== undefined && { name }),
-    ...(status !== undefined && { status }),
-    ...(limit !== undefined && { limit: String(limit) }),
-    ...(offset !== undefined && { offset }),
-  };
+  const said = Object.entries({ name, status, limit, offset }).filter(([, value]) => value !== undefined);
+  const query = Object.fromEntries(said.map(([field, value]) => [field, String(value)]));
   const { breaches } = lookAtBody(RestListQuery, query, ([name]) => flagName(String(name)));
   refuseOrWarn(breaches, ctx.globals.validate === undefined, ctx.io);
   return askOrShow(restList, { query }, ctx, (reply) => {
@@ -221,11 +216,8 @@ function tellOfMore(page: LibraryPage, { PageNumber, PageSize }: JsonObject, { i
  * anew; written from `items` where the list is not to be found or is another one.
  */
 function itemTexts(text: string, names: readonly string[], items: readonly unknown[]): string[] {
-  const list = placeOf(text, names);
-  const found = list ? [...membersOf(text, list.start)] : [];
-  return found.length === items.length
-    ? found.map(({ start, end }) => text.slice(start, end))
-    : items.map((item) => JSON.stringify(item));
+  const found = textsAt(text, ...names);
+  return found.length === items.length ? found : items.map((item) => JSON.stringify(item));
 }
 
 const cell = (value: unknown): string =>

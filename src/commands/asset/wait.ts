@@ -1,4 +1,4 @@
-import { type AssetLook, type LookRequest, lookAtAssets } from '../../assets/ask-library.ts';
+import { type AssetLook, type LookRequest, lookAtAssets, type SeenAsset } from '../../assets/ask-library.ts';
 import { defineCommand, type Outcome } from '../../command.ts';
 import { DEFAULT_WAIT_TIMEOUT, parseDuration } from '../../config/table.ts';
 import { type Context, commandFor } from '../../context.ts';
@@ -6,7 +6,7 @@ import { type ErrorKind, GwError, shellQuote } from '../../errors.ts';
 import { type FlagValues, onOff, parsed } from '../../flags/flag.ts';
 import type { JsonObject } from '../../flags/json-body.ts';
 import { getAsset } from '../../gateway/asset/actions.ts';
-import { type AssetView, assetFailure, type LibraryRecord, readAsset } from '../../gateway/asset/record.ts';
+import { type AssetView, assetFailure, readAsset } from '../../gateway/asset/record.ts';
 import { YOUNG_MS } from '../../gateway/task.ts';
 import type { PollOptions } from '../../jobs/watch/poll.ts';
 import { MAX_FAILING_MS, MAX_FAILURES, nextDelayMs, waitOver } from '../../jobs/watch/poll.ts';
@@ -125,8 +125,8 @@ function waitCommand(ids: readonly string[], { project }: AssetWaitFlags, ctx: C
 }
 
 function outcomeOf(end: WaitEnd, flags: AssetWaitFlags, ctx: Context): Outcome<LibraryResult> {
-  const { id, asset } = end;
-  const value = asset && libraryResult('asset', id, readAsset(asset).status, asset);
+  const { id, seen } = end;
+  const value = seen && libraryResult('asset', id, readAsset(seen.asset).status, seen.reply, seen.asset);
   if ('error' in end) {
     const hint = end.error.kind === 'wait_timeout' ? waitCommand([id], flags, ctx) : end.error.facts.hint;
     const { message } = end.error;
@@ -160,8 +160,8 @@ export interface WaitOptions extends Omit<LookRequest, 'send'>, Pick<PollOptions
 
 /** How one asset's wait ended: its last record, or why there is none. */
 type WaitEnd =
-  | { readonly id: string; readonly asset: LibraryRecord; readonly view: AssetView }
-  | { readonly id: string; readonly error: GwError; readonly asset?: LibraryRecord | undefined };
+  | { readonly id: string; readonly seen: SeenAsset; readonly view: AssetView }
+  | { readonly id: string; readonly error: GwError; readonly seen?: SeenAsset | undefined };
 
 /**
  * Looks at assets until each is `Active` or `Failed`, and gives each as it ends. A look that fails does not end the wait,
@@ -171,7 +171,7 @@ type WaitEnd =
 async function* waitForAssets(ids: readonly string[], options: WaitOptions): AsyncGenerator<WaitEnd> {
   const { clock, deadlineMs, signal, youngUntilMs = 0 } = options;
   const startMs = clock.steady();
-  const waiting = new Map<string, LibraryRecord | undefined>(ids.map((id) => [id, undefined]));
+  const waiting = new Map<string, SeenAsset | undefined>(ids.map((id) => [id, undefined]));
   const trouble = { failures: 0, sinceMs: 0 };
   let pauseMs = options.atOnce ? 0 : nextDelayMs(options, 0);
   while (waiting.size > 0) {
@@ -189,10 +189,10 @@ async function* waitForAssets(ids: readonly string[], options: WaitOptions): Asy
       }
       const view = readAsset(look.asset);
       options.onUpdate(view, clock.steady() - startMs);
-      waiting.set(id, look.asset);
+      waiting.set(id, look);
       if (view.state === 'running') continue;
       waiting.delete(id);
-      yield { id, asset: look.asset, view };
+      yield { id, seen: look, view };
     }
     const [error] = failed;
     if (error === undefined || looks.size > 0) trouble.failures = 0;
@@ -204,14 +204,14 @@ async function* waitForAssets(ids: readonly string[], options: WaitOptions): Asy
       const told = failed.flatMap(({ facts }) => facts.retryAtMs ?? []);
       const retryAtMs = told.length > 0 ? Math.max(...told) : undefined;
       if (retryAtMs !== undefined && clock.steady() + (retryAtMs - clock.now()) >= deadlineMs) {
-        for (const [id, asset] of waiting) yield { id, asset, error: waitOver(`asset ${id}`, id, retryAtMs) };
+        for (const [id, seen] of waiting) yield { id, seen, error: waitOver(`asset ${id}`, id, retryAtMs) };
         return;
       }
       options.onTrouble(error);
       pauseMs = Math.max(pauseMs, (retryAtMs ?? 0) - clock.now());
     }
     if (!isLast) continue;
-    for (const [id, asset] of waiting) yield { id, asset, error: waitOver(`asset ${id}`, id) };
+    for (const [id, seen] of waiting) yield { id, seen, error: waitOver(`asset ${id}`, id) };
     return;
   }
 }

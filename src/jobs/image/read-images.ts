@@ -2,6 +2,7 @@ import { type GatewayErrorFacts, readGatewayError } from '../../gateway/gateway-
 import { imageRole } from '../../gateway/image/job.ts';
 import { type ImageInReply, readImageEvent, readImages, readRefusal } from '../../gateway/image/reply.ts';
 import { jsonIn } from '../../http/parse-json.ts';
+import { placeOf as jsonPlaceOf } from '../../json-text.ts';
 import { EventSplitter } from './event-splitter.ts';
 import type { IncomingImage } from './incoming-image.ts';
 import { finishedTexts, JsonLifter, type Rest } from './json-lifter.ts';
@@ -40,9 +41,7 @@ export class ImageReader {
   readonly images: PlacedImage[] = [];
   /** Unfinished ones, in the order in which they came; `index` is the place of the image that they became. */
   readonly partials: PlacedImage[] = [];
-  private readonly records: unknown[] = [];
-  /** The JSON of the record; empty where several events make it. */
-  text = '';
+  private readonly records: { readonly value: unknown; readonly text: string }[] = [];
   /** Images that came whole in an event that cannot be read, too deep or broken off. */
   private readonly loose: IncomingImage[] = [];
   /** Images of events that gw does not know: results, where no other event brings one. */
@@ -114,7 +113,15 @@ export class ImageReader {
 
   /** The reply with Base64 left out, of one that was cut what came whole; undefined where it is not there, or not readable. */
   get record(): unknown {
-    return recordOf(this.records);
+    return recordOf(this.records.map(({ value }) => value));
+  }
+
+  /** The JSON of the record, as the gateway wrote it. */
+  get text(): string {
+    const { text: last = '' } = this.records.at(-1) ?? {};
+    const usage = jsonPlaceOf(last, ['usage']);
+    const beside = usage ? `,"usage":${last.slice(usage.start, usage.end)}` : '';
+    return this.records.length < 2 ? last : `{"data":[${this.records.map(({ text }) => text)}]${beside}}`;
   }
 
   /** What the gateway says in place of images. */
@@ -152,7 +159,7 @@ export class ImageReader {
         for (const image of come) if (!image.part) image.discard();
         return;
       }
-      this.records.push(value);
+      this.records.push({ value, text: rest.text() });
       if (readImages(value).length === 0) this.error = errorIn(value);
       this.place(come, rest);
     };
@@ -180,15 +187,14 @@ export class ImageReader {
       },
     });
     this.take = (chunk) => {
-      if (this.events === 0 && this.opening.length < OPENING_BYTES) {
+      if (this.events === 0 && this.opening.length < OPENING_BYTES)
         this.opening += Buffer.from(chunk.subarray(0, OPENING_BYTES)).toString('latin1');
-      }
       splitter.push(chunk);
     };
     this.finish = (endedWell) => {
       splitter.end(endedWell);
       if (lifter) this.keepLoose(lifter.end().text(), come);
-      const hasOutput = this.images.length > 0 || readImages(recordOf(this.records)).length > 0;
+      const hasOutput = this.images.length > 0 || readImages(this.record).length > 0;
       for (const event of this.held) {
         if (hasOutput) for (const image of event.come) image.discard();
         else this.final(event);
@@ -244,7 +250,7 @@ export class ImageReader {
 
   private final({ come, rest, value }: EventWithImages): void {
     this.place(come, rest);
-    this.records.push(value);
+    this.records.push({ value, text: rest.text() });
   }
 
   /**
@@ -252,7 +258,6 @@ export class ImageReader {
    * and comes after the others; what is unfinished (a thought's) or no image is put away.
    */
   private place(come: readonly IncomingImage[], rest: Rest): void {
-    this.text = this.places === 0 ? rest.text() : '';
     const value = jsonIn(rest.text(() => true));
     const all = readImages(value);
     const finished = finishedTexts(value, rest);

@@ -48,9 +48,8 @@ export async function getOutput(
     if (verdict.do !== 'follow') return verdict;
     const next = redirectTarget(url, verdict.location);
     if (typeof next === 'string') return { do: 'refuse', reason: next };
-    if (hops === MAX_REDIRECTS) {
+    if (hops === MAX_REDIRECTS)
       return { do: 'refuse', reason: `the link was redirected more than ${MAX_REDIRECTS} times` };
-    }
     url = next;
   }
 }
@@ -102,9 +101,8 @@ function redirectTarget(from: URL, location: string | undefined): URL | string {
   if (location === undefined) return 'the link was redirected without saying where to';
   const url = outputUrl(location, from);
   if (url === undefined) return 'the link was redirected to something that is not an http or https address';
-  if (from.protocol === 'https:' && url.protocol === 'http:') {
+  if (from.protocol === 'https:' && url.protocol === 'http:')
     return 'the link was redirected from https to http, which is not followed';
-  }
   return url;
 }
 
@@ -173,9 +171,8 @@ export function judgeHead({ status, headers }: WireHead, asked: Asked): Verdict 
   if (redirects.has(status)) return { do: 'follow', location: headers.location };
   const reason = `the server of the output answered HTTP ${status}`;
   if (status === 403 || status === 404 || status === 410) return { do: 'renew', reason, status };
-  if (status === 408 || status === 429 || status >= 500) {
+  if (status === 408 || status === 429 || status >= 500)
     return { do: 'wait', reason, status, retryAfter: headers['retry-after'], date: headers.date };
-  }
   return { do: 'refuse', reason, status };
 }
 
@@ -183,9 +180,8 @@ export function judgeHead({ status, headers }: WireHead, asked: Asked): Verdict 
 function judgeRange(headers: WireHead['headers'], asked: Asked): Verdict {
   const range = /^bytes (\d+)-(\d+)\/(\d+)$/i.exec(headers['content-range']?.trim() ?? '');
   const [start, end, total] = [wholeNumber(range?.[1]), wholeNumber(range?.[2]), wholeNumber(range?.[3])];
-  if (start === undefined || end === undefined || total === undefined || end < start || end >= total) {
+  if (start === undefined || end === undefined || total === undefined || end < start || end >= total)
     return { do: 'drop', reason: 'the server sent a part of the file without saying which' };
-  }
   const length = wholeNumber(headers['content-length']);
   // A whole file under 206, though no part was asked for, is a whole file.
   if (asked.offset === 0 && start === 0 && end === total - 1 && (length === undefined || length === total)) {

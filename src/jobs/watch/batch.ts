@@ -119,9 +119,8 @@ interface Came {
 
 /** Reads one task's record of a reply: `not_found` where there is none, `unavailable` where it cannot be read. */
 export function readLook(family: TaskFamily, id: string, came: Came): LookOutcome {
-  if (came.record === undefined) {
+  if (came.record === undefined)
     return { error: new GwError('not_found', `the gateway does not know task ${id}`, { taskId: id }) };
-  }
   try {
     const view = readable(() => family.readTask(came.record, id), `the record of task ${id}`);
     return { look: { ...came, view } };

@@ -1,3 +1,5 @@
+import type { Reply } from '../../http/client.ts';
+import { RawJson } from '../../io/escape.ts';
 import { compactJson, JsonTokens, placeOf } from '../../json-text.ts';
 
 // The gateway's records are printed as they came; a number that JavaScript cannot hold would come out changed, so the text
@@ -12,6 +14,12 @@ export function exactText(text: string, json: unknown, part: unknown): string | 
   const place = path && placeOf(text, path);
   const cut = place && text.slice(place.start, place.end);
   return cut !== undefined && losesNumber(cut) ? compactJson(cut) : undefined;
+}
+
+/** A part of a reply as it is to be printed: the value, or its own text where the value would be written in another way. */
+export function asWritten(part: unknown, reply: Pick<Reply, 'text' | 'json'> | undefined): unknown {
+  const exact = reply && exactText(reply.text, reply.json, part);
+  return exact === undefined ? part : new RawJson(exact);
 }
 
 function losesNumber(text: string): boolean {
@@ -35,17 +43,13 @@ function digitsOf(word: string): string {
 
 const MAX_DEPTH = 4;
 
-/** The names that lead from a value to a part of it, the shortest way; undefined where it is not near. */
-function pathTo(json: unknown, part: unknown): (string | number)[] | undefined {
-  let level: { readonly value: unknown; readonly path: (string | number)[] }[] = [{ value: json, path: [] }];
-  for (let depth = 0; depth <= MAX_DEPTH; depth += 1) {
-    const found = level.find(({ value }) => value === part);
-    if (found) return found.path;
-    level = level.flatMap(({ value, path }) => {
-      if (typeof value !== 'object' || value === null) return [];
-      const entries = Array.isArray(value) ? value.entries() : Object.entries(value);
-      return [...entries].map(([name, inner]) => ({ value: inner, path: [...path, name] }));
-    });
+/** The names that lead from a value to a part of it; undefined where it is not near. */
+function pathTo(json: unknown, part: unknown, depth = 0): (string | number)[] | undefined {
+  if (json === part) return [];
+  if (typeof json !== 'object' || json === null || depth === MAX_DEPTH) return undefined;
+  for (const [name, inner] of Array.isArray(json) ? json.entries() : Object.entries(json)) {
+    const rest = pathTo(inner, part, depth + 1);
+    if (rest) return [name, ...rest];
   }
   return undefined;
 }

@@ -116,12 +116,10 @@ async function syncJob(input: SyncInput, turns: Turns, looked = () => {}): Promi
 }
 
 function unsettled(job: Job, settled: Exclude<Settled, { readonly outcome: 'adopted' }>): Synced {
-  if (settled.outcome === 'open') {
+  if (settled.outcome === 'open')
     return { outcome: 'unknown', message: settled.message, isLookedForAgain: true };
-  }
-  if (settled.outcome === 'unknown' && (job.state === 'sent' || settled.message !== undefined)) {
+  if (settled.outcome === 'unknown' && (job.state === 'sent' || settled.message !== undefined))
     return { outcome: 'unknown', message: settled.message ?? CANNOT_BE_FOUND, isLookedForAgain: false };
-  }
   if (settled.outcome !== 'over' || !settled.error) return { outcome: 'quiet' };
   const followed = { status: 'refused', record: undefined, files: [], error: settled.error };
   return { outcome: 'ended', id: job.key, followed };
@@ -134,9 +132,8 @@ async function syncImage(job: Job, family: Family, deps: JobDeps, turns: Turns):
   const followed = await turns.take(diesAtMs, () => syncImageJob(job, deps));
   if (!followed) return { outcome: 'quiet' };
   const isMute = followed.files.length === 0 && followed.error === undefined;
-  if (isMute && followed.status === 'unknown' && job.state === 'sent') {
+  if (isMute && followed.status === 'unknown' && job.state === 'sent')
     return { outcome: 'unknown', message: CANNOT_BE_FOUND, isLookedForAgain: false };
-  }
   if (isMute) return { outcome: 'quiet' };
   return { outcome: 'ended', id: job.key, followed };
 }
@@ -160,9 +157,8 @@ async function syncTask({ job, id, looks }: Task, deps: FollowDeps, looked: () =
     if (followed.isElsewhere) return { outcome: 'elsewhere' };
     return { outcome: 'ended', id, followed };
   } catch (error) {
-    if (isOtherKey(job, deps.keyId) || !isExpired(error, job, family, clock.now())) {
+    if (isOtherKey(job, deps.keyId) || !isExpired(error, job, family, clock.now()))
       throw explainOtherKey(error, job, deps.keyId);
-    }
     const message = 'the gateway no longer keeps the record';
     let unsaved = '';
     const hold = await ledger.hold(key);

@@ -98,6 +98,17 @@ test('several final images are numbered, and their record holds each', async () 
   expect(record).toMatchObject({ data: [{ b64_json: '' }, { b64_json: '' }], usage: { total_tokens: 5 } });
 });
 
+test('a long number in one of several final images is kept as it came', async () => {
+  const n = '12345678901234567890';
+  const text = events(completed(first), completed(second)).replaceAll('"usage":{', `"usage":{"n":${n},`);
+  const server = await serve([send(sse(text))]);
+  const here = world(server.url);
+  await here.create({ ...streamed, outputsExpected: 2, ...saveTo(here, 'x-{index}.{ext}') });
+  const { recordText = '' } = await here.job();
+  expect(recordText.split(n)).toHaveLength(4);
+  expect(JSON.parse(recordText)).toMatchObject({ data: [{ b64_json: '' }, {}], usage: { total_tokens: 5 } });
+});
+
 test('an error event ends it, and the outcome is not known', async () => {
   const failed = { type: 'error', error: { message: 'the upstream hiccuped', code: 'x1' } };
   const server = await serve([send(sse(events(partial(0, first), failed)))]);
