@@ -182,13 +182,6 @@ const rules = new WeakMap<z.ZodMiniType, readonly Rule<unknown>[]>();
 /** The rules between the fields of a body; none where none are declared. */
 export const rulesOf = (body: z.ZodMiniType): readonly Rule<unknown>[] => rules.get(body) ?? [];
 
-/** What an issue says of the rule that is broken, in its `params`. */
-export interface RuleParams {
-  readonly rule: string;
-  readonly sentence?: string | undefined;
-  readonly known?: readonly string[];
-}
-
 /** A body's schema with further rules, such as those of one model. */
 export function addRules<S extends z.ZodMiniObject>(body: S, of: readonly Rule<z.infer<S>>[]): S {
   let declared: readonly Field[] | undefined;
@@ -198,9 +191,8 @@ export function addRules<S extends z.ZodMiniObject>(body: S, of: readonly Rule<z
       for (const rule of of) {
         if (rule.verdict === 'warn') continue;
         for (const { path, message, known, sentence } of rule.check(value as z.infer<S>, fields)) {
-          const says = sentence ?? rule.sentence;
-          const params: RuleParams = { rule: rule.name, sentence: says, ...(known && { known }) };
-          ctx.addIssue({ code: 'custom', path: [...path], message, params: { ...params } });
+          const params = { rule: rule.name, sentence: sentence ?? rule.sentence, ...(known && { known }) };
+          ctx.addIssue({ code: 'custom', path: [...path], message, params });
         }
       }
     }),

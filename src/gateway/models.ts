@@ -1,8 +1,5 @@
-import { alphaModels } from './alpha/models.ts';
-import { geoModels, isGeoModel } from './chat/models.ts';
+import { isGeoModel } from './chat/models.ts';
 import { type Endpoint, readBy, replyThat } from './endpoint.ts';
-import { gammaModels } from './gamma/models.ts';
-import { imageModels } from './image/models.ts';
 import { fieldsOf, isObject, numberOf } from './json-value.ts';
 
 /** One entry of the list; only the ID is needed, the rest is read where it has the documented form. */
@@ -37,21 +34,15 @@ function readList(reply: unknown): ModelList | undefined {
 const modelKinds = ['chat', 'image', 'video'] as const;
 export type ModelKind = (typeof modelKinds)[number];
 
-/** How the document names the models of each family ("Naming convention"), for IDs that no table lists. */
-const namedLike: readonly { readonly form: RegExp; readonly kind: ModelKind }[] = [
-  { form: /^(alpha|beta|gamma)-/, kind: 'video' },
-  { form: /^(img|delta-image|legacy-image)-|(^|-)image(-|$)/, kind: 'image' },
-];
-
 /**
- * What a listed model makes: by its table, else by its name; another one that has a documented endpoint type chats.
- * Undefined where nothing tells.
+ * What a listed model makes: by its table, else by its name ("Naming convention"); another one that has a documented endpoint
+ * type chats. Undefined where nothing tells.
  */
 export function kindOf({ id, supported_endpoint_types: types = [] }: ModelEntry): ModelKind | undefined {
-  if (Object.hasOwn(geoModels, id) || isGeoModel(id)) return 'chat';
-  if (Object.hasOwn(imageModels, id)) return 'image';
-  if (Object.hasOwn(alphaModels, id) || Object.hasOwn(gammaModels, id)) return 'video';
-  return namedLike.find(({ form }) => form.test(id))?.kind ?? (types.length > 0 ? 'chat' : undefined);
+  if (isGeoModel(id)) return 'chat';
+  if (/^(alpha|beta|gamma)-/.test(id)) return 'video';
+  if (/^(img|delta-image|legacy-image)-|(^|-)image(-|$)/.test(id)) return 'image';
+  return types.length > 0 ? 'chat' : undefined;
 }
 
 /** What a model makes, and values of `supported_endpoint_types` that the document has seen; others may come. */

@@ -332,6 +332,10 @@ const one = url('a.png');
 export const imageGenerateRuleExamples: Readonly<Record<string, RuleExample>> = {
   ...imageRuleExamples,
   'image.fields-of-delta-models': { kept: { ...delta, size: '2K' }, broken: { ...delta, n: 3 } },
+  'image.fidelity-without-images': {
+    kept: { ...fox, input_fidelity: 'high', image: [one] },
+    broken: { ...fox, input_fidelity: 'high' },
+  },
   'image.one-image-a-request': { kept: { ...fox, n: 10 }, broken: { ...legacy3, n: 2 } },
   'image.input-images-of-generate': {
     kept: { ...fox, image: times(16, one) },
@@ -383,6 +387,10 @@ export const imageEditRuleExamples: Readonly<Record<string, RuleExample>> = {
     kept: { ...legacy2, ...toEdit, quality: 'high' },
     broken: { ...legacy2, ...toEdit, quality: 'max' },
   },
+  'image.reply-format-of-edits': {
+    kept: { ...legacy2, ...toEdit },
+    broken: { ...legacy2, ...toEdit, response_format: 'url' },
+  },
   'image.one-source': {
     kept: { ...fox, images: [{ file_id: 'file-1' }] },
     broken: { ...fox, images: [{ file_id: 'file-1', image_url: one }] },
@@ -418,6 +426,10 @@ export const completionsRuleExamples: Readonly<Record<string, RuleExample>> = {
   'completions.level-by-model': {
     kept: { ...flash, ...thinking({ thinking_level: 'low' }) },
     broken: { ...flash, ...thinking({ thinking_level: 'minimal' }) },
+  },
+  'completions.thinking-config-of-others': {
+    kept: { ...flash, ...thinking({ thinking_level: 'low' }) },
+    broken: { ...flash, ...thinking({ thinking_level: 'low' }), model: 'other-1' },
   },
   'completions.no-thinking-aliases': {
     kept: { ...flash, model: 'other-1', thinking_budget: 0 },
@@ -463,7 +475,7 @@ const said = { contents: [{ parts: [{ text: 'hi' }] }] };
 const config = (thinkingConfig: object) => ({ ...said, generationConfig: { thinkingConfig } });
 
 /** On geo-3.7-flash. */
-export const geoRuleExamples: Readonly<Record<string, RuleExample>> = {
+export const geoRuleExamples = {
   'geo.one-kind-of-part': {
     kept: said,
     broken: { contents: [{ parts: [{ text: 'hi', fileData: { fileUri: url('a.png') } }] }] },
@@ -480,6 +492,13 @@ export const geoRuleExamples: Readonly<Record<string, RuleExample>> = {
     kept: config({ thinkingBudget: 1 }),
     broken: config({ thinkingBudget: 0 }),
   },
+} satisfies Record<string, RuleExample>;
+
+/** Of a model that is none of geo's. */
+export const otherModelRuleExamples: Readonly<Record<string, RuleExample>> = {
+  'geo.one-kind-of-part': geoRuleExamples['geo.one-kind-of-part'],
+  'geo.limit-by-its-name': geoRuleExamples['geo.limit-by-its-name'],
+  'geo.thinking-config-of-others': { kept: said, broken: config({ includeThoughts: true }) },
 };
 
 const aigc = { Filter: { GroupType: 'AIGC' } };

@@ -28,6 +28,7 @@ const bodies: [name: string, schema: z.ZodMiniType, of: Readonly<Record<string, 
   ['chat completions', CompletionsBody, examples.completionsRuleExamples],
   ['native messages', MessagesBody, examples.messagesRuleExamples],
   ['Gemini-style generation', geoBodyFor('geo-3.7-flash'), examples.geoRuleExamples],
+  ['Gemini-style generation, no geo model', geoBodyFor('other-1'), examples.otherModelRuleExamples],
   ['assets, list', ListAssetsBody, examples.assetListRuleExamples],
   ['asset groups, list', ListGroupsBody, examples.assetListRuleExamples],
 ];

@@ -52,12 +52,7 @@ const filter = {
   GroupIds: described(z.optional(z.array(LibraryId)), 'only of this group'),
 };
 
-interface Paged {
-  readonly MaxResults?: number | undefined;
-  readonly NextToken?: string | undefined;
-  readonly PageNumber?: number | undefined;
-  readonly PageSize?: number | undefined;
-}
+type Paged = z.infer<z.ZodMiniObject<typeof paging>>;
 
 /** "Pagination". */
 const pagingRules: readonly Rule<Paged>[] = [

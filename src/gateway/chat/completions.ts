@@ -5,12 +5,9 @@ import { type Endpoint, replyThat } from '../endpoint.ts';
 import { isErrorReply } from '../gateway-error.ts';
 import { fieldsOf } from '../json-value.ts';
 import { anyKind, listOf, open } from '../open.ts';
-import { geoModel, geoModelsWhere, isGeoModel, reasoningEfforts, thinkingLevels } from './models.ts';
+import { geoModel, geoModels, isGeoModel, reasoningEfforts, thinkingRules } from './models.ts';
 
 // `POST /v1/chat/completions` ("Chat completions", "Chat completion response").
-
-/** Field names of other services that geo models answer with HTTP 400. */
-export const refusedThinkingAliases = ['thinking', 'thinking_budget', 'reasoning'] as const;
 
 /** The request body, loose (fields of `--set` pass) or strict (the sandbox refuses what the document does not list). */
 function chatBody(object: ObjectMaker) {
@@ -84,6 +81,7 @@ function chatBody(object: ObjectMaker) {
 
 export type CompletionsBody = z.infer<ReturnType<typeof chatBody>>;
 
+const configPath = ['extra_body', 'geo', 'thinking_config'] as const;
 const thinkingOf = (body: CompletionsBody) => body.extra_body?.geo?.thinking_config;
 
 const completionsRules: readonly Rule<CompletionsBody>[] = [
@@ -115,23 +113,14 @@ const completionsRules: readonly Rule<CompletionsBody>[] = [
       if (!isGeoModel(model) || effort === undefined) return;
       const taken: readonly string[] = geoModel(model)?.efforts ?? reasoningEfforts;
       if (taken.includes(effort)) return;
-      const others = geoModelsWhere(({ efforts }) => efforts.some((each) => each === effort));
-      const elsewhere = others ? `; ${effort} is for ${others}` : '';
+      const others = Object.keys(geoModels).filter((id) =>
+        geoModel(id)?.efforts.some((each) => each === effort),
+      );
+      const elsewhere = others.length > 0 ? `; ${effort} is for ${others.join(', ')}` : '';
       yield { path: ['reasoning_effort'], message: `${model} takes ${taken.join(', ')}${elsewhere}` };
     },
   },
-  {
-    name: 'completions.level-by-model',
-    verdict: 'refuse',
-    sentence: 'thinkingLevel MINIMAL returns HTTP 400',
-    *check(body) {
-      const level = thinkingOf(body)?.thinking_level?.toLowerCase();
-      if (!geoModel(body.model)?.refusedLevels.some((refused) => refused === level)) return;
-      const taken = thinkingLevels.filter((each) => each !== level).join(', ');
-      const message = `${body.model} refuses it; it takes ${taken}`;
-      yield { path: ['extra_body', 'geo', 'thinking_config', 'thinking_level'], message };
-    },
-  },
+  ...thinkingRules<CompletionsBody>('completions', [...configPath, 'thinking_level'], ({ model }) => model),
   {
     name: 'completions.no-thinking-aliases',
     verdict: 'refuse',
@@ -139,7 +128,7 @@ const completionsRules: readonly Rule<CompletionsBody>[] = [
       'The aliases thinking, top-level thinking_budget and reasoning return HTTP 400 for these models.',
     *check(body) {
       if (!isGeoModel(body.model)) return;
-      for (const alias of refusedThinkingAliases) {
+      for (const alias of ['thinking', 'thinking_budget', 'reasoning']) {
         if (valueAt(body, [alias]) === undefined) continue;
         const message =
           'geo models refuse this field: send reasoning_effort or extra_body.geo.thinking_config';

@@ -4,7 +4,7 @@ import { filled, filledText, outputLimit, unstated } from '../checks.ts';
 import { type Endpoint, replyThat } from '../endpoint.ts';
 import { isObject } from '../json-value.ts';
 import { open } from '../open.ts';
-import { geoModel, thinkingLevels } from './models.ts';
+import { geoModel, isGeoModel, thinkingRules } from './models.ts';
 
 // `POST /v1beta/models/{model}:generateContent` and `:streamGenerateContent` ("Gemini-style generation",
 // "Gemini-style response"). The model stands in the path. The document shows text parts only; the other parts are
@@ -97,34 +97,21 @@ export const GeoBody = withRules(geoBody, geoRules);
 const thinkingPath = ['generationConfig', 'thinkingConfig'] as const;
 
 /** The rules that depend on the model, which stands in the path of the request. */
-export const geoModelRules = (model: string): readonly Rule<GeoBody>[] => [
-  {
-    name: 'geo.level-by-model',
-    verdict: 'refuse',
-    sentence: 'thinkingLevel MINIMAL returns HTTP 400',
-    *check({ generationConfig: config }) {
-      const level = config?.thinkingConfig?.thinkingLevel?.toLowerCase();
-      const refused: readonly string[] = geoModel(model)?.refusedLevels ?? [];
-      if (level === undefined || !refused.includes(level)) return;
-      const taken = thinkingLevels
-        .filter((each) => !refused.includes(each))
-        .map((each) => each.toUpperCase());
-      const message = `${model} refuses it with HTTP 400; it takes ${taken.join(', ')}`;
-      yield { path: [...thinkingPath, 'thinkingLevel'], message };
-    },
+export function geoModelRules(model: string): readonly Rule<GeoBody>[] {
+  const [level, others] = thinkingRules<GeoBody>('geo', [...thinkingPath, 'thinkingLevel'], () => model);
+  return isGeoModel(model) ? [level, budgetOf(model)] : [others];
+}
+
+const budgetOf = (model: string): Rule<GeoBody> => ({
+  name: 'geo.no-budget-is-unreliable',
+  verdict: 'warn',
+  sentence: 'on geo-3.7-flash it is not reliable (thinking tokens may still occur)',
+  *check({ generationConfig: config }) {
+    if (config?.thinkingConfig?.thinkingBudget !== 0 || geoModel(model)?.budgetZero !== 'unreliable') return;
+    const message = `a thinking budget of 0 is not reliable on ${model}: it may think all the same`;
+    yield { path: [...thinkingPath, 'thinkingBudget'], message };
   },
-  {
-    name: 'geo.no-budget-is-unreliable',
-    verdict: 'warn',
-    sentence: 'on geo-3.7-flash it is not reliable (thinking tokens may still occur)',
-    *check({ generationConfig: config }) {
-      if (config?.thinkingConfig?.thinkingBudget !== 0 || geoModel(model)?.budgetZero !== 'unreliable')
-        return;
-      const message = `a thinking budget of 0 is not reliable on ${model}: it may think all the same`;
-      yield { path: [...thinkingPath, 'thinkingBudget'], message };
-    },
-  },
-];
+});
 
 export const geoBodyFor = (model: string) => addRules(GeoBody, geoModelRules(model));
 

@@ -54,9 +54,8 @@ const promptLength = (action: Action): Rule<ImageSettings> => ({
   *check({ model: id, prompt }) {
     if (action === 'edit' && prompt === '') yield { path: ['prompt'], message: 'the prompt is empty' };
     const max = action === 'edit' ? MAX_EDIT_PROMPT_CHARACTERS : imageModel(id)?.maxPromptCharacters;
-    if (max === undefined || prompt.length <= max) return;
     const length = codePoints(prompt);
-    if (length <= max) return;
+    if (max === undefined || length <= max) return;
     const who = action === 'edit' ? 'an edit' : id;
     const message = `${who} takes a prompt of up to ${max} characters; this one has ${length}`;
     yield { path: ['prompt'], message };
@@ -225,6 +224,15 @@ export const generateRules: readonly Rule<ImageGenerateBody>[] = [
       }
     },
   },
+  {
+    name: 'image.fidelity-without-images',
+    verdict: 'warn',
+    sentence: 'if the array image (items are image URLs or Base64 data URLs) is present the request edits',
+    *check(body) {
+      if (body.input_fidelity === undefined || isDelta(body) || imagesOf(body).length > 0) return;
+      yield { path: ['input_fidelity'], message: 'there is no input image (--image) to keep to' };
+    },
+  },
   inputImages<ImageGenerateBody>('generate', 'up to 16 for img models', (body) => imagesOf(body).length),
   {
     name: 'image.input-images-of-other-models',
@@ -308,6 +316,15 @@ export const editRules: readonly Rule<ImageEditBody>[] = [
       check: (body, fields) => (takesEdits(body.model) ? rule.check(body, fields) : []),
     }),
   ),
+  {
+    name: 'image.reply-format-of-edits',
+    verdict: 'warn',
+    sentence: 'partial_images (0-3), size, stream, user … as in generation',
+    *check(body) {
+      const message = 'the document lists it for generation, not for edits';
+      if (body.response_format !== undefined) yield { path: ['response_format'], message };
+    },
+  },
   {
     name: 'image.one-source',
     verdict: 'refuse',

@@ -189,6 +189,7 @@ const rulesOfSome: Readonly<Record<string, (model: ImageModel) => boolean>> = {
   'image.partial-images-in-a-stream': ({ family }) => family === 'img',
   'image.transparent-in-preview': ({ background }) => background === 'preview',
   'image.experimental-size': ({ family }) => family === 'img',
+  'image.fidelity-without-images': ({ family }) => family === 'img',
   'image.input-images-of-generate': ({ family }) => family === 'img',
   'image.quality-of-the-common-variant': ({ family }) => family === 'img',
   'image.fields-of-delta-models': ({ family }) => family === 'delta',
@@ -220,7 +221,7 @@ export const chatSheets = (): ModelSheet[] =>
       ...fact('reasoning efforts', efforts.join(', ')),
       ...fact('thinking levels', thinkingLevels.filter((level) => !refusedLevels.includes(level)).join(', ')),
       ...fact('thinking off', `a budget of 0 ${budgetZero === 'works' ? 'works' : 'is not reliable'}`),
-      ...ruleFacts(CompletionsBody),
+      ...ruleFacts(CompletionsBody).filter(({ name }) => !name.endsWith('-of-others')),
       ...ruleFacts(geoBodyFor(id)),
     ],
   }));
