@@ -56,7 +56,7 @@ test('every fault is a line on stdout with file and line, all that a row breaks,
   expect(lines.slice(0, 2).join('\n')).toMatch(/^bad\.csv:2: resolution: 1080P: one of 480P/m);
   expect(lines.slice(0, 2).join('\n')).toMatch(/^bad\.csv:2: ratio: 5:4: one of/m);
   expect(lines.slice(2)).toEqual(['bad.csv:5: id: b: the row of line 3 has it too']);
-  expect(run.err).toContain('bad.csv: 2 rows are wrong, and 1 can be sent as they stand');
+  expect(run.err).toContain('bad.csv: 2 rows are wrong, and 1 can be sent as it stands');
 });
 
 test('a row that waits for none is not one that can be sent', async () => {
@@ -65,7 +65,7 @@ test('a row that waits for none is not one that can be sent', async () => {
     '{"command": "image create", "id": "a", "prompt": "fox", "image": "row:nope"}\n' +
       '{"command": "image create", "id": "b", "prompt": "hare"}\n',
   );
-  expect(run.err).toContain('chain.jsonl: one row is wrong, and 1 can be sent as they stand');
+  expect(run.err).toContain('chain.jsonl: one row is wrong, and 1 can be sent as it stands');
 });
 
 test('a missing prompt and a missing file are faults of their row', async () => {

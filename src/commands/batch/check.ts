@@ -336,7 +336,8 @@ export const check = defineCommand({
     if (before.rows > 0) ctx.io.warn(madeBeforeText(before));
     if (tally.faults > 0) {
       const of = tally.faults === 1 ? 'one row is' : `${tally.faults} rows are`;
-      throw usage(`${named}: ${of} wrong, and ${tally.rows} can be sent as they stand`);
+      const others = `${tally.rows} can be sent as ${tally.rows === 1 ? 'it stands' : 'they stand'}`;
+      throw usage(`${named}: ${of} wrong, and ${others}`);
     }
     if (tally.rows === 0) throw usage(`${named}: there is no row in it`);
     for (const [kind, rows] of tally.kinds) {
