@@ -3,10 +3,7 @@ import { jsonOf } from '../json-text.ts';
 import type { ChatAnswer, ChatUsage } from './chat.ts';
 
 /** What is to be said of a finished answer: an error (exit 11), or a warning, or nothing. */
-export interface Verdict {
-  readonly error?: GwError;
-  readonly warning?: string;
-}
+export type Verdict = { readonly error?: GwError; readonly warning?: string };
 
 /** The output limit was used up, in each surface's word. */
 const limitReasons = ['length', 'max_tokens', 'MAX_TOKENS', 'model_context_window_exceeded'];
@@ -44,6 +41,10 @@ export function judgeAnswer(answer: ChatAnswer): Verdict {
     return { warning: `the answer is cut short: the output limit was reached (${reason}); ${raiseLimit}` };
   return {};
 }
+
+/** What a session keeps of an answer that is none, or did not come to its end: its words so far, without calls. */
+export const wordsSoFar = (text: string): ChatAnswer['turn'] | undefined =>
+  text === '' ? undefined : { role: 'assistant', text };
 
 const raiseLimit = 'raise the output limit with --max-tokens';
 

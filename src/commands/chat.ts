@@ -1,6 +1,6 @@
 import type { ChatAnswer, ChatRequest, ChatTurn } from '../chat/chat.ts';
 import { flagOf } from '../chat/surface.ts';
-import { judgeAnswer, usageLine } from '../chat/verdict.ts';
+import { judgeAnswer, usageLine, wordsSoFar } from '../chat/verdict.ts';
 import { defineCommand, type Outcome } from '../command.ts';
 import type { Context } from '../context.ts';
 import { ClosedPipe, usage } from '../errors.ts';
@@ -84,7 +84,8 @@ async function askOnce(
   });
   // In a pipe chat says nothing.
   const stopWaiting = io.stderrIsTerminal ? io.awaiting(`waiting for ${request.model}`) : () => {};
-  const keep = (turn: ChatTurn) =>
+  const keep = async (turn: ChatTurn | undefined) =>
+    turn &&
     session?.append([...added, turn], {
       api: surface.api,
       model: request.model,
@@ -110,12 +111,12 @@ async function askOnce(
   } catch (error) {
     stopWaiting();
     if (!(error instanceof ClosedPipe)) await printer.breakOff(came);
-    if (text !== '') await keep({ role: 'assistant', text });
+    await keep(wordsSoFar(text));
     throw error;
   }
   await printer.finish(answer);
   const error = judge(answer, flags, ctx);
-  if (!error) await keep(answer.turn);
+  await keep(error ? wordsSoFar(answer.text) : answer.turn);
   return { error };
 }
 

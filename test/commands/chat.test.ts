@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { cmd } from '../helpers/cmd.ts';
+import { reply, startFaultServer } from '../helpers/fault-server.ts';
 import { KEY, World } from '../helpers/gw.ts';
 
 let world: World;
@@ -157,6 +158,27 @@ describe.each(surfaces)('on %s', (api, words) => {
   test('a content filter is exit 11', async () => {
     const run = await world.gw(['chat', 'sensitive-text', ...words]);
     expect(run).toMatchObject({ code: 11, out: '', err: expect.stringMatching(/a filter ended the answer/) });
+  });
+
+  test('what came of a filtered answer is kept in its session, and no call of it', async () => {
+    const json = {
+      completions: { choices: [{ message: { content: 'Once upon' }, finish_reason: 'content_filter' }] },
+      messages: {
+        content: [
+          { type: 'text', text: 'Once upon' },
+          { type: 'tool_use', id: 't', name: 'get_time', input: {} },
+        ],
+        stop_reason: 'refusal',
+      },
+      geo: { candidates: [{ content: { parts: [{ text: 'Once upon' }] }, finishReason: 'SAFETY' }] },
+    }[api];
+    const server = await startFaultServer({ steps: [reply(200, JSON.stringify(json))] });
+    const talk = ['chat', 'a tale', ...words, '--no-stream', '--no-validate', '--session', 'f'];
+    const env = { GW_BASE_URL: server.url };
+    expect((await world.gw(talk, { env })).code).toBe(11);
+    const kept = await world.gw(['sessions', 'show', 'f']);
+    expect(kept.out).toMatch(/a tale[\s\S]*Once upon/);
+    expect(kept.out).not.toContain('get_time');
   });
 
   test('a session goes on where it was', async () => {
@@ -813,6 +835,21 @@ test('what is piped beside --messages is the question that follows; a level goes
   const { body } = await shown(['--messages', file('m.json', messages)], 'and a fourth?');
   expect(body.messages).toEqual([...messages, { role: 'user', content: 'and a fourth?' }]);
   expect((await shown(['--messages', 'm.json'], '')).body.messages).toEqual(messages);
+  for (const more of [[], ['--api', 'geo']]) {
+    const other = await world.gw([
+      'chat',
+      'hi',
+      ...more,
+      '-m',
+      'sandbox-chat-1',
+      '--thinking-level',
+      'low',
+      '--dry-run',
+    ]);
+    expect(other.err).toMatch(
+      /^warning: --thinking-level: the document shows a thinking configuration for geo models, not for sandbox-chat-1/,
+    );
+  }
   const level = ['chat', 'hi', '--thinking-level', 'Extreme', '--dry-run', '--json'];
   const refused = await world.gw(level);
   expect([refused.code, refused.err]).toEqual([

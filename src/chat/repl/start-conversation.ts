@@ -12,6 +12,7 @@ import { jsonOf } from '../../json-text.ts';
 import { readTextFile } from '../../media/text-input.ts';
 import type { ChatAnswer, ChatApi, ChatEvent, ChatPart, ChatTurn } from '../chat.ts';
 import type { Session, SessionContext } from '../session/session.ts';
+import { wordsSoFar } from '../verdict.ts';
 import { type CommandContext, completerFor, expandHome, parseCommand, runCommand } from './commands.ts';
 import { Conversation, saveConversation } from './conversation.ts';
 import { LineEditor } from './line-editor.ts';
@@ -162,18 +163,15 @@ class Talk {
     this.#answering = new AbortController();
     const signal = AbortSignal.any([this.#answering.signal, this.ctx.signal]);
     const view = showAnswer({ ...this.terminal, clock: this.ctx.clock, raw });
-    const { turn, answer } = await this.#ask({ turns: [...earlier, ...asked], model, system, signal }, view);
+    const { said, answer } = await this.#ask({ turns: [...earlier, ...asked], model, system, signal }, view);
     this.#answering = undefined;
-    if (turn && turn.text !== '') this.terminal.page.print('\n');
+    if (said && said.text !== '') this.terminal.page.print('\n');
     const fault = answer && this.options.judge?.(answer);
     if (fault) this.ctx.io.error(fault);
-    // What is no answer is not gone on from.
-    if (turn === undefined || fault) return;
-    const calls = answer?.toolCalls ?? [];
-    if (calls.length === 0) {
-      if (turn.text !== '') await this.#conversation.add([...asked, turn]);
-      return;
-    }
+    const turn = fault ? wordsSoFar(answer.text) : said;
+    if (turn === undefined) return;
+    const { toolCalls: calls = [] } = turn;
+    if (calls.length === 0) return turn.text === '' ? undefined : this.#conversation.add([...asked, turn]);
     const results: ChatTurn[] = [];
     for (const { id, name, arguments: given } of calls) {
       this.#show(`the model calls ${oneLine(name, 100)} with ${oneLine(given, 2_000)}`);
@@ -210,13 +208,13 @@ class Talk {
         } else if (event.type === 'thinking' && showThoughts) io.aside(event.text);
       });
       stop();
-      return { turn: answer.turn, answer };
+      return { said: answer.turn, answer };
     } catch (error) {
       stop();
       if (error instanceof ClosedPipe) throw error;
       if (question.signal.aborted) io.note(came === '' ? 'stopped' : 'stopped; what came is kept');
       else io.error(error);
-      return { turn: came === '' ? undefined : { role: 'assistant' as const, text: came } };
+      return { said: wordsSoFar(came) };
     }
   }
 }
