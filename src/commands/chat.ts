@@ -7,7 +7,6 @@ import { ClosedPipe, usage } from '../errors.ts';
 import { lookAtBody, refuseLook, typedFlagAt } from '../flags/breaches.ts';
 import { applySets, givenIn, type JsonObject } from '../flags/json-body.ts';
 import { refuseSharedStdin, stdinReaders } from '../flags/prompt.ts';
-import { warnOfUnlisted } from '../flags/unlisted-fields.ts';
 import { geoModels, thinkingLevels } from '../gateway/chat/models.ts';
 import { itemsOf, withOddModel } from '../gateway/json-value.ts';
 import { withShown } from '../shots/outputs.ts';
@@ -73,6 +72,7 @@ async function askOnce(
   const request = readyRequest(flags, start, asked, ctx);
   const input = { ...surface.input(request.model, request.body, request.stream), stream: request.stream };
   const shown = await showInstead(surface.endpoint(request.stream), withShown(input, added, ctx), ctx);
+  if (shown) request.warn();
   if (shown) return { value: shown };
 
   const printer = answerPrinter(io, {
@@ -101,6 +101,7 @@ async function askOnce(
   try {
     const { client } = await ctx.gateway();
     await checkListed(request.model, ctx);
+    request.warn();
     const { converse } = await import('../chat/converse.ts');
     answer = await converse(request, { client, onBroken }, (event) => {
       if (event.type !== 'thinking' || flags.showThoughts) stopWaiting();
@@ -166,6 +167,7 @@ async function converseOnTerminal(flags: ChatFlags, start: Start, ctx: Context):
         const { client } = await ctx.gateway();
         const { converse } = await import('../chat/converse.ts');
         await checkListed(request.model, ctx);
+        request.warn();
         return converse(request, { client }, onEvent);
       },
       judge: (answer) => judge(answer, flags, ctx),
@@ -192,7 +194,7 @@ function readyRequest(
   { surface, base, history, settings, session, silenceMs }: Start,
   asked: Pick<ChatRequest, 'model' | 'system' | 'turns' | 'signal'>,
   ctx: Context,
-): ChatRequest & { readonly body: JsonObject } {
+): ChatRequest & { readonly body: JsonObject; warn(): void } {
   const { globals, io } = ctx;
   const under =
     surface.api === 'completions' && settings.maxTokens !== undefined ? withoutLimits(base) : base;
@@ -208,9 +210,8 @@ function readyRequest(
   const stream = surface.api === 'geo' ? (typedStream ?? true) : body.stream === true;
   const uses = toolUses(itemsOf(own[surface.historyField]), asked.turns);
   const flagAt = typedFlagAt({ flagAt: (path) => flagOf(surface, path) }, body, flags, [], 'chat');
-  const { breaches, oddities } = lookAtBody(surface.schema(model), body, flagAt, {
-    isGiven: givenIn(own, sets),
-  });
+  const schema = surface.schema(model);
+  const { breaches, oddities } = lookAtBody(schema, body, flagAt, { isGiven: givenIn(own, sets) });
   const ofTools = [...unansweredCalls(uses), ...(breaches.length === 0 ? missingTools(uses, body) : [])];
   const { thinkingLevel: level } = settings;
   const isLevel = level === undefined || thinkingLevels.some((each) => each === level);
@@ -218,9 +219,8 @@ function readyRequest(
   // On geo the model is no part of the body.
   const ofModel = model === '' ? [`${flagAt(['model']) ?? 'model'}: is empty`] : [];
   const all = [...breaches, ...[...ofModel, ...ofTools, ...ofLevel].map((text) => ({ text }))];
-  refuseLook({ breaches: all, oddities }, ctx);
-  if (globals.set ?? globals.body ?? flags.messages)
-    warnOfUnlisted(surface.schema(model), surface.input(model, body, stream).body, ctx);
+  const sent = { schema, body: surface.input(model, body, stream).body, messages: flags.messages };
+  const warn = refuseLook({ breaches: all, oddities }, ctx, sent);
   const isEvents = io.mode.json && typedStream === true && stream;
   return {
     ...asked,
@@ -231,6 +231,7 @@ function readyRequest(
     silenceMs,
     keep: session ? 'whole' : io.mode.json && !isEvents ? 'reply' : 'calls',
     raw: isEvents,
+    warn,
   };
 }
 

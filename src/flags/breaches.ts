@@ -3,9 +3,11 @@ import { GwError } from '../errors.ts';
 import { issuesOf, oddities, saysOf, valueAt } from '../gateway/body.ts';
 import { isObject } from '../host.ts';
 import type { Io } from '../io/io.ts';
+import { shorten } from '../media/reference.ts';
 import type { BodyFlags } from './body-flags.ts';
 import { flagName } from './flag.ts';
 import { nearest } from './nearest.ts';
+import { warnOfUnlisted } from './unlisted-fields.ts';
 import { toldAs, type WithStored } from './yielding.ts';
 
 // A breach of a documented rule, as the sentence a person reads: which flag or field, its value, the rule, what to do.
@@ -147,14 +149,11 @@ const withValueAt = (body: unknown, [step, ...rest]: readonly PropertyKey[], val
   return isObject(body) ? { ...body, [step]: withValueAt(body[String(step)], rest, value) } : body;
 };
 
-const MAX_SHOWN = 40;
-
 /** A value as it may stand in a sentence; long ones and objects are left out. */
 function shortValue(value: unknown): string {
   // A switch's value was never typed, and an object is no word.
   if (value === undefined || value === true || (typeof value === 'object' && value !== null)) return '';
-  const text = String(value);
-  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
+  return shorten(String(value), 40);
 }
 
 /**
@@ -180,12 +179,23 @@ export function refuseOrWarn(breaches: readonly (Breach | string)[], validate: b
   throw new GwError('usage', message, { hint: hints.join('; ') || undefined, faults });
 }
 
-/** Refuses a body as a look found it, or warns of it, as {@link refuseOrWarn}; what is odd is a warning. */
-export function refuseLook({ breaches, oddities }: Look, { globals, io }: CheckedRun): void {
+/**
+ * Refuses a body as a look found it. The function that is given back tells what is to be warned of, once nothing else can refuse
+ * the command: what --no-validate lets pass, what is odd, and fields that the document does not list.
+ */
+export function refuseLook(
+  { breaches, oddities }: Look,
+  { globals, io }: CheckedRun,
+  sent: { readonly schema: z.ZodMiniType; readonly body: unknown; readonly messages?: string | undefined },
+): () => void {
   const validate = globals.validate === undefined;
-  refuseOrWarn(breaches, validate, io);
-  for (const { text, says, isUndocumented } of oddities)
-    if (validate || !isUndocumented) io.warn(says === undefined ? text : `${text} (${says})`);
+  if (validate) refuseOrWarn(breaches, validate, io);
+  return () => {
+    refuseOrWarn(breaches, validate, io);
+    for (const { text, says, isUndocumented } of oddities)
+      if (validate || !isUndocumented) io.warn(says === undefined ? text : `${text} (${says})`);
+    if (globals.set ?? globals.body ?? sent.messages) warnOfUnlisted(sent.schema, sent.body, { globals, io });
+  };
 }
 
 /** A reply of the gateway that gw cannot read. */

@@ -8,8 +8,8 @@ import { type Host, isObject } from '../host.ts';
 import { counted } from '../io/quantity-text.ts';
 import { findJsonFault, JsonTokens, jsonOf } from '../json-text.ts';
 import { decodeUtf8 } from '../media/decode-utf8.ts';
+import { shorten } from '../media/reference.ts';
 import { type CheckedRun, type FlagOfPath, lookAtBody, refuseLook } from './breaches.ts';
-import { warnOfUnlisted } from './unlisted-fields.ts';
 
 const MAX_BODY_FILE_BYTES = 256 * MB;
 
@@ -44,16 +44,16 @@ export const givenIn =
     JSON.stringify(valueAt(base, path)) === JSON.stringify(value) ||
     sets.some((raw) => parseSet(raw).path.every((step, at) => step === String(path[at])));
 
-/** Refuses a body that begins with `base` for what it breaks, and warns of what is odd in it or not listed. Throws `usage`. */
+/** Refuses a body that begins with `base` for what it breaks, and gives back what warns of it, as {@link refuseLook}. */
 export function checkBody(
   schema: z.ZodMiniType,
   body: JsonObject,
   flagOf: FlagOfPath,
   base: JsonObject,
   ctx: CheckedRun,
-): void {
-  refuseLook(lookAtBody(schema, body, flagOf, { isGiven: givenIn(base, ctx.globals.set) }), ctx);
-  if (ctx.globals.set ?? ctx.globals.body) warnOfUnlisted(schema, body, ctx);
+): () => void {
+  const look = lookAtBody(schema, body, flagOf, { isGiven: givenIn(base, ctx.globals.set) });
+  return refuseLook(look, ctx, { schema, body });
 }
 
 /** The part of a run that a body comes from. */
@@ -123,8 +123,8 @@ export interface BodySet {
  */
 export function parseSet(raw: string): BodySet {
   const equals = raw.indexOf('=');
-  if (equals < 0) throw usage(`--set ${cut(raw)}: no = in it`, 'write --set PATH=VALUE');
-  const named = `--set ${cut(raw.slice(0, equals))}`;
+  if (equals < 0) throw usage(`--set ${shorten(raw)}: no = in it`, 'write --set PATH=VALUE');
+  const named = `--set ${shorten(raw.slice(0, equals))}`;
   const path = splitPath(raw.slice(0, equals));
   if (path.includes(''))
     throw usage(`${named}: a field name is missing`, 'dots stand between names: settings.audio=native');
@@ -182,10 +182,10 @@ export function applySet(body: JsonObject, { path, value, named }: BodySet): Jso
 }
 
 function itemIndex(list: readonly unknown[], name: string, at: readonly string[], named: string): string {
-  const place = cut(at.join('.'));
+  const place = shorten(at.join('.'));
   if (!/^(?:0|[1-9]\d*)$/.test(name)) {
     throw usage(
-      `${named}: ${place} is a list, and "${cut(name)}" is no number`,
+      `${named}: ${place} is a list, and "${shorten(name)}" is no number`,
       `write ${place}.0, ${place}.1, …`,
     );
   }
@@ -201,11 +201,8 @@ function copyOf(here: unknown, next: string, at: readonly string[], named: strin
   if (here === undefined) return /^\d+$/.test(next) ? [] : {};
   if (Array.isArray(here)) return [...here];
   if (typeof here === 'object' && here !== null) return { ...here };
-  throw usage(`${named}: ${cut(at.join('.'))} is ${kindOf(here)}, so nothing can be set in it`);
+  throw usage(`${named}: ${shorten(at.join('.'))} is ${kindOf(here)}, so nothing can be set in it`);
 }
-
-const MAX_SHOWN = 80;
-const cut = (text: string) => (text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text);
 
 /**
  * Refuses JSON with an integer that reading and writing it would change: `12345678901234567890` would be sent as another
@@ -218,9 +215,8 @@ export function assertExactIntegers(text: string, named: string): void {
   while (tokens.next()) {
     const part = tokens.kind === 'word' ? text.slice(tokens.start, tokens.end) : '';
     if (!/^-?\d{16,}$/.test(part) || isKept(part)) continue;
-    const shown = part.length > 40 ? `${part.slice(0, 40)}…` : part;
     throw usage(
-      `${named}: ${shown} has more digits than a JSON number keeps`,
+      `${named}: ${shorten(part, 40)} has more digits than a JSON number keeps`,
       'write it in quotes to send it as text',
     );
   }

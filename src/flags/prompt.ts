@@ -10,11 +10,7 @@ export interface PromptInput {
   readonly prompt?: string | undefined;
   readonly promptFile?: string | undefined;
   /** What the flags of media name. */
-  readonly media: readonly {
-    readonly flag: string;
-    readonly raw: string;
-    readonly many?: true | undefined;
-  }[];
+  readonly media: readonly Readonly<{ flag: string; raw: string; many?: true | undefined }>[];
   /** Whether the command can go on without a prompt; then only stdin that holds something is taken. */
   readonly optional: boolean;
   /** False where something else already supplies the text, so that stdin is left alone. */
@@ -78,8 +74,7 @@ export async function readPrompt(input: PromptInput, ctx: PromptWorld): Promise<
   }
   if (input.mayReadStdin) {
     const onWaiting = () => ctx.io.note('waiting for the prompt on stdin (--prompt TEXT gives it directly)');
-    const { clock, signal } = ctx;
-    const piped = await readPipedPrompt(ctx.host.stdin, { clock, signal, onWaiting });
+    const piped = await readPipedPrompt(ctx.host.stdin, { ...ctx, onWaiting });
     if (piped?.trim()) return piped;
   }
   if (input.optional) return undefined;
@@ -101,12 +96,11 @@ function refuseMediaAmong(words: readonly string[], media: PromptInput['media'],
   const { flag, many } = beside;
   const named = media.filter((each) => each.flag === flag).map(({ raw }) => raw);
   const again = [...named, ...stray].map((each) => `${flag} ${shellQuote(each)}`);
+  // A folder may hold thousands.
+  const more = again.splice(20).length > 0 ? ' …' : '';
   const what = /^https?:\/\//i.test(first) ? 'an address' : 'a file';
   throw usage(
     `${first.slice(0, 200)} is ${what}, and stands among the words of the prompt`,
-    `${many ? `repeat the flag: ${again.slice(0, SHOWN).join(' ')}${again.length > SHOWN ? ' …' : ''}` : `${flag} takes one`}; a word of the prompt goes with --prompt TEXT`,
+    `${many ? `repeat the flag: ${again.join(' ')}${more}` : `${flag} takes one`}; a word of the prompt goes with --prompt TEXT`,
   );
 }
-
-/** A folder may hold thousands. */
-const SHOWN = 20;

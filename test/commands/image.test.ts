@@ -346,6 +346,13 @@ describe('gw image create', () => {
     expect(await warned(...delta, '--input-fidelity', 'high')).toMatch(
       /warning: --input-fidelity: the document lists model, prompt, size and image for delta models/,
     );
+    expect(await warned('--input-fidelity', 'high')).toMatch(
+      /warning: --input-fidelity: there is no input image \(--image\) to keep to/,
+    );
+    const edit = ['image', 'edit', 'a fox', '--image', 'fox.png', '-m', 'legacy-image-2', '--dry-run'];
+    expect((await world.gw([...edit, '--response-format', 'url'])).err).toMatch(
+      /warning: --response-format: the document lists it for generation, not for edits/,
+    );
     expect(await warned('-m', 'img-2.5-flair')).toMatch(
       /warning: --model img-2.5-flair: not an image model that the document lists.*did you mean img-2.5-flare\?/,
     );
@@ -628,6 +635,18 @@ describe('gw image native', () => {
     expect(run.err.match(/warning: .*/g)).toEqual([
       expect.stringMatching(/body of this endpoint is not documented/),
     ]);
+  });
+
+  test('a refused command says its refusal and no warning', async () => {
+    const world = await open();
+    for (const more of [
+      ['native', '--image', 'none.png'],
+      ['create', '--size', '3840x2160', '--no-validate', '--image', 'none.png'],
+      ['create', '-m', 'img-none', '--set', 'other=1'],
+    ]) {
+      const run = await world.gw(['image', ...more, 'a fox']);
+      expect(run, more.join()).toMatchObject({ code: 2, err: expect.stringMatching(/^error: /) });
+    }
   });
 
   test.each([

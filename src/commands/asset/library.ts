@@ -112,7 +112,7 @@ export async function bodyMaker(schema: z.ZodMiniType, ctx: Context) {
   ): JsonObject => {
     const laid = typeof typed === 'function' ? typed(base) : { ...base, ...typed };
     const body = fill(applySets(laid, ctx.globals.set ?? []));
-    checkBody(schema, body, flagOf, base, ctx);
+    checkBody(schema, body, flagOf, base, ctx)();
     return body;
   };
 }

@@ -128,10 +128,9 @@ async function run<F extends FlagSet>(
   const flagOf = typedFlagAt(spec.fields, planned, typed, args, spec.command);
   if (spec.params && model === '')
     throw usage('--model: is empty', 'gw models list --type image has the models');
-  checkBody(spec.endpoint.body, planned, flagOf, base, ctx);
+  const warn = checkBody(spec.endpoint.body, planned, flagOf, base, ctx);
   refuseOnce(flags);
   const plan = planOutput(flags, images, settings, ctx);
-  noteOfName(flags.out ?? settings.out.value, ctx);
   const isTyped = flags.keepPartials && !typed.stored?.includes('keepPartials');
   if (isTyped && !(Number(planned.partial_images) > 0))
     throw usage('--keep-partials: no partial images are asked for', 'add --partial-images N');
@@ -156,17 +155,15 @@ async function run<F extends FlagSet>(
     ctx,
   );
   const asked = { request, body: () => askedOf(compared) };
-  const hasOutput = references.some(({ output }) => output);
-  if (hasOutput && globals.curl) noteOutputsInCurl(io);
+  if (globals.curl && references.some(({ output }) => output)) noteOutputsInCurl(io);
   const shown = await showInstead(spec.endpoint, globals.dryRun || globals.curl ? toShow : input, ctx, asked);
+  if (!shown) await checkModel(request.intent.model ?? model, Object.keys(imageModels), ctx);
+  warn();
+  noteOfName(flags.out ?? settings.out.value, ctx);
   if (shown) return { value: await (await import('../estimate-cost.ts')).withEstimate(shown, request, ctx) };
-  await checkModel(request.intent.model ?? model, Object.keys(imageModels), ctx);
-  const { keepPartials = false } = flags;
   const canBeSent = references.every(({ output }) => output === undefined || output.file !== undefined);
-  const result = await sendImages(
-    { request, input, asked: compared, canBeSent, keepPartials, toStdout: plan.toStdout },
-    ctx,
-  );
+  const checked = { request, input, asked: compared, canBeSent, keepPartials: flags.keepPartials ?? false };
+  const result = await sendImages({ ...checked, toStdout: plan.toStdout }, ctx);
   if (flags.preview) await showPreviews(resultIn(result)?.files ?? [], ctx);
   return result;
 }

@@ -24,7 +24,6 @@ import {
   waitFlags,
 } from '../../flags/job-flags.ts';
 import { readPrompt, refuseSharedStdin, stdinReaders } from '../../flags/prompt.ts';
-import { warnOfUnlisted } from '../../flags/unlisted-fields.ts';
 import { ANY_MEDIUM, type WithStored, withoutYielding } from '../../flags/yielding.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import { withOddModel } from '../../gateway/json-value.ts';
@@ -181,7 +180,7 @@ async function makeReady<F extends FlagSet>(
   const whatWasRead = await read(spec, args, flags, words, ctx);
   const { request, media, uploads, isGiven, sent, shown: toShow, canBeSent } = whatWasRead;
   const { body, endpoint, family, how, flagOf } = request;
-  await check(spec, { ...request, body: sent, isGiven }, media.breaches, ctx);
+  const warn = await check(spec, { ...request, body: sent, isGiven }, media.breaches, ctx);
   const ownId = family.externalIds?.idOf(body);
   const ownIdAt = flagOf(['options', 'external_task_id']) ?? 'options.external_task_id';
   refuseOnce(how, ownId && `${ownIdAt} ${ownId}`);
@@ -193,6 +192,8 @@ async function makeReady<F extends FlagSet>(
     validate ? spec.checkFirst?.(sent, flagOf, asking, flags as FlagValues<F>) : undefined;
   const asked = { request, body: async () => body };
   const shown = await showInstead(endpoint, { body: firstBody({ ...request, body: toShow }) }, ctx, asked);
+  warn();
+  noteOfName(how.out ?? settings.out.value, ctx);
   if (shown !== undefined) {
     if (toShow !== sent && ctx.globals.curl) noteOutputsInCurl(ctx.io);
     for (const { named, link } of uploads)
@@ -291,7 +292,6 @@ async function read<F extends FlagSet>(
     },
     ctx,
   );
-  noteOfName(how.out ?? settings.out.value, ctx);
   const asSent = typed.model === undefined ? typed : { ...typed, model };
   return {
     media,
@@ -444,7 +444,7 @@ async function check<F extends FlagSet>(
   { endpoint: { name, body: schema }, body, flagOf, isGiven }: JobRequest & FieldVerdict,
   breaches: readonly string[],
   ctx: Context,
-): Promise<void> {
+): Promise<() => void> {
   if (!schema) throw new Error(`${name} has no body`);
   const validate = ctx.globals.validate === undefined;
   refuseOrWarn(breaches, validate, ctx.io);
@@ -456,8 +456,7 @@ async function check<F extends FlagSet>(
     isUnknown && validate
       ? await (await import('./unlisted-model.ts')).lookUnlessListed(look, model, ctx)
       : look();
-  refuseLook(found, ctx);
-  if (ctx.globals.set ?? ctx.globals.body) warnOfUnlisted(schema, body, ctx);
+  return refuseLook(found, ctx, { schema, body });
 }
 
 /** The request of one job of several: under a key and a name of its own, and without the API key, which somebody may have typed into it. */

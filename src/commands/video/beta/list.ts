@@ -62,7 +62,7 @@ export const list = defineCommand<typeof flags, Listed>({
     const base = await baseBody(ctx);
     const typed = listBody(base, flags, ctx.clock.now());
     let body: JsonObject = applySets(typed, globals.set ?? []);
-    checkBody(BetaListBody, body, (path) => flagOf(path, flags, body), base, ctx);
+    checkBody(BetaListBody, body, (path) => flagOf(path, flags, body), base, ctx)();
     const shown = await showInstead(betaList, { body }, ctx);
     if (shown !== undefined) return yield { value: shown };
     const { client } = await ctx.gateway();
