@@ -5,7 +5,8 @@ import { type Endpoint, replyThat } from '../endpoint.ts';
 import { isErrorReply } from '../gateway-error.ts';
 import { fieldsOf } from '../json-value.ts';
 import { anyKind, listOf, open } from '../open.ts';
-import { geoModel, geoModels, isGeoModel, reasoningEfforts, thinkingRules } from './models.ts';
+import { geoModel, geoModels, isGeoModel, reasoningEfforts } from './models.ts';
+import { thinkingRules } from './thinking.ts';
 
 // `POST /v1/chat/completions` ("Chat completions", "Chat completion response").
 
@@ -128,12 +129,9 @@ const completionsRules: readonly Rule<CompletionsBody>[] = [
       'The aliases thinking, top-level thinking_budget and reasoning return HTTP 400 for these models.',
     *check(body) {
       if (!isGeoModel(body.model)) return;
-      for (const alias of ['thinking', 'thinking_budget', 'reasoning']) {
-        if (valueAt(body, [alias]) === undefined) continue;
-        const message =
-          'geo models refuse this field: send reasoning_effort or extra_body.geo.thinking_config';
-        yield { path: [alias], message };
-      }
+      const message = 'geo models refuse this field: send reasoning_effort or extra_body.geo.thinking_config';
+      for (const alias of ['thinking', 'thinking_budget', 'reasoning'])
+        if (valueAt(body, [alias]) !== undefined) yield { path: [alias], message };
     },
   },
   {

@@ -4,7 +4,8 @@ import { filled, filledText, outputLimit, unstated } from '../checks.ts';
 import { type Endpoint, replyThat } from '../endpoint.ts';
 import { isObject } from '../json-value.ts';
 import { open } from '../open.ts';
-import { geoModel, isGeoModel, thinkingRules } from './models.ts';
+import { geoModel, isGeoModel } from './models.ts';
+import { thinkingRules } from './thinking.ts';
 
 // `POST /v1beta/models/{model}:generateContent` and `:streamGenerateContent` ("Gemini-style generation",
 // "Gemini-style response"). The model stands in the path. The document shows text parts only; the other parts are
