@@ -62,12 +62,9 @@ export function openManifest(named: string, cwd: string): Manifest {
   const read = readers[ending];
   if (read === undefined) {
     const [near] = nearest(ending, Object.keys(readers));
-    throw usage(
-      `${named}: no format of a manifest ends in ${ending || 'nothing'}`,
-      near
-        ? `did you mean ${near}?`
-        : 'write it as .jsonl, .json, .csv, .tsv or .yaml, or give JSONL on stdin with -',
-    );
+    const kinds = 'write it as .jsonl, .json, .csv, .tsv or .yaml, or give JSONL on stdin with -';
+    const what = `${named}: no format of a manifest ends in ${ending || 'nothing'}`;
+    throw usage(what, near ? `did you mean ${near}?` : kinds);
   }
   return manifestOf(named, file, read);
 }

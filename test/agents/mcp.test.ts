@@ -184,7 +184,11 @@ describe('a call that breaks a rule sends nothing and names what is wrong', () =
       { family: 'alpha', prompt: 'x', settings: { duratoin: 5 } },
       /^duratoin: .*did you mean duration/,
     ],
-    ['make_video', { family: 'alpha', prompt: 'x', settings: { constructor: 1 } }, /^constructor: /],
+    [
+      'make_video',
+      { family: 'alpha', prompt: 'x', settings: { constructor: 1 } },
+      /^constructor: ((?!spreadsheet).)*$/,
+    ],
     ...['count', 'set', 'body', 'prompt-file', 'command', 'id', 'skip'].map(
       (name): [string, object, RegExp] => [
         'make_image',

@@ -43,6 +43,22 @@ test('good rows are counted by command and model; no key and no gateway is neede
   expect(run.code).toBe(0);
 });
 
+test('a default of the profile that holds for no row is named once, and one that says what rows do anyway is not', async () => {
+  for (const [flag, value] of [
+    ['wait', 'true'],
+    ['no-queue', 'true'],
+    ['no-download', 'true'],
+  ])
+    await world.gw(['config', 'set', `defaults.video.gamma.${flag}`, value ?? ''], { bare: true });
+  const run = await check('held.jsonl', jsonl(gamma, { ...gamma, prompt: 'a hen' }));
+  for (const flag of ['wait', 'no-queue', 'no-download'])
+    await world.gw(['config', 'unset', `defaults.video.gamma.${flag}`], { bare: true });
+  const named = (flag: string) =>
+    run.err.split(`defaults.video.gamma.${flag} holds for typed commands`).length - 1;
+  expect([named('wait'), named('no-queue'), named('no-download')], run.err).toEqual([0, 1, 1]);
+  expect(run.code).toBe(0);
+});
+
 test('every fault is a line on stdout with file and line, all that a row breaks, and the exit code is 2', async () => {
   const run = await check(
     'bad.csv',

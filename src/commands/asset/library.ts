@@ -133,10 +133,8 @@ export function refuseActionFlags(project: string | undefined, { globals }: Pick
       throw usage(`--${key}: with --rest there is no request body`, 'leave it out');
   }
   if (project === undefined) return;
-  throw usage(
-    `--project ${project}: GET /api/assets takes no project`,
-    'leave --rest out: the action looks into one project',
-  );
+  const hint = 'leave --rest out: the action looks into one project';
+  throw usage(`--project ${project}: GET /api/assets takes no project`, hint);
 }
 
 /** Asks the library, and reads the result of its reply; with --dry-run or --curl the request is the result. */

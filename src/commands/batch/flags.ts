@@ -103,9 +103,20 @@ export async function openRows([named = '']: readonly string[], flags: NameFlags
   const defaults = absoluteReferences(Object.fromEntries(typed), defaultFlags, host.cwd);
   const files = filesOf(path.dirname(manifest.file), defaults, flags, host.cwd);
   const stored = (await ctx.settings()).defaults;
-  const storedOf = (words: string) => defaultsOf(stored, words.split(' '));
+  const told = new Set<string>();
+  const storedOf = (words: string) => {
+    const said = defaultsOf(stored, words.split(' '));
+    for (const [flag, value] of Object.entries(said ?? {})) {
+      const note = `defaults.${words.replaceAll(' ', '.')}.${flag} holds for typed commands alone, and for no row`;
+      if (ofTyped.test(`${flag}=${value}`) && told.size < told.add(note).size) ctx.io.note(note);
+    }
+    return said;
+  };
   return { manifest, name, creates, command, defaults, storedOf, files, close };
 }
+
+/** What a profile can say that no row does; what rows do anyway is not named. */
+const ofTyped = /^((no-)?(exec|again|preview)|no-(wait|queue|download)=true|(wait|queue|download)=false)\b/;
 
 export type OpenRows = Awaited<ReturnType<typeof openRows>>;
 

@@ -135,10 +135,8 @@ async function ofBeginning(word: string, ctx: Context, family: string | undefine
   if (jobs.length < 2) return only ? nameOf(only) : word;
   const names = jobs.slice(0, MOST_LISTED).map((job) => (job.id?.startsWith(word) ? job.id : job.key));
   const rest = jobs.length > MOST_LISTED ? ` and ${jobs.length - MOST_LISTED} more` : '';
-  throw usage(
-    `${word}: ${jobs.length} jobs begin like that: ${names.join(', ')}${rest}`,
-    'give more of the ID of the one that is meant',
-  );
+  const hint = 'give more of the ID of the one that is meant';
+  throw usage(`${word}: ${jobs.length} jobs begin like that: ${names.join(', ')}${rest}`, hint);
 }
 
 const MOST_LISTED = 10;

@@ -163,10 +163,8 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
           const { current } = await this.#known(of);
           if (isWanted(current, of)) return current;
           const there = of.files.map((file) => oneLine(`${of.host}:${file.path}`)).join(', ');
-          throw usage(
-            `${named}: its image lies on another machine: ${there}`,
-            'start a gw worker there, and run the batch again',
-          );
+          const hint = 'start a gw worker there, and run the batch again';
+          throw usage(`${named}: its image lies on another machine: ${there}`, hint);
         }
         const { error } = await this.#follow(of, of.id ?? '', true);
         if (error !== undefined) throw error;

@@ -43,10 +43,8 @@ function hostOf(raw: string, flag: string): string {
   if (/^(0\.0\.0\.0|::|0)$/.test(raw))
     throw usage(`${flag} ${raw} is every address of this machine`, 'name the one that its callers use');
   if (/^[\w.:-]+$/.test(raw)) return raw;
-  throw usage(
-    `${withValue(flag, raw)}: not an address of this machine`,
-    'give one such as 127.0.0.1 or ::1, or a name',
-  );
+  const hint = 'give one such as 127.0.0.1 or ::1, or a name';
+  throw usage(`${withValue(flag, raw)}: not an address of this machine`, hint);
 }
 
 function keyOf(raw: string, flag: string): string {
@@ -57,10 +55,8 @@ function keyOf(raw: string, flag: string): string {
 
 function originOf(raw: string, flag: string): string {
   if (/^https?:/.test(raw) && URL.canParse(raw) && new URL(raw).origin === raw) return raw;
-  throw usage(
-    `${withValue(flag, raw)}: not an origin`,
-    'give scheme, host and port alone, such as http://localhost:3000',
-  );
+  const hint = 'give scheme, host and port alone, such as http://localhost:3000';
+  throw usage(`${withValue(flag, raw)}: not an origin`, hint);
 }
 
 function speedOf(raw: string, flag: string): number {
