@@ -348,9 +348,8 @@ const NAMED_LINES = 5;
 
 /** Says which lines of the ledger cannot be read, also under -q: each may be all that is known of a paid job. */
 function warnOfDamage(unreadable: readonly UnreadableLine[], io: Io): void {
-  for (const { path, line } of unreadable.slice(0, NAMED_LINES)) {
+  for (const { path, line } of unreadable.slice(0, NAMED_LINES))
     io.warn(`${path}:${line} cannot be read and was skipped; gw doctor says what to do`, 'urgent');
-  }
   const more = unreadable.length - NAMED_LINES;
   if (more > 0) io.warn(`${more} more lines of the ledger cannot be read: see gw doctor`, 'urgent');
 }

@@ -3,6 +3,7 @@ import { parse } from 'yaml';
 import { readSmallFile } from '../disk/typed-input.ts';
 import { usage } from '../errors.ts';
 import { isObject } from '../host.ts';
+import { findJsonFault, jsonOf } from '../json-text.ts';
 import { decodeUtf8 } from './decode-utf8.ts';
 
 const MAX_BYTES = 1024 * 1024;
@@ -18,12 +19,17 @@ export async function readObject(
 ): Promise<Record<string, unknown> | undefined> {
   const text = decodeUtf8(readSmallFile(file, { named, maxBytes: MAX_BYTES }), named);
   const isJson = /\.json$/i.test(file);
-  let value: unknown;
+  let value = isJson ? jsonOf(text) : undefined;
+  const fault = isJson && findJsonFault(text, true);
+  if (fault) {
+    const at = `line ${fault.line}, column ${fault.column}`;
+    throw usage(`${named}: ${value === undefined ? 'not JSON: ' : ''}${at}: ${fault.problem}`, hint);
+  }
   try {
-    value = isJson ? JSON.parse(text) : parse(text, { logLevel: 'error' });
+    if (!isJson) value = parse(text, { logLevel: 'error' });
   } catch (error) {
     const [why = ''] = (error instanceof Error ? error.message : String(error)).split('\n');
-    throw usage(`${named}: not ${isJson ? 'JSON' : 'YAML'}: ${why.replace(/:$/, '')}`, hint);
+    throw usage(`${named}: not YAML: ${why.replace(/:$/, '')}`, hint);
   }
   return isObject(value) ? value : undefined;
 }

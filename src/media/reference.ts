@@ -55,9 +55,8 @@ export function parseReference(raw: string, flag: string): Reference {
   if (name === 'http' || name === 'https') return { kind: 'url', url: checkedUrl(raw, flag) };
   if (name === 'job' || name === 'row') return outputReference(name, raw.trimStart().slice(4), flag);
   if (name === 'asset' || name === 'gammafile') return { kind: name, id: idOf(raw, `${name}://`, flag) };
-  if (name === 'file') {
+  if (name === 'file')
     throw usage(`${flag} ${shorten(raw)}: gw does not take a file: URL`, 'give the path itself');
-  }
   throw usage(
     `${flag} ${shorten(raw)}: "${shorten(name)}:" is not a scheme that gw can send`,
     `give ${forms}; a file whose name has a colon is written ./${shorten(raw, 40)}`,
@@ -73,9 +72,7 @@ function checkedUrl(raw: string, flag: string): string {
     );
   }
   const host = /^https?:\/\//i.test(raw) && URL.canParse(raw) ? new URL(raw).hostname : '';
-  if (host === '') {
-    throw usage(`${named}: not a complete URL`, 'write it out: https://host/path');
-  }
+  if (host === '') throw usage(`${named}: not a complete URL`, 'write it out: https://host/path');
   // The gateway's forms begin in lower case; everything after the scheme stays as it was typed.
   return raw.replace(/^https?/i, (typed) => typed.toLowerCase());
 }
@@ -97,9 +94,8 @@ function outputReference(kind: 'job' | 'row', rest: string, flag: string): Outpu
 /** The ID behind the prefix. Which characters an ID may have is the body schema's business. */
 function idOf(raw: string, prefix: string, flag: string): string {
   const form = `${prefix}ID`;
-  if (raw.slice(0, prefix.length).toLowerCase() !== prefix) {
+  if (raw.slice(0, prefix.length).toLowerCase() !== prefix)
     throw usage(`${flag} ${shorten(raw)}: not of the form ${form}`, `write ${form}`);
-  }
   const id = raw.slice(prefix.length);
   if (id === '' || blankOrControl.test(id) || /[/\\?#]/.test(id)) {
     throw usage(
@@ -124,9 +120,8 @@ export function parseDataUri(uri: string, named: string): DataUri {
   const comma = uri.indexOf(',');
   const head = comma < 0 ? uri : uri.slice(0, comma);
   const [mime = '', ...parameters] = head.slice('data:'.length).split(';');
-  if (comma < 0 || parameters.at(-1)?.trim().toLowerCase() !== 'base64') {
+  if (comma < 0 || parameters.at(-1)?.trim().toLowerCase() !== 'base64')
     throw usage(`${named}: not a Base64 data URI`, 'write data:image/png;base64,… with the type of the file');
-  }
   const payload = uri.slice(comma + 1);
   if (payload === '') throw usage(`${named}: the data URI is empty`);
   const digits = payload.search(/[^A-Za-z0-9+/]/);
@@ -136,9 +131,8 @@ export function parseDataUri(uri: string, named: string): DataUri {
     throw usage(`${named}: not valid Base64: ${place}`, 'Base64 has A-Z a-z 0-9 + / and = at the end');
   }
   const length = payload.length - tail.length;
-  if (length % 4 === 1 || (tail !== '' && payload.length % 4 !== 0)) {
+  if (length % 4 === 1 || (tail !== '' && payload.length % 4 !== 0))
     throw usage(`${named}: not valid Base64: ${payload.length} characters are no whole number of bytes`);
-  }
   return { mime: mime.trim().toLowerCase(), content: Buffer.from(payload, 'base64') };
 }
 

@@ -184,9 +184,8 @@ async function resolve({ input, reference, named }: Planned, deps: ReadDeps): Pr
     case 'file_id': {
       const address = `file_id:${reference.id}`;
       // No URL field can carry it, so nothing could be sent even unchecked.
-      if (!input.takes.schemes.includes('file_id')) {
+      if (!input.takes.schemes.includes('file_id'))
         throw usage(`${named}: file_id: cannot be used here`, `give ${formsTaken(input.takes)}`);
-      }
       return fromAddress(input, reference.kind, address, address, true, named);
     }
     default: {
@@ -295,9 +294,8 @@ function hintIfMissing({ raw, takes }: MediaInput): string | undefined {
 /** The error for a file, or its data, where only addresses are taken (videos of family A: "Rules for content", 1). */
 function fileNotTaken({ modality, takes }: MediaInput, named: string, form: string): GwError {
   const message = `${named}: is ${form}, and a ${modality} is sent here by address only (${formsTaken(takes)})`;
-  if (!takes.schemes.includes('asset')) {
+  if (!takes.schemes.includes('asset'))
     return usage(message, 'put the file where the gateway can fetch it and give its https:// URL');
-  }
   const type = `${modality.slice(0, 1).toUpperCase()}${modality.slice(1)}`;
   return usage(
     message,

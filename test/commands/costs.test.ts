@@ -274,7 +274,13 @@ test('a limit of money without a price file asks for the currency, and then for 
 
 test.each([
   ['not YAML', 'prices.yaml', 'a: [1', /not YAML: .*line 1/],
-  ['not JSON', 'prices.json', '{"a": ', /not JSON: /],
+  ['not JSON', 'prices.json', '{"a": ', /not JSON: line 1, column 7: /],
+  [
+    'a name twice',
+    'prices.json',
+    '{"a": 1,\n"a": 2}',
+    /: line 2, column 1: "a" is given twice: give it once/,
+  ],
   ['a list', 'prices.json', '[]', /holds no models/],
   ['no object', 'prices.json', '{"img-2": 3}', /: img-2: a model has an object of prices/],
   [

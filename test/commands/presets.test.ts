@@ -26,6 +26,19 @@ test('a preset gives flags, as JSON or YAML, and what is typed wins', async ({ w
   expect(bodyOf(tall.out)).toMatchObject({ ratio: '9:16', watermark: false });
 });
 
+test.each([
+  ['{"duration":5,\n "duration":15}', ': line 2, column 2: "duration" is given twice: give it once\n'],
+  [
+    '{"return-last-frame":true,"return_last_frame":false}',
+    ': give one of return-last-frame and return_last_frame\n',
+  ],
+])('a preset that gives a flag twice is refused by name: %s', async (text, told) => {
+  const world = await World.open();
+  const file = preset(world, 'day.json', text);
+  const run = await world.gw([...alpha.slice(0, -1), '--preset', 'day']);
+  expect(run).toMatchObject({ code: 2, out: '', err: expect.stringContaining(`${file}${told}`) });
+});
+
 test('a preset serves several commands: what another has is left out, and said', async ({ world }) => {
   const file = preset(world, 'day.yaml', 'ratio: "21:9"\nsize: 1024x1024\n');
   const image = await world.gw(['image', 'create', 'a fox', '--dry-run', '--json', '--preset', 'day']);
