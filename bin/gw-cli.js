@@ -2,13 +2,14 @@
 'use strict';
 let library;
 
-exports.gw = (words, options = {}) => {
+exports.gw = (words, options) => {
   if (library === undefined) {
     const { load, open } = require('./parts.js');
     const { bundle, distDir } = open();
     // The parts of others leave out what the command line has loaded at its start.
     load('main.js');
-    library = load('gw.js').openLibrary({ version: bundle.version, distDir });
+    const processEnv = () => process.env;
+    library = load('gw.js').openLibrary({ version: bundle.version, distDir, processEnv });
   }
-  return library(words, { ...options, env: options.env ?? process.env, cwd: options.cwd ?? process.cwd() });
+  return library(words, options);
 };

@@ -91,16 +91,13 @@ type Arguments = Readonly<Record<string, unknown>> & {
 
 export class Desk {
   readonly #works = new Map<string, Work>();
-  /** Ends the waits; what is being paid for is waited for all the same. */
-  readonly #stop: AbortController;
 
   private constructor(
     private readonly ctx: Context,
     private readonly files: RowFiles,
-    stop: AbortController,
-  ) {
-    this.#stop = stop;
-  }
+    /** Ends the waits; what is being paid for is waited for all the same. */
+    private readonly stop: AbortController,
+  ) {}
 
   /** Opens it on the real paths of --root and --out. */
   static async open({ root, out }: Record<'root' | 'out', string>, ctx: Context): Promise<Desk> {
@@ -134,7 +131,7 @@ export class Desk {
 
   /** Ends the waits, and resolves when what was being paid for has its answer. */
   async close(): Promise<void> {
-    this.#stop.abort(new Interrupted('SIGTERM'));
+    this.stop.abort(new Interrupted('SIGTERM'));
     await Promise.allSettled([...this.#works.values()].map(({ done }) => done));
   }
 
@@ -288,12 +285,8 @@ export class Desk {
       const made = row.key.replace(/[^/]*$/, askedDigest(row));
       const named = key === undefined ? made : onceFlags.once.parse(key, 'key');
       // Where the agent says no name it is gw's own, wherever the profile would have it saved.
-      return {
-        ...row,
-        key: named,
-        ownOut: true,
-        flags: { ...row.flags, ...dash, out: row.flags.out ?? './' },
-      };
+      const said = { ...row.flags, ...dash, out: row.flags.out ?? './' };
+      return { ...row, key: named, ownOut: true, flags: said };
     }
     throw new Error('one row gives one');
   }
@@ -321,13 +314,8 @@ export class Desk {
       if (error instanceof GwError && error.kind === 'wait_timeout') return { value: running(work) };
       return { value, ...(files && { files }), ...(error !== undefined && { error }) };
     };
-    const work: Work = {
-      key,
-      asked,
-      done: Promise.resolve().then(run),
-      watchers: new Set(),
-      status: 'begun',
-    };
+    const done = Promise.resolve().then(run);
+    const work: Work = { key, asked, done, watchers: new Set(), status: 'begun' };
     this.#works.set(key, work);
     log('begun');
     return work;

@@ -1,32 +1,33 @@
 import * as path from 'node:path';
-import { Readable, Writable } from 'node:stream';
-import { type Host, machineClock, type Program } from '../host.ts';
+import { PassThrough, Readable } from 'node:stream';
+import { type Host, isObject, machineClock, type Program } from '../host.ts';
 import { safeJson } from '../io/escape.ts';
 import { main } from '../main.ts';
 import type { GwError, GwEvent, GwOptions, GwRun } from './gw-cli.d.ts';
 
 // `import { gw } from 'gw-cli'`: one run of gw for a program, which is what the command line is too.
 
-/** What the launcher knows and the bundle does not; it also says which environment and directory are meant. */
+/** What the launcher knows and the bundle does not. */
 interface Library {
   readonly version: string;
   readonly distDir: string;
+  readonly processEnv?: () => NonNullable<GwOptions['env']>;
 }
-type Asked = GwOptions & Required<Pick<GwOptions, 'env' | 'cwd'>>;
 
 /** The function of the package; its runs share what they can while any of them goes on. */
-export function openLibrary({ version, distDir }: Library) {
+export function openLibrary({ version, distDir, processEnv = () => ({}) }: Library) {
   const shared = new Map<string, Promise<{ close(): Promise<void> }>>();
   let running = 0;
   const share: Program['share'] = (name, make) => {
     if (!shared.has(name)) shared.set(name, make());
     return shared.get(name) as ReturnType<typeof make>;
   };
-  return async (words: readonly string[], asked: Asked): Promise<GwRun> => {
-    const isWord = (word: unknown) => typeof word === 'string' || typeof word === 'number';
-    if (!Array.isArray(words) || !words.every(isWord)) return { exitCode: 2, results: [], error: noWords };
-    const { env, cwd, onEvent, signal } = asked;
-    const [stdout, stderr] = [new Kept(), new Kept()];
+  return async (words: readonly string[], asked: GwOptions = {}): Promise<GwRun> => {
+    const message = misuse(words, asked);
+    if (message) return { exitCode: 2, results: [], error: { kind: 'usage', message, exit_code: 2 } };
+    const { onEvent, signal } = asked;
+    const env = asked.env ?? processEnv();
+    const [stdout, stderr] = [kept(), kept()];
     let fault: GwError | undefined;
     const blame = (thrown: unknown) => {
       const why = thrown instanceof Error ? thrown.message : thrown;
@@ -35,7 +36,7 @@ export function openLibrary({ version, distDir }: Library) {
     const tell = async (event: object) => onEvent?.(JSON.parse(safeJson(event)) as GwEvent);
     const host: Host = {
       env: { ...env },
-      cwd: path.resolve(cwd),
+      cwd: path.resolve(asked.cwd ?? ''),
       platform: process.platform,
       homeDir: env.HOME ?? env.USERPROFILE,
       version,
@@ -59,8 +60,8 @@ export function openLibrary({ version, distDir }: Library) {
     running += 1;
     try {
       const exitCode = await main(words.map(String), host);
-      const error = errorIn(stderr.text()) ?? fault;
-      const results = resultsIn(stdout.text());
+      const error = errorIn(textIn(stderr)) ?? fault;
+      const results = resultsIn(textIn(stdout));
       return { exitCode: exitCode || (fault ? 1 : 0), results, ...(error && { error }) };
     } finally {
       running -= 1;
@@ -73,20 +74,29 @@ export function openLibrary({ version, distDir }: Library) {
   };
 }
 
-const noWords: GwError = { kind: 'usage', message: 'gw(words) takes a list of words', exit_code: 2 };
-
-class Kept extends Writable {
-  readonly #chunks: Buffer[] = [];
-
-  override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
-    this.#chunks.push(chunk);
-    done();
-  }
-
-  text(): string {
-    return Buffer.concat(this.#chunks).toString();
-  }
+/** What is wrong with the words or options of a call, as a sentence; undefined where nothing is. */
+function misuse(words: unknown, asked: unknown): string | undefined {
+  const isText = (value: unknown) => typeof value === 'string';
+  const isWord = (word: unknown) => isText(word) || typeof word === 'number';
+  if (!Array.isArray(words) || !words.every(isWord)) return 'gw(words) takes a list of words';
+  if (!isObject(asked)) return 'gw(words, options): options takes an object';
+  const { env, cwd, stdin, signal, onEvent } = asked;
+  const isPiped = isText(stdin ?? '') || stdin instanceof Uint8Array || Symbol.asyncIterator in Object(stdin);
+  const fits = {
+    'env takes an object of texts':
+      isObject(env ?? {}) && Object.values(env ?? {}).every((each) => isText(each ?? '')),
+    'cwd takes the path of a directory': isText(cwd ?? ''),
+    'stdin takes a text, bytes or a stream': isPiped,
+    'signal takes an AbortSignal': (signal ?? null) === null || 'addEventListener' in Object(signal),
+    'onEvent takes a function': typeof (onEvent ?? misuse) === 'function',
+  };
+  const wrong = Object.entries(fits).find(([, isIt]) => !isIt);
+  return wrong && `gw(words, options): ${wrong[0]}`;
 }
+
+/** A stream that takes all that a run writes, to be read once the run has ended. */
+const kept = () => new PassThrough({ highWaterMark: Number.MAX_SAFE_INTEGER });
+const textIn = (stream: PassThrough): string => String(stream.read() ?? '');
 
 function stdinOf(stdin: GwOptions['stdin']): Readable {
   if (stdin instanceof Readable) return stdin;

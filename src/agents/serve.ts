@@ -193,7 +193,7 @@ const MOST_PICTURES = 4;
 
 /** What a message says of flags, in the words of a tool. */
 const hints: readonly (readonly [RegExp, string])[] = [
-  [/--again|--retry-failed/, 'give another key for a new job, which is paid for anew'],
+  [/--again|--retry-failed|another key/, 'give another key for a new job, which is paid for anew'],
   [/--yes/, 'the user settles it with gw jobs resolve'],
   [/--prompt TEXT/, 'give prompt'],
   [
@@ -202,7 +202,6 @@ const hints: readonly (readonly [RegExp, string])[] = [
   ],
   [/type -o/, 'only the user can have it saved elsewhere: gw mcp --out DIR'],
   [/--project NAME/, 'give the project of an asset that is in another one than the default'],
-  [/another key/, 'give another key for a new job, which is paid for anew'],
 ];
 
 /** An error with the names of arguments in place of those of flags. */

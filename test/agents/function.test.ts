@@ -83,6 +83,31 @@ describe('a run in this process', () => {
     },
   );
 
+  test.each([
+    ['options takes an object', null],
+    ['options takes an object', []],
+    ['options takes an object', 5],
+    ['env takes an object of texts', { env: [] }],
+    ['env takes an object of texts', { env: { GW_RETRIES: 5 } }],
+    ['cwd takes the path of a directory', { cwd: 5 }],
+    ['stdin takes a text, bytes or a stream', { stdin: 5 }],
+    ['stdin takes a text, bytes or a stream', { stdin: {} }],
+    ['signal takes an AbortSignal', { signal: 5 }],
+    ['signal takes an AbortSignal', { signal: new AbortController() }],
+    ['onEvent takes a function', { onEvent: 'heard' }],
+  ])('refuses options of another type: %s, not %j', async (told, options) => {
+    const run = await gw(['models'], options as unknown as Parameters<typeof gw>[1]);
+    const error = { kind: 'usage', message: `gw(words, options): ${told}`, exit_code: 2 };
+    expect(run).toEqual({ exitCode: 2, results: [], error });
+  });
+
+  test('takes an option that is null for one that is left out', async () => {
+    const none = { stdin: null, signal: null, onEvent: null } as unknown as Parameters<typeof gw>[1];
+    expect(await gw(['help', 'exit-codes'], { ...at(await openPlace()), ...none })).toMatchObject({
+      exitCode: 0,
+    });
+  });
+
   test('takes no word for another, and sends nothing for a flag that lacks its value', async () => {
     const place = await openPlace();
     for (const words of [
