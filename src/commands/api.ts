@@ -66,7 +66,7 @@ function readArgs(args: readonly string[]): [HttpMethod, ReturnType<typeof readA
     const hint = word.startsWith('/') ? `write gw api GET ${word}` : `give one of ${httpMethods.join(', ')}`;
     throw usage(`${JSON.stringify(word)} is not a METHOD`, hint);
   }
-  if (path === undefined) throw usage('PATH is missing', `write gw api ${method} /v1/models`);
+  if (!path) throw usage('PATH is missing', `write gw api ${method} /v1/models`);
   if (rest.length > 0)
     throw usage('more than METHOD and PATH was given', 'quote a PATH that holds blanks or &');
   return [method, readApiPath(path)];

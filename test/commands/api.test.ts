@@ -215,6 +215,7 @@ describe('PATH', () => {
     [['/v1/models'], 'gw api GET /v1/models'],
     [['FETCH', '/v1/models'], 'hint: give one of GET, HEAD, OPTIONS, POST, PUT, PATCH, DELETE\n'],
     [['GET'], 'PATH is missing'],
+    [['DELETE', ''], 'PATH is missing'],
     [['GET', '/a', '/b'], 'more than METHOD and PATH'],
     [['GET', '/a', '--set', 'a=1'], 'no body'],
     [['HEAD', '/a', '--set', 'a=1'], 'a HEAD request has no body'],
