@@ -18,8 +18,9 @@ export interface StreamedReply extends WireHead {
 export const WHOLE_LIMIT_BYTES = 64 * 1024 * 1024;
 
 const isBlank = (byte: number) => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d);
-/** No line of an event stream that means anything begins with one of these: JSON, or a page. */
-const wholeFrom = new Set([0x7b, 0x5b, 0x3c]);
+const byteOrderMark: readonly number[] = [0xef, 0xbb, 0xbf];
+/** How a line of an event stream can begin: `data`, `event`, `id`, `retry`, a comment. All else is JSON, or a page. */
+export const streamFrom = new Set(['d', 'e', 'i', 'r', ':'].map((mark) => mark.charCodeAt(0)));
 
 /**
  * One attempt at an event stream. Hands over the body of a 2xx reply as it comes; an error's body, and a JSON text or a
@@ -63,9 +64,8 @@ export async function streamOnce(
   return isStream ? { ...head, bytes: { byteLength } } : { ...head, bytes: whole.bytes };
 }
 
-/** Undefined while only blanks have come. */
+/** Undefined while only blanks and a byte order mark have come. */
 function looksLikeStream(chunk: Uint8Array): boolean | undefined {
-  // A byte order mark is no blank, and after it comes a line of a stream in all that has been seen.
-  const first = chunk.find((byte) => !isBlank(byte));
-  return first === undefined ? undefined : !wholeFrom.has(first);
+  const first = chunk.find((byte) => !isBlank(byte) && !byteOrderMark.includes(byte));
+  return first === undefined ? undefined : streamFrom.has(first);
 }

@@ -141,6 +141,18 @@ test.each(whole)('a JSON reply in place of a stream comes whole, said to be %s',
   expect(text).toBe('');
 });
 
+test('a JSON reply behind a byte order mark is no stream, and null is named as what it is', async () => {
+  const server = await serve(
+    reply(200, '\ufeff{"choices":[]}'),
+    reply(200, '\ufeffdata: {}\n\n'),
+    reply(200, 'null'),
+  );
+  expect((await streamText(server)).end).toMatchObject({ streamed: false, reply: { json: { choices: [] } } });
+  expect(await streamText(server)).toMatchObject({ end: { streamed: true } });
+  const error = await errorOf<Error>(streamText(server));
+  expect(error.message).toContain('HTTP 200 with the JSON value null');
+});
+
 test('an event stream of another content type is one all the same', async () => {
   const server = await serve(reply(200, 'data: {}\n\n', { 'content-type': 'text/plain' }));
   expect(await streamText(server)).toMatchObject({ end: { streamed: true }, text: 'data: {}\n\n' });

@@ -2,6 +2,7 @@ import { type GatewayErrorFacts, readGatewayError } from '../../gateway/gateway-
 import { imageRole } from '../../gateway/image/job.ts';
 import { type ImageInReply, readImageEvent, readImages, readRefusal } from '../../gateway/image/reply.ts';
 import { jsonIn } from '../../http/parse-json.ts';
+import { streamFrom } from '../../http/stream-once.ts';
 import { placeOf as jsonPlaceOf } from '../../json-text.ts';
 import { EventSplitter } from './event-splitter.ts';
 import type { IncomingImage } from './incoming-image.ts';
@@ -27,8 +28,6 @@ interface EventWithImages {
 }
 
 const isBlank = (byte: number) => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d);
-/** How a line of an event stream can begin: `data`, `event`, `id`, `retry`, a comment. All else is JSON, or a page. */
-const streamFrom = new Set(['d', 'e', 'i', 'r', ':'].map((mark) => mark.charCodeAt(0)));
 /** Images that need not be kept lie open at most so many at once: the final one needs a place too. */
 const MOST_OPEN = 100;
 const byteOrderMark = [0xef, 0xbb, 0xbf];
