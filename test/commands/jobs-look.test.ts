@@ -106,29 +106,33 @@ test.each([
   },
 );
 
-test('an output whose server asks for an hour is not asked for sooner by a later run', async () => {
-  const { world, gw, record, server } = await openPlace({
-    task: () => [200, JSON.stringify(record)],
-    output: 429,
-    outputHead: { 'retry-after': '3600' },
-  });
-  succeededJob(world, 't-1', HOUR_MS, { gateway: server.url }, record);
-  const until = new Date(world.clock.ms + HOUR_MS).toISOString().slice(0, 16);
-  for (const argv of [
-    ['jobs', 'sync'],
-    ['jobs', 'sync'],
-    ['jobs', 'wait', 't-1'],
-    ['video', 'alpha', 'download', 't-1', '-o', 'elsewhere.mp4'],
-  ]) {
-    const run = await gw(...argv);
-    expect(run.code, run.err).toBe(12);
-    expect(run.err).toContain(`asks to wait until ${until}`);
-    expect(run.err).toContain('after that, gw jobs sync fetches it');
-  }
-  expect(server.seen.filter(({ path }) => path.startsWith('/out/'))).toHaveLength(1);
-  world.clock.ms += HOUR_MS;
-  expect(await gw('jobs', 'sync')).toMatchObject({ code: 0 });
-});
+test.each([1, 24])(
+  'an output whose server asks for %i h is not asked for within one by a later run',
+  async (hours) => {
+    const { world, gw, record, server } = await openPlace({
+      task: () => [200, JSON.stringify(record)],
+      output: 429,
+      outputHead: { 'retry-after': `${3600 * hours}` },
+    });
+    succeededJob(world, 't-1', HOUR_MS, { gateway: server.url }, record);
+    const first = await gw('jobs', 'sync');
+    expect(first.err).toContain(new Date(world.clock.ms + hours * HOUR_MS).toISOString().slice(0, 16));
+    const until = new Date(world.clock.ms + HOUR_MS).toISOString().slice(0, 16);
+    for (const argv of [
+      ['jobs', 'sync'],
+      ['jobs', 'wait', 't-1'],
+      ['video', 'alpha', 'download', 't-1', '-o', 'elsewhere.mp4'],
+    ]) {
+      const run = await gw(...argv);
+      expect(run.code, run.err).toBe(12);
+      expect(run.err).toContain(`asks to wait until ${until}`);
+      expect(run.err).toContain('after that, gw jobs sync fetches it');
+    }
+    expect(server.seen.filter(({ path }) => path.startsWith('/out/'))).toHaveLength(1);
+    world.clock.ms += HOUR_MS;
+    expect(await gw('jobs', 'sync')).toMatchObject({ code: 0 });
+  },
+);
 
 test('a gateway that asks for an hour ends sync, wait and download at once', async () => {
   const { world, gw, looks, server } = await openPlace({

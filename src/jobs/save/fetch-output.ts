@@ -1,4 +1,5 @@
 import { GwError } from '../../errors.ts';
+import { HOUR_MS } from '../../gateway/limits.ts';
 import type { TaskOutput } from '../../gateway/task.ts';
 import type { Clock } from '../../host.ts';
 import { ExchangeError, isPermanent } from '../../http/exchange.ts';
@@ -59,8 +60,8 @@ export class OutputFetch {
   async run(): Promise<{ readonly part: PartFile; readonly fileType: FileType }> {
     const { clock, journal } = this.options;
     const { atMs = 0, forMs = 0 } = journal.waits[this.output.role] ?? {};
-    // A time that lies in the future was no time.
-    const toldMs = atMs > clock.now() ? 0 : atMs + forMs - clock.now();
+    // A time that lies in the future was no time. Who asks for days is asked again, because the link dies.
+    const toldMs = atMs > clock.now() ? 0 : atMs + Math.min(forMs, HOUR_MS) - clock.now();
     if (toldMs > 0 && !this.sink.part?.isComplete) await this.wait(toldMs, 'its server was too busy');
     for (;;) {
       const { part } = this.sink;

@@ -239,14 +239,10 @@ async function settle(part: PartFile, mode: number): Promise<void> {
   }
   try {
     await fsync(part.fd);
+    part.close();
   } catch (error) {
     part.close();
     // What a failed fsync leaves is not known, and a second one would succeed without it.
-    throw DiskFault.of(`${part.path} could not be brought safely to disk`, error, false);
-  }
-  try {
-    part.close();
-  } catch (error) {
     throw DiskFault.of(`${part.path} could not be brought safely to disk`, error, false);
   }
 }
