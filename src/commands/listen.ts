@@ -102,10 +102,8 @@ function announceAt(stateDir: string, { url }: CallbackServer, ctx: Context): ()
   try {
     return announce(stateDir, url, ctx.clock.now());
   } catch (error) {
-    throw usage(
-      `${stateDir} cannot be written (${errorCode(error)})`,
-      'set GW_STATE_DIR to a directory that can',
-    );
+    const hint = 'set GW_STATE_DIR to a directory that can';
+    throw usage(`${stateDir} cannot be written (${errorCode(error)})`, hint);
   }
 }
 

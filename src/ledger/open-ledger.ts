@@ -59,7 +59,7 @@ export function openLedger(options: LedgerOptions): Ledger {
     try {
       markSent(dir, key);
     } catch (error) {
-      throw writeError(error, dir, event);
+      throw writeError(error, dir, key, event);
     }
   };
 
@@ -239,7 +239,7 @@ function lineWriter(dir: string, options: LedgerOptions, refuseNewer: () => void
       }
     } catch (error) {
       if (error instanceof FailedSync) poison = error;
-      throw writeError(error, file, event);
+      throw writeError(error, file, key, event);
     }
     if (event.event === 'saved') options.onSaved?.(key, event);
   };

@@ -11,7 +11,7 @@ const savingEvents: ReadonlySet<LedgerEvent['event']> = new Set(['get', 'held', 
  * nothing was sent, and the user can mend it. Once the job has succeeded it is `download`; between the two no kind of
  * the contract fits better than `internal`, and an ID that was to be recorded travels with it.
  */
-export function writeError(error: unknown, path: string, event: LedgerEvent): unknown {
+export function writeError(error: unknown, path: string, key: string, event: LedgerEvent): unknown {
   if (error instanceof GwError) return error;
   const cause = error instanceof FailedSync ? error.cause : error;
   if (!isDiskFault(cause)) return error;
@@ -25,7 +25,7 @@ export function writeError(error: unknown, path: string, event: LedgerEvent): un
   }
   if (event.event === 'accepted') {
     return new GwError('download', `${what}; the task ${event.id} exists and is not recorded: note its ID`, {
-      hint: `${remedy}, then look the task up by its ID`,
+      hint: `${remedy}, then tell the ledger of it: gw jobs resolve ${key} --as ${event.id}`,
       taskId: event.id,
     });
   }

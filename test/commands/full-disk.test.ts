@@ -49,6 +49,8 @@ test.each([
     const run = await world.gw(['video', 'alpha', 'create', 'a fox', '-q', ...flags]);
     expect([run.code, Object.keys(world.files()).length], run.err).toEqual([12, files]);
     expect(run.err).toMatch(/^warning: task vt-\S+ is not in the ledger: note its ID; .*the disk is full/m);
+    expect(run.err).toMatch(/^hint: .*, then tell the ledger of it: gw jobs resolve gw-\w+ --as vt-\S+$/m);
+    expect(run.err.includes(`; its output is saved as ${run.out.trimEnd()}\n`)).toBe(files === 1);
     expect(run.out).toMatch(files === 1 ? /\.mp4\n$/ : /^$/);
   },
 );

@@ -625,8 +625,12 @@ async function follow(
   if (how.wait) {
     ctx.io.note(`task ${id}`);
     const request = { id, key, family, flags: how, save, deadlineMs, accepted, isOneOfMany };
-    const { followFromFlags } = await import('./follow-job.ts');
-    return { ...failure, ...(await followFromFlags(request, followers, ctx)) };
+    const { followFromFlags, resultIn } = await import('./follow-job.ts');
+    const followed = await followFromFlags(request, followers, ctx);
+    const saved = resultIn(followed)?.files.map(({ path }) => path) ?? [];
+    if (!(unrecorded instanceof GwError) || saved.length === 0) return { ...failure, ...followed };
+    const what = `${unrecorded.message}; its output is saved as ${saved.join(', ')}`;
+    return { error: unrecorded.told({}, what), ...followed };
   }
   if (ctx.signal.aborted) {
     const followed = { ...accepted, files: [], error: ctx.signal.reason };
@@ -635,10 +639,8 @@ async function follow(
   }
   if (taskState(status).state === 'failed')
     return { value: accepted, error: (await import('../../jobs/watch/look.ts')).taskFailed(ended) };
-  if (ctx.io.stderrIsTerminal) {
-    const next = commandFor(`gw video ${family.name} wait ${id}`, ctx);
-    ctx.io.note(`wait for it and save it with: ${next}`);
-  }
+  const next = commandFor(`gw video ${family.name} wait ${id}`, ctx);
+  if (ctx.io.stderrIsTerminal) ctx.io.note(`wait for it and save it with: ${next}`);
   return { value: accepted, ...failure };
 }
 

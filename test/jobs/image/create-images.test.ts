@@ -492,7 +492,7 @@ function fillFor(here: ReturnType<typeof world>, events: readonly string[]): voi
   vi.spyOn(ledger, 'append').mockImplementation((key, event) => {
     if (events.includes(event.event)) {
       const full = Object.assign(new Error('ENOSPC'), { code: 'ENOSPC', syscall: 'write' });
-      throw writeError(full, 'journal', event);
+      throw writeError(full, 'journal', key, event);
     }
     append(key, event);
   });
