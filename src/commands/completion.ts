@@ -96,10 +96,8 @@ function installScript(shell: Shell, host: InstallHost, options: { readonly forc
   } catch (error) {
     if (!isDiskFault(error)) throw error;
     const { reason, remedy } = diskFault(error);
-    throw usage(
-      `${file} could not be written: ${reason}`,
-      `${remedy}, or redirect gw completion ${shell} to a file`,
-    );
+    const hint = `${remedy}, or redirect gw completion ${shell} to a file`;
+    throw usage(`${file} could not be written: ${reason}`, hint);
   }
 }
 
@@ -141,10 +139,8 @@ function absolute({ env }: InstallHost, name: EnvironmentVariable): string | und
 
 function inHome({ homeDir }: InstallHost, ...names: string[]): string {
   if (homeDir !== undefined && path.isAbsolute(homeDir)) return path.join(homeDir, ...names);
-  throw usage(
-    'there is no home directory (HOME is not set)',
-    'set HOME, or redirect gw completion SHELL to a file',
-  );
+  const hint = 'set HOME, or redirect gw completion SHELL to a file';
+  throw usage('there is no home directory (HOME is not set)', hint);
 }
 
 /** Puts the text under its name as a whole; a link is followed, so that a file kept elsewhere stays there. */

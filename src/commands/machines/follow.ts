@@ -140,8 +140,9 @@ class BatchOnQueue {
     yield* this.#settled.splice(0);
     if (flags.detach) {
       this.#reportOpen();
-      const [handed, open] = [counted(this.#handedOver, 'row'), this.#open.size];
-      ctx.io.note(`${handed} handed over, ${open} not done yet; follow them with: ${this.#commandLine()}`);
+      const what = `${counted(this.#handedOver, 'row')} handed over, ${this.#open.size} not done yet`;
+      const more = 'gw batch status looks at them; for each that is done this hands over another one';
+      ctx.io.note(`${what}; ${flags.limit ? more : 'follow them with'}: ${this.#commandLine()}`);
       yield {};
       return;
     }
