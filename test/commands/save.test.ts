@@ -170,6 +170,22 @@ describe('--sidecar', () => {
   });
 });
 
+test('a paid output has a name that the disk takes, however long what gw puts into it or behind it', async ({
+  world,
+}) => {
+  const long = (rest: string) => 'x'.repeat(250 - rest.length) + rest;
+  const partials = ['--partial-images', '1', '--keep-partials'];
+  const runs = [
+    await world.ok(['image', 'create', 'a fox', '-o', `${long('')}{id}.{ext}`]),
+    await world.ok(['video', 'alpha', 'create', 'a fox', '--wait', '-o', `${long('-')}{index}.{ext}`]),
+    await world.ok(['image', 'create', 'a fox', ...partials, '-o', `${long('')}.png`]),
+  ];
+  for (const { err } of runs) expect(err).not.toContain('warning');
+  const names = Object.keys(world.files());
+  expect(names.map((name) => path.extname(name)).sort()).toEqual(['.mp4', '.png', '.png', '.png']);
+  expect(names.some((name) => name.endsWith('.partial-1.png'))).toBe(true);
+});
+
 test.each(['jobs wait', 'jobs download', 'video alpha wait', 'video alpha download'])(
   '%s refuses a link and a device for -o, as its create does, and nothing is written beside them',
   async (words) => {

@@ -5,6 +5,7 @@ import { readImages } from '../../gateway/image/reply.ts';
 import type { TaskOutput } from '../../gateway/task.ts';
 import type { SavedFile } from '../../ledger/event.ts';
 import { SNIFF_BYTES, sniff } from '../../media/signatures.ts';
+import { withEnd } from '../save/output-path.ts';
 import { refugeOf, rescuedError } from '../save/rescue.ts';
 import { type SaveFailure, type SaveInput, saveOutputs, transferOf } from '../save/save-outputs.ts';
 import { sidecarOf } from '../save/sidecar.ts';
@@ -156,7 +157,8 @@ async function savePartials(
     const place = imagePath(request.intent.save, names, index);
     const base = final ?? place.name(extension, 0);
     const stem = path.basename(base, path.extname(base));
-    const name = (copy: number) => `${stem}.partial-${number}${copy === 0 ? '' : `-${copy}`}.${extension}`;
+    const name = (copy: number) =>
+      withEnd(stem, `.partial-${number}${copy === 0 ? '' : `-${copy}`}.${extension}`);
     const { bytes } = part;
     const sha256 = part.sha256();
     const role = index === 0 ? `partial-${number}` : `${imageRole(index)}-partial-${number}`;

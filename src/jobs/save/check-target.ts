@@ -37,7 +37,7 @@ export function checkTarget(plan: SavePlan, before: BeforeTask): void {
   // Before the directory: "a device" tells more of /dev/null than that nothing can be written beside it.
   if (fixed !== undefined) refuseOddFile(path.join(dir, fixed), before.named);
   // Values are cut to make room, and cannot be cut below this; of the ID no more is known.
-  const shortest = outputPath(plan.target, { ...before, id: 'x' }, MAIN, 1).name('x', 0);
+  const shortest = outputPath(plan.target, { ...before, id: 'x' }, MAIN, 1).name('x', 0, true);
   const nameBytes = Buffer.byteLength(shortest);
   if (nameBytes > MAX_NAME_BYTES)
     throw refused(`the name has at least ${nameBytes} bytes, and no disk takes more than ${MAX_NAME_BYTES}`);

@@ -38,8 +38,8 @@ export const namingOf = (job: Job): Naming => ({ ...job, id: job.id ?? job.key, 
 /** Where an output belongs: the extension is known only when its bytes are. */
 export interface OutputPath {
   readonly dir: string;
-  /** A file name for bytes of this kind; `copy` 1, 2, … is the next free name. */
-  name(extension: string, copy: number): string;
+  /** A file name for bytes of this kind; `copy` 1, 2, … is the next free name. One `isWhole` is not cut for any disk. */
+  name(extension: string, copy: number, isWhole?: boolean): string;
 }
 
 const DEFAULT_NAME = '{id}.{ext}';
@@ -55,6 +55,10 @@ export function splitTarget(target: string): { dir: string; name: string } {
   return { dir: target.slice(0, cut), name: target.slice(cut) || DEFAULT_NAME };
 }
 
+/** A name of a stem and an end, which takes the place of the stem's own where no disk would take the whole. */
+export const withEnd = (stem: string, end: string): string =>
+  joinUpTo(MAX_NAME_BYTES - Buffer.byteLength(end), lettersOf(stem)) + end;
+
 /** The target's path of one of a job's outputs; `index` counts from 1. */
 export function outputPath(target: string, naming: Naming, output: TaskOutput, index: number): OutputPath {
   const split = splitTarget(target);
@@ -65,16 +69,17 @@ export function outputPath(target: string, naming: Naming, output: TaskOutput, i
   const isPlain = isMain || placeholdersOf(pieces).has('index');
   return {
     dir: render(parsePattern(split.dir), values),
-    name(ext, copy) {
+    name(ext, copy, isWhole = false) {
       // What the extension says already is not said twice.
       const suffix = isPlain || output.role === ext ? '' : `-${cleanNameValue(output.role)}`;
       const all = { ...values, ext };
       const room = MAX_STEM_BYTES - COPY_BYTES - Buffer.byteLength(suffix);
       const tail = extension.length === 0 ? '' : isMain ? render(extension, all) : `.${ext}`;
       const end = suffix + (copy === 0 ? '' : `-${copy}`);
-      // A typed name that is too long is refused; what gw puts behind a name takes the place of its end.
-      const most = end === '' ? Number.POSITIVE_INFINITY : MAX_NAME_BYTES - Buffer.byteLength(end + tail);
-      return joinUpTo(most, lettersOf(fitStem(stem, all, room))) + end + tail;
+      const fitted = fitStem(stem, all, room);
+      // A typed name that is too long is refused; what gw puts into a name and behind it takes the place of its end.
+      const isAsTyped = isWhole || (end === '' && placeholdersOf(pieces).size === 0);
+      return isAsTyped ? fitted + tail : withEnd(fitted, end + tail);
     },
   };
 }
@@ -149,10 +154,7 @@ function fitStem(stem: readonly PatternPiece[], values: Record<Placeholder, stri
 }
 
 /** The pieces before and from the dot of the extension: `.{ext}`, or what follows the last dot that the user wrote. */
-function splitExtension(pieces: readonly PatternPiece[]): {
-  stem: PatternPiece[];
-  extension: PatternPiece[];
-} {
+function splitExtension(pieces: readonly PatternPiece[]): Record<'stem' | 'extension', PatternPiece[]> {
   const none = { stem: [...pieces], extension: [] };
   const last = pieces.at(-1);
   const isExt = last !== undefined && 'placeholder' in last && last.placeholder === 'ext';
@@ -211,13 +213,8 @@ export function slugOf(prompt: string): string {
   const [first = '', ...more] = beginning.match(/[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu) ?? [];
   // A script without blanks is one long word.
   const start = joinUpTo(MAX_SLUG_BYTES, first.match(/[\p{L}\p{N}]\p{M}*/gu));
-  return guardDeviceName(
-    joinUpTo(
-      MAX_SLUG_BYTES,
-      more.map((word) => `-${word}`),
-      start,
-    ),
-  );
+  const words = more.map((word) => `-${word}`);
+  return guardDeviceName(joinUpTo(MAX_SLUG_BYTES, words, start));
 }
 
 /** Puts an underscore before a name that is a device on Windows (`con`, `nul.mp4`). */
@@ -252,13 +249,9 @@ export function planTarget(
   if (fault !== undefined)
     throw usage(`--out: Windows forbids ${fault}`, 'choose another name; nothing was sent');
   const absolute = path.resolve(base, out);
-  if (
-    endsInSeparator(out) ||
-    (placeholdersOf(pieces).size === 0 && isDirectory(render(parsePattern(absolute), {})))
-  ) {
-    return absolute.endsWith(path.sep) ? absolute : absolute + path.sep;
-  }
-  return absolute;
+  const isThere = placeholdersOf(pieces).size === 0 && isDirectory(render(parsePattern(absolute), {}));
+  if (!isThere && !endsInSeparator(out)) return absolute;
+  return absolute.endsWith(path.sep) ? absolute : absolute + path.sep;
 }
 
 /** Whether a planned target is one file name, whatever task it is for. */
