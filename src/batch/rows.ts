@@ -144,14 +144,12 @@ export async function* readRows(input: RowsInput): AsyncGenerator<Row | RowFault
       if (input.isWanted?.(`${input.name}/${written.fields?.id}`) ?? true) yield { ...place, faults };
       continue;
     }
-    const { id, count = 1, isNumbered, command, ownOut, flags, said, set, body } = made;
+    const { id, count, command, ownOut, flags, said, set, body } = made;
     const digest = id ?? digestOfRow(Object.fromEntries(made.written));
     const same = id === undefined ? (sameBefore.get(digest) ?? 0) : 0;
     if (id === undefined) sameBefore.set(digest, same + 1);
     const key = `${input.name}/${digest}${same > 0 ? `-${same + 1}` : ''}`;
-    // What was made before the profile had a count is not made again: the first of them is the row itself.
-    const nthKey = (at: number) => (at > 0 || isNumbered ? `${key}/${at + 1}` : key);
-    const keys = Array.from({ length: count }, (_, at) => nthKey(at));
+    const keys = count === undefined ? [key] : Array.from({ length: count }, (_, at) => `${key}/${at + 1}`);
     const wanted = keys.filter((each) => input.isWanted?.(each) ?? true);
     for (const each of keys) if (faults.length > 0 || !wanted.includes(each)) input.onLeftOut?.(each, row);
     const asked = { command, ownOut, flags, said, set, body };
@@ -187,9 +185,8 @@ function readRow({ fields, fault, isCells = false }: WrittenRow, input: RowsInpu
   if (isCells) readCells(said, known, gather);
   const id = gather(() => idOf(said.get('id'), input.name));
   const profile = input.storedOf?.(command) ?? {};
-  const times = said.get('count') ?? input.defaults.count;
-  const isNumbered = times !== undefined;
-  const count = gather(() => countOf(times ?? (flags.count && profile.count)));
+  const times = said.get('count') ?? input.defaults.count ?? (flags.count && profile.count);
+  const count = gather(() => countOf(times));
   const set = gather(() => setsOf(said.get('set'))) ?? [];
   const body = gather(() => objectOf('body', said.get('body')));
   gather(() => refuseTypedFields(flags, body, set));
@@ -234,7 +231,7 @@ function readRow({ fields, fault, isCells = false }: WrittenRow, input: RowsInpu
   if (stored.length > 0) values.stored = stored;
   gather(() => refusePiped(values));
   const made = { flags: values, said: written, written: said };
-  return { skip: false as const, id, count, isNumbered, command, ownOut, set, body, unknown, ...made };
+  return { skip: false as const, id, count, command, ownOut, set, body, unknown, ...made };
 }
 
 /** Turns the cells of a spreadsheet into what was written in them; one that cannot be is a fault, and is left out. */

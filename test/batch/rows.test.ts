@@ -229,8 +229,7 @@ test('a count of the profile holds for the rows of a command that has one, and y
     });
     return found.map((each) => ('faults' in each ? each.faults : each.key));
   };
-  // The one that was made before the profile had a count is the first.
-  expect(await keysWith({})).toEqual(['m/a', 'm/a/2']);
+  expect(await keysWith({})).toEqual(['m/a/1', 'm/a/2']);
   expect(await keysWith({ count: 1 })).toEqual(['m/a/1']);
   expect(await keysWith({}, { defaults: { count: '3' } })).toHaveLength(3);
   expect(await keysWith({ command: 'image create' })).toEqual(['m/a']);
