@@ -49,12 +49,11 @@ export const completion = defineCommand<typeof flags, Printed | Installed>({
 
 function chosenShell(word: string | undefined, mayGuess: boolean, { host }: Context): Shell {
   const named = word ?? (mayGuess ? readVariable(host.env, 'SHELL') : undefined);
-  if (named === undefined) {
+  if (named === undefined)
     throw usage(
       mayGuess ? 'SHELL is not set, so gw cannot tell which shell it is' : 'which shell?',
       `gw completion ${mayGuess ? '--install ' : ''}${shellNames.join(', or ')}`,
     );
-  }
   const shell = shellOf(named);
   if (shell !== undefined) return shell;
   const what = word === undefined ? `SHELL is ${JSON.stringify(named)}` : JSON.stringify(named);
@@ -80,7 +79,7 @@ const MARK = 'made by gw completion';
  * `usage` where there is no home, where another's file is in the way, and where the disk refuses.
  */
 function installScript(shell: Shell, host: InstallHost, options: { readonly force: boolean }): Installed {
-  if (shell === 'powershell') {
+  if (shell === 'powershell')
     return {
       shell,
       load: [
@@ -88,7 +87,6 @@ function installScript(shell: Shell, host: InstallHost, options: { readonly forc
         'gw completion powershell | Out-String | Invoke-Expression',
       ],
     };
-  }
   const file = placeOf[shell](host);
   try {
     const written = place(file, shells[shell].script, options.force);
@@ -148,12 +146,11 @@ function place(file: string, text: string, force: boolean): NonNullable<Installe
   const target = fs.existsSync(file) ? fs.realpathSync(file) : file;
   const old = textOf(target);
   if (old === text) return 'unchanged';
-  if (old !== undefined && !old.includes(MARK) && !force) {
+  if (old !== undefined && !old.includes(MARK) && !force)
     throw usage(
       `${file} is there already, and gw did not write it`,
       'move it away, or give --force to overwrite it',
     );
-  }
   ensureDirectory(path.dirname(target), 0o755);
   replaceFile(target, text, 0o644);
   return old === undefined ? 'new' : 'replaced';

@@ -83,12 +83,11 @@ async function askAddress({ host, globals }: Context): Promise<string | undefine
 }
 
 async function askKey(baseUrl: string, { host }: Context): Promise<string> {
-  if (!host.stdin.isTTY || !host.stderr.isTTY) {
+  if (!host.stdin.isTTY || !host.stderr.isTTY)
     throw usage(
       'login asks for the key on a terminal, and this is none',
       'pipe it in: gw login --with-key < key.txt',
     );
-  }
   const { readTyped } = await import('../io/ask.ts');
   return checkKey(await readTyped(host, `API key for ${originOf(baseUrl)}: `, { echo: false }), 'the key');
 }
@@ -98,11 +97,10 @@ export const logout = defineCommand<Record<string, never>, { profile: string }>(
   examples: [loginExample, 'gw logout --profile demo'],
   async run(_, ctx) {
     const profile = (await ctx.settings()).profile.value;
-    if (!(await removeKey(ctx.host, profile))) {
+    if (!(await removeKey(ctx.host, profile)))
       throw new GwError('not_found', `no key is stored for profile ${profile}`, {
         hint: 'gw profile list shows the profiles',
       });
-    }
     return { value: { profile } };
   },
   human: ({ profile }) => `the key of profile ${profile} is forgotten\n`,

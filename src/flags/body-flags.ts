@@ -99,14 +99,8 @@ export function flagsOfBodies(
 }
 
 function itemFlag({ value, help, many }: ItemFlag): Flag {
-  return {
-    value,
-    summary: help,
-    group: 'what',
-    from: everywhere,
-    ...(many && { list: true }),
-    parse: (raw) => (many ? [raw] : raw),
-  };
+  const parse = (raw: string) => (many ? [raw] : raw);
+  return { value, summary: help, group: 'what', from: everywhere, ...(many && { list: true }), parse };
 }
 
 function flagOf(field: Field, models: readonly (readonly [string, unknown])[]): Flag {

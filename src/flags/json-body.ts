@@ -183,12 +183,11 @@ export function applySet(body: JsonObject, { path, value, named }: BodySet): Jso
 
 function itemIndex(list: readonly unknown[], name: string, at: readonly string[], named: string): string {
   const place = shorten(at.join('.'));
-  if (!/^(?:0|[1-9]\d*)$/.test(name)) {
+  if (!/^(?:0|[1-9]\d*)$/.test(name))
     throw usage(
       `${named}: ${place} is a list, and "${shorten(name)}" is no number`,
       `write ${place}.0, ${place}.1, …`,
     );
-  }
   if (Number(name) > list.length) {
     const next = `the next that can be set is ${place}.${list.length}`;
     throw usage(`${named}: ${place} has ${counted(list.length, 'item')}`, next);

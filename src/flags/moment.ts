@@ -12,12 +12,11 @@ const dateForm = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\
  * its zone. Throws GwError `usage` that names the flag for anything else.
  */
 export function parseMoment(raw: string, flag: string): Moment {
-  if (raw === 'today' || raw === 'yesterday') {
+  if (raw === 'today' || raw === 'yesterday')
     return (nowMs) => {
       const now = new Date(nowMs);
       return +new Date(now.getFullYear(), now.getMonth(), now.getDate() - (raw === 'today' ? 0 : 1));
     };
-  }
   if (dateForm.test(raw)) {
     const [year = 0, month = 1, day = 1] = raw.slice(0, 10).split('-').map(Number);
     const midnight = new Date(year, month - 1, day);
@@ -27,12 +26,11 @@ export function parseMoment(raw: string, flag: string): Moment {
     if (!isReal) throw usage(`${flag} ${raw}: there is no such date`);
     return () => atMs;
   }
-  if (!/^\d/.test(raw) || raw.includes('-')) {
+  if (!/^\d/.test(raw) || raw.includes('-'))
     throw usage(
       `${flag} ${JSON.stringify(raw)} is neither a length of time nor a date`,
       'write a length such as 24h or 7d, today, yesterday, or a date such as 2026-11-01',
     );
-  }
   const spanMs = parseDuration(raw, flag, { span: true });
   return (nowMs) => nowMs - spanMs;
 }

@@ -1,6 +1,7 @@
 import type * as z from 'zod/mini';
 import { GwError } from '../errors.ts';
 import { inOurWords } from '../gateway/body.ts';
+import { leavesOf } from '../io/layout.ts';
 import type { BodyFlags } from './body-flags.ts';
 import { type FlagSet, type FlagValues, flagName } from './flag.ts';
 
@@ -30,19 +31,26 @@ interface Asked {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** The flags without the defaults that yield; `note` hears of each. `asked` tells what such flags ask for. */
+/** The flags without the defaults that yield, to `base` of --body too; `note` hears of each. `asked` tells what such flags ask for. */
 export function withoutYielding(
   flags: WithStored,
   asked: (flags: FlagValues<FlagSet>) => Asked,
   note: (text: string) => void,
+  base: Asked['body'],
 ): WithStored {
   const { stored = [], ...all } = flags;
   if (stored.length === 0) return all;
   const alone = brokenBy(stored, Object.fromEntries(stored.map((key) => [key, all[key]])), asked);
   const left = { ...all };
-  for (const [key, rule] of brokenBy(stored, all, asked)) {
-    if (alone.has(key)) continue;
-    note(`${flagName(key)} ${String(all[key])} of the profile's defaults is left out: ${rule}`);
+  const broken = brokenBy(stored, all, asked);
+  const { fields } = asked({});
+  const flagAt = (at: string) => (at === 'model' ? '--model' : fields.flagAt(at.split('.'), base));
+  const said = [...leavesOf(base)].map(([at]) => flagAt(at));
+  for (const key of stored) {
+    const rule = alone.has(key) ? undefined : broken.get(key);
+    const why = said.includes(flagName(key)) ? '--body says it' : rule;
+    if (why === undefined) continue;
+    note(`${flagName(key)} ${String(all[key])} of the profile's defaults is left out: ${why}`);
     delete left[key];
   }
   return { ...left, stored: stored.filter((key) => key in left) };

@@ -256,6 +256,33 @@ const yields: Readonly<Record<string, readonly [string, string, Record<string, u
     { model: 'legacy-image-3' },
   ],
 };
+test.each([
+  [
+    'video.alpha.duration',
+    '10',
+    ['video', 'alpha', 'create'],
+    { duration: 4, content: [{ type: 'text', text: 'a fox' }] },
+  ],
+  ['image.create.n', '3', ['image', 'create'], { n: 1, prompt: 'a fox' }],
+  ['image.create.model', 'img-2.5-flare', ['image', 'create'], { model: 'img-2', prompt: 'a fox' }],
+  [
+    'chat.max-tokens',
+    '77',
+    ['chat'],
+    { max_completion_tokens: 5, messages: [{ role: 'user', content: 'hi' }] },
+  ],
+  ['chat.model', 'other', ['chat'], { model: 'geo-3.6-flash', messages: [{ role: 'user', content: 'hi' }] }],
+])('a default yields to what --body says: %s %s', async (name, value, words, body) => {
+  const world = await World.open();
+  await world.ok(['config', 'set', `defaults.${name}`, value]);
+  const run = await world.ok([...words, '--body', '-', '--dry-run', '--json'], {
+    stdin: JSON.stringify(body),
+  });
+  expect(bodyOf(run.out)).toMatchObject(body);
+  const flag = `--${name.split('.').at(-1)} ${value}`;
+  expect(run.err).toContain(`${flag} of the profile's defaults is left out: --body says it`);
+});
+
 test.each(Object.keys(yields))('a default yields, typed and in a row: %s', async (name) => {
   const world = await World.open();
   const [setting = '', value = '', { command, ...fields } = {}, body = {}] = yields[name] ?? [];

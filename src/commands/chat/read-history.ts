@@ -14,6 +14,7 @@ import {
   parseSet,
   readJsonFile,
 } from '../../flags/json-body.ts';
+import type { SaidBy } from '../../flags/yielding.ts';
 import { fieldsOf, itemsOf, textOf } from '../../gateway/json-value.ts';
 import { counted } from '../../io/quantity-text.ts';
 import { readTypedText } from '../../media/text-input.ts';
@@ -187,8 +188,9 @@ export async function readStart(flags: ChatFlags, ctx: Context): Promise<Start> 
   const history = flags.messages === undefined ? {} : await readHistory(flags.messages, surface, deps);
   const system = await readTypedText({ flag: '--system', text: flags.system, file: flags.systemFile }, deps);
   const known = session?.settings.api === surface.api ? session.settings.model : undefined;
+  const isOwn = base.model !== undefined && (flags as SaidBy).stored?.includes('model');
   const ofModel = ctx.globals.set?.filter((raw) => raw.startsWith('model='));
-  const { model } = applySets({ model: flags.model ?? base.model }, ofModel ?? []);
+  const { model } = applySets({ model: isOwn ? base.model : (flags.model ?? base.model) }, ofModel ?? []);
   return {
     surface,
     base,
@@ -196,7 +198,7 @@ export async function readStart(flags: ChatFlags, ctx: Context): Promise<Start> 
     session,
     model: typeof model === 'string' ? model : (known ?? defaultModel(surface.api, inForce)),
     system: system ?? history.system ?? session?.settings.system,
-    settings: await readSettings(flags, surface, deps, session?.settings.tools),
+    settings: await readSettings(flags, surface, deps, session?.settings.tools, base),
     silenceMs: inForce.timeoutMs.source === 'default' ? SLOW_ANSWER_SILENCE_MS : inForce.timeoutMs.value,
   };
 }

@@ -20,7 +20,7 @@ import {
   withValue,
 } from '../../flags/flag.ts';
 import { promptFlags } from '../../flags/job-flags.ts';
-import { type JsonBodyDeps, readJsonBody, readJsonFile } from '../../flags/json-body.ts';
+import { type JsonBodyDeps, type JsonObject, readJsonBody, readJsonFile } from '../../flags/json-body.ts';
 import { type SaidBy, withoutYielding } from '../../flags/yielding.ts';
 import { reasoningEfforts, thinkingLevels } from '../../gateway/chat/models.ts';
 import { fieldsOf, itemsOf } from '../../gateway/json-value.ts';
@@ -36,8 +36,9 @@ export async function readSettings(
   surface: Surface,
   deps: JsonBodyDeps & { readonly note: (text: string) => void },
   keptTools: readonly ChatTool[] | undefined,
+  base: JsonObject,
 ): Promise<ChatSettings> {
-  const yielded = withoutYielding(given, (said) => askedOf(surface, said), deps.note);
+  const yielded = withoutYielding(given, (said) => askedOf(surface, said), deps.note, base);
   const flags = yielded as ChatFlags & SaidBy;
   const tools = flags.tool ? await readTools(flags.tool, deps) : keptTools;
   const settings: ChatSettings & SaidBy = {

@@ -311,13 +311,12 @@ function checkOwners(host: TrustHost): Finding[] {
 const ignoredRoots = ['SSL_CERT_FILE', 'SSL_CERT_DIR', 'CURL_CA_BUNDLE', 'REQUESTS_CA_BUNDLE'] as const;
 
 function checkTls(settings: Settings | undefined, { env }: TrustHost): Finding {
-  if (env.NODE_TLS_REJECT_UNAUTHORIZED !== undefined) {
+  if (env.NODE_TLS_REJECT_UNAUTHORIZED !== undefined)
     return warning(
       'tls',
       `NODE_TLS_REJECT_UNAUTHORIZED=${env.NODE_TLS_REJECT_UNAUTHORIZED} is ignored: certificates are always checked`,
       'trust a root of your own with --cacert FILE, and unset the variable',
     );
-  }
   const added = [
     env.NODE_EXTRA_CA_CERTS && `${env.NODE_EXTRA_CA_CERTS} (NODE_EXTRA_CA_CERTS)`,
     settings?.cacert.value,

@@ -117,10 +117,12 @@ async function run<F extends FlagSet>(
 ): Promise<Outcome<JobResult>> {
   const { globals, host, io, signal } = ctx;
   const settings = await ctx.settings();
-  const typed = withoutYielding(given, (values) => asOfFlags(spec, values, settings), io.note);
+  refuseSharedStdin(stdinReaders(args, given as SharedValues, globals));
+  const base = await baseBody(ctx);
+  const typed = withoutYielding(given, (values) => asOfFlags(spec, values, settings), io.note, base);
   const flags = typed as SharedValues;
   const validate = globals.validate === undefined;
-  const { base, model, prompt, references: typedReferences, bodyWith } = await read(spec, args, typed, ctx);
+  const { model, prompt, references: typedReferences, bodyWith } = await read(spec, args, typed, base, ctx);
   const references = await findOutputs(typedReferences, ctx, flags);
   const planned = bodyWith(references.map(standInFor));
   const images = typeof planned.n === 'number' ? planned.n : 1;
@@ -226,12 +228,11 @@ async function read<F extends FlagSet>(
   spec: ImageCommand<F>,
   args: readonly string[],
   typed: FlagValues<FlagSet>,
+  base: Body,
   ctx: Context,
 ) {
   const flags = typed as SharedValues;
   const { body: bodyFile, apiKeyFile, set = [] } = ctx.globals;
-  refuseSharedStdin(stdinReaders(args, flags, ctx.globals));
-  const base = await baseBody(ctx);
   const inForce = (await ctx.settings()).models.image.value;
   const model = flags.model ?? (typeof base.model === 'string' ? base.model : inForce);
   const kinds = referencesOf(spec.fields.items, typed);
@@ -257,7 +258,7 @@ async function read<F extends FlagSet>(
     const whole = applySets(placed, set);
     return spec.fill?.(whole) ?? whole;
   };
-  return { base, model, prompt, references, bodyWith };
+  return { model, prompt, references, bodyWith };
 }
 
 /** What flags alone ask for, with a stand-in for each image. */

@@ -96,24 +96,21 @@ function goesAsForm(plan: InputPlan): boolean {
   const hasOthers = hasOtherImages(plan);
   const nullField = Object.keys(planned).find((field) => planned[field] === null);
   const remote = references.find((input) => !isLocalFile(input));
-  if (asked && remote) {
+  if (asked && remote)
     throw usage(
       `${remote.flag} ${shorten(remote.raw)}: a form takes local files only`,
       'leave out --multipart, or give a file',
     );
-  }
-  if (asked && hasOthers) {
+  if (asked && hasOthers)
     throw usage(
       '--multipart: a form takes images from --image and --mask only, not from --body or --set',
       'leave out --multipart',
     );
-  }
-  if (asked && nullField !== undefined) {
+  if (asked && nullField !== undefined)
     throw usage(
       `--multipart: a form cannot hold null, and ${nullField} is null`,
       `leave out ${nullField}, or --multipart`,
     );
-  }
   return references.length > 0 && !remote && !hasOthers && nullField === undefined;
 }
 

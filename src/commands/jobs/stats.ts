@@ -19,11 +19,10 @@ function parseKeys(raw: string, flag: string): readonly StatsKey[] {
   const isKey = (word: string): word is StatsKey => statsKeys.some((key) => key === word);
   const words = raw.split(',');
   const keys = words.filter(isKey);
-  if (keys.length < words.length || new Set(keys).size < words.length) {
+  if (keys.length < words.length || new Set(keys).size < words.length)
     throw usage(
       `${withValue(flag, raw)}: one or several of ${statsKeys.join(', ')}, each once, with commas between them`,
     );
-  }
   return keys;
 }
 

@@ -172,12 +172,17 @@ async function makeReady<F extends FlagSet>(
   ctx: Context,
 ): Promise<Checked | ShownRequest> {
   const settings = await ctx.settings();
-  const words = withoutYielding(given, (flags) => asOfFlags(spec, flags, settings), ctx.io.note);
+  const { globals } = ctx;
+  refuseSharedStdin(stdinReaders(args, given as SharedValues, globals));
+  const isBegun = globals.body !== undefined || globals.set !== undefined;
+  const json = isBegun ? await import('../../flags/json-body.ts') : undefined;
+  const base = (await json?.baseBody(ctx)) ?? {};
+  const words = withoutYielding(given, (flags) => asOfFlags(spec, flags, settings), ctx.io.note, base);
   const flags =
     words.callbackUrl === 'auto'
       ? { ...words, callbackUrl: await (await import('./listener-url.ts')).listenerUrl(ctx) }
       : words;
-  const whatWasRead = await read(spec, args, flags, words, ctx);
+  const whatWasRead = await read(spec, args, flags, words, { base, json }, ctx);
   const { request, media, uploads, isGiven, sent, shown: toShow, canBeSent } = whatWasRead;
   const { body, endpoint, family, how, flagOf } = request;
   const warn = await check(spec, { ...request, body: sent, isGiven }, media.breaches, ctx);
@@ -235,6 +240,9 @@ function firstBody({ family, body, how, intent }: JobRequest<TaskFamily>): Body 
 /** What stands in the body for a medium; `sent` is what is sent of it. */
 type AddressOf = (input: MediaInput, sent: string) => string;
 
+/** Loaded only where a body was begun. */
+type Json = typeof import('../../flags/json-body.ts') | undefined;
+
 interface WhatWasRead extends Pick<FieldVerdict, 'isGiven'> {
   readonly request: JobRequest<TaskFamily>;
   readonly media: Media['media'];
@@ -252,16 +260,13 @@ async function read<F extends FlagSet>(
   args: readonly string[],
   typed: FlagValues<FlagSet>,
   words: FlagValues<FlagSet>,
+  { base, json }: { readonly base: Body; readonly json: Json },
   ctx: Context,
 ): Promise<WhatWasRead> {
   const { globals, host } = ctx;
   const flags = typed as unknown as FlagValues<F>;
   const how = typed as SharedValues;
   const settings = await ctx.settings();
-  refuseSharedStdin(stdinReaders(args, how, globals));
-  const isBegun = globals.body !== undefined || globals.set !== undefined;
-  const json = isBegun ? await import('../../flags/json-body.ts') : undefined;
-  const base = (await json?.baseBody(ctx)) ?? {};
   spec.refuse?.(flags, typed);
   const endpoint = spec.endpointOf(flags);
   const model = modelOf(spec, typed, base, settings);
@@ -350,7 +355,7 @@ function bodyMaker<F extends FlagSet>(
     readonly inputs: readonly MediaInput[];
     readonly media: Media['media'];
   },
-  json: typeof import('../../flags/json-body.ts') | undefined,
+  json: Json,
   sets: readonly string[] = [],
 ): (addressOf: AddressOf) => Body {
   const { base, typed, model, prompt, references, inputs, media } = read;
