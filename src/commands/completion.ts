@@ -49,9 +49,11 @@ export const completion = defineCommand<typeof flags, Printed | Installed>({
 
 function chosenShell(word: string | undefined, mayGuess: boolean, { host }: Context): Shell {
   const named = word ?? (mayGuess ? readVariable(host.env, 'SHELL') : undefined);
-  const hint = `gw completion ${mayGuess ? '--install ' : ''}${shellNames.join(', or ')}`;
   if (named === undefined)
-    throw usage(mayGuess ? 'SHELL is not set, so gw cannot tell which shell it is' : 'which shell?', hint);
+    throw usage(
+      mayGuess ? 'SHELL is not set, so gw cannot tell which shell it is' : 'which shell?',
+      `gw completion ${mayGuess ? '--install ' : ''}${shellNames.join(', or ')}`,
+    );
   const shell = shellOf(named);
   if (shell !== undefined) return shell;
   const what = word === undefined ? `SHELL is ${JSON.stringify(named)}` : JSON.stringify(named);

@@ -34,18 +34,6 @@ test('{index} is the number of the job', async ({ world }) => {
   ]);
 });
 
-test('a count that the profile gets later makes no job of a key again', async () => {
-  const world = await World.open();
-  await create(world, '--once', 'k');
-  await world.gw(['config', 'set', 'defaults.video.beta.count', '2']);
-  const shown = await create(world, '--once', 'k', '--dry-run');
-  for (let run = 0; run < 2; run += 1)
-    expect(lines((await create(world, '--once', 'k')).out)).toHaveLength(2);
-  expect(posts(world)).toHaveLength(2);
-  const [{ body } = { body: undefined }] = posts(world);
-  expect(shown.out).toContain((body as { options: Record<string, string> }).options.external_task_id);
-});
-
 test('with --once K the jobs are K/1 to K/N: run again, with more, only those are made that lack', async () => {
   const world = await World.open();
   const first = await create(world, '--count', '2', '--once', 'k');

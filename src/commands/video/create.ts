@@ -24,7 +24,7 @@ import {
   waitFlags,
 } from '../../flags/job-flags.ts';
 import { readPrompt, refuseSharedStdin, stdinReaders } from '../../flags/prompt.ts';
-import { ANY_MEDIUM, type SaidBy, type WithStored, withoutYielding } from '../../flags/yielding.ts';
+import { ANY_MEDIUM, type WithStored, withoutYielding } from '../../flags/yielding.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import { withOddModel } from '../../gateway/json-value.ts';
 import type { Modality } from '../../gateway/limits.ts';
@@ -229,14 +229,11 @@ async function makeReady<F extends FlagSet>(
 function firstBody({ family, body, how, intent }: JobRequest<TaskFamily>): Body {
   // A key takes random bytes, and node:crypto 2 ms to load.
   if (!family.externalIds) return body;
-  if (how.once === undefined) return identifyBody(family, body).body;
-  const name = nthKey(how, how.count && 1);
+  const { once: key, count } = how;
+  if (key === undefined) return identifyBody(family, body).body;
+  const name = count === undefined ? key : `${key}/1`;
   return identifyBody(family, body, onceJobKey(originOfGateway(intent.gateway), name)).body;
 }
-
-/** The first job of a count of the profile has the key itself: it may have been made before there was that count. */
-const nthKey = ({ once, stored }: JobRequest['how'] & SaidBy, index: number | undefined): string =>
-  index === undefined || (index === 1 && stored?.includes('count')) ? `${once}` : `${once}/${index}`;
 
 // Read: flags, --body and --set, prompt and media -> the request.
 
@@ -479,7 +476,7 @@ function requestOf(
   const safe = withoutSecrets(intent, (text) => io.withoutSecrets(text));
   return Object.freeze({
     ...request,
-    how: { ...how, ...(how.once !== undefined && { once: nthKey(how, index) }) },
+    how: { ...how, ...(how.once !== undefined && index !== undefined && { once: `${how.once}/${index}` }) },
     intent: { ...safe, keyId, save: { ...save, target: withIndex(save.target, index) } },
   });
 }
