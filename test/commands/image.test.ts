@@ -637,6 +637,17 @@ describe('gw image native', () => {
     ]);
   });
 
+  test('a field that a model does not take is the only one that is told, and none that it would imply', async () => {
+    const world = await open();
+    for (const words of [
+      ['--background', 'transparent'],
+      ['--partial-images', '1'],
+    ]) {
+      const run = await world.gw(['image', 'create', 'a fox', '-m', 'legacy-image-2', ...words]);
+      expect(run).toMatchObject({ code: 2, err: expect.not.stringContaining('also:') });
+    }
+  });
+
   test('a refused command says its refusal and no warning', async () => {
     const world = await open();
     for (const more of [

@@ -342,8 +342,8 @@ export const editRules: readonly Rule<ImageEditBody>[] = [
 
 /** Fills in what the documented rules imply: partial images come in a stream, and png is the format of what is transparent. */
 export function fillImageBody(body: Record<string, unknown>): Record<string, unknown> {
-  const implied: Record<string, unknown> = {};
-  if (body.partial_images !== undefined) implied.stream = true;
-  if (body.background === 'transparent') implied.output_format = 'png';
-  return { ...implied, ...body };
+  const isTaken = isImg(imageModel(String(body.model)));
+  const stream = isTaken && body.partial_images !== undefined ? { stream: true } : {};
+  const format = isTaken && body.background === 'transparent' ? { output_format: 'png' } : {};
+  return { ...stream, ...format, ...body };
 }
