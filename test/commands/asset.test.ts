@@ -254,6 +254,7 @@ describe('bad input: one sentence, and nothing is sent', () => {
     ['--rest with 101', ['list', '--rest', '--limit', '101'], /--limit 101: give a number from 1 to 100/],
     ['--rest with a body', ['list', '--rest', '--set', 'a=1'], /--set: with --rest there is no request body/],
     ['get --rest in a project', ['get', 'asset-1', '--rest', '--project', 'p'], /takes no project/],
+    ['an empty ID', ['get', ''], /"": not an ID/],
     ['an ID with a path in it', ['get', 'a/../b'], /a\/\.\.\/b: not an ID/],
     ['nothing to change', ['update', 'asset-1'], /nothing would change/],
     [

@@ -26,11 +26,11 @@ export const assetExample =
  */
 export function libraryIds(args: readonly string[], run?: Pick<Context, 'globals'>): string[] {
   const ids = args.map((typed) => {
-    const id = bareId(typed);
+    const [id, told] = [bareId(typed), typed || '""'];
     const [issue] = LibraryId.safeParse(id).error?.issues ?? [];
     // What is sent as it stands in a body is judged, and warned of, with the body.
     if (issue && (run?.globals.validate === undefined || id === ''))
-      throw usage(`${typed}: ${issue.message}`, 'give the ID as gw asset list prints it, or asset://ID');
+      throw usage(`${told}: ${issue.message}`, 'give the ID as gw asset list prints it, or asset://ID');
     return id;
   });
   return [...new Set(ids)];
