@@ -146,8 +146,8 @@ export const download: readonly Breakage[] = [
   },
   {
     costs: 'a file whose fsync failed is given its name',
-    find: 'throw DiskFault.of(`${part.path} could not be brought safely to disk`, error, false); } try {',
-    replace: '} try {',
+    find: 'throw DiskFault.of(`${part.path} could not be brought safely to disk`, error, false);',
+    replace: '',
     tests: [publish, faults],
   },
   {
@@ -176,14 +176,14 @@ export const download: readonly Breakage[] = [
   },
   {
     costs: 'a link from https is followed to http',
-    find: "if (from.protocol === 'https:' && url.protocol === 'http:') {",
-    replace: "if (from.protocol === 'file:') {",
+    find: "if (from.protocol === 'https:' && url.protocol === 'http:')",
+    replace: "if (from.protocol === 'file:')",
     tests: [replies],
   },
   {
     costs: 'a link is followed for ever',
-    find: 'if (hops === MAX_REDIRECTS) {',
-    replace: 'if (hops === 50) {',
+    find: 'if (hops === MAX_REDIRECTS)',
+    replace: 'if (hops === 50)',
     tests: [replies],
   },
 ];

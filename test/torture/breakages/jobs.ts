@@ -24,8 +24,8 @@ export const jobs: readonly Breakage[] = [
   },
   {
     costs: 'a job that another key cannot see is called lost',
-    find: 'if (isOtherKey(job, deps.keyId) || !isExpired(error, job, family, clock.now())) {',
-    replace: 'if (!isExpired(error, job, family, clock.now())) {',
+    find: 'if (isOtherKey(job, deps.keyId) || !isExpired(error, job, family, clock.now()))',
+    replace: 'if (!isExpired(error, job, family, clock.now()))',
     tests: ['commands/two-gateways', 'commands/jobs', 'commands/jobs-look', 'jobs/watch/many'],
   },
   {
