@@ -8,6 +8,7 @@ import { readRows } from '../../src/batch/rows.ts';
 import { ShownRequest } from '../../src/command.ts';
 import { createCommands, creates } from '../../src/commands/batch/row-command.ts';
 import { afterSaveWith, makeContext } from '../../src/context.ts';
+import { safeJson } from '../../src/io/escape.ts';
 import { cmd } from '../helpers/cmd.ts';
 import { KEY, World } from '../helpers/gw.ts';
 import { testIo } from '../io/memory-host.ts';
@@ -332,7 +333,7 @@ test('of ten thousand rows each sends its prompt as it stands, or is refused', {
           expect(['', '-'].includes(prompt.trim()) || !isRead).toBe(true);
           counts.refused += 1;
         } else {
-          const { body } = shown.json() as { body: Record<string, { text: string }[]> };
+          const { body } = JSON.parse(safeJson(shown.json())) as { body: Record<string, { text: string }[]> };
           expect((body.contents ?? body.content)?.[0]?.text ?? body.prompt).toBe(prompt);
           counts.sent += 1;
         }
