@@ -42,7 +42,7 @@ export async function withPreset(
   const said = await readPreset(file);
   for (const written of Object.keys(said)) {
     const flag = written.replaceAll('_', '-');
-    if (flag !== written && flag in said) throw usage(`${file}: give one of ${flag} and ${written}`);
+    if (flag !== written && flag in said) throw usage(`${file}: give ${flag} or ${written}, not both`);
     if (findFlag(called.command.flags, flag) || !(await isFlagOfAny(program, flag))) continue;
     io.note(`${file}: gw ${called.path.join(' ')} has no --${flag}, so it is left out`);
     delete said[written];

@@ -96,7 +96,7 @@ async function readWhole(
   queue: EventQueue,
 ): Promise<ChatAnswer> {
   try {
-    reader.whole(json, text, queue);
+    reader.whole(json, queue, text);
   } catch (error) {
     if (!(error instanceof StreamedError)) throw error;
     queue.fail(errorReply(error.body, requestId));

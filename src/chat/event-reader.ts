@@ -26,13 +26,13 @@ export class EventReader {
       this.#unlike = 0;
       heard.hear('text', text);
     } else if (this.keepsWhole || this.#unlike >= MOST_UNLIKE)
-      this.reader.event(parseJson(data), data, heard);
+      this.reader.event(parseJson(data), heard, data);
     else this.#remember(data, heard);
   }
 
   #remember(data: string, heard: Heard): void {
     const said: (string | undefined)[] = [];
-    this.reader.event(parseJson(data), data, {
+    const listener: Heard = {
       hear(kind, words) {
         if (words !== '') said.push(kind === 'text' ? words : undefined);
         heard.hear(kind, words);
@@ -41,7 +41,8 @@ export class EventReader {
         said.push(undefined);
         heard.keep(bytes);
       },
-    });
+    };
+    this.reader.event(parseJson(data), listener, data);
     this.#unlike += 1;
     this.#around = this.#unlike < MOST_UNLIKE ? aroundOf(data, said) : undefined;
   }

@@ -150,8 +150,8 @@ export class FurtherTexts {
 /** Reads one reply of one surface and remembers what the verdict needs. */
 export interface ReplyReader {
   /** Takes an event's value, and its text, by hand: a schema would cost more. Throws StreamedError for an error. */
-  event(value: unknown, text: string, heard: Heard): void;
-  whole(reply: unknown, text: string, heard: Heard): void;
+  event(value: unknown, heard: Heard, text: string): void;
+  whole(reply: unknown, heard: Heard, text: string): void;
   /** Whether the surface has said that the answer is complete. */
   isFinished(): boolean;
   readonly toolCalls: readonly ToolCall[];

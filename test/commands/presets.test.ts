@@ -30,7 +30,7 @@ test.each([
   ['{"duration":5,\n "duration":15}', ': line 2, column 2: "duration" is given twice: give it once\n'],
   [
     '{"return-last-frame":true,"return_last_frame":false}',
-    ': give one of return-last-frame and return_last_frame\n',
+    ': give return-last-frame or return_last_frame, not both\n',
   ],
 ])('a preset that gives a flag twice is refused by name: %s', async (text, told) => {
   const world = await World.open();

@@ -32,7 +32,7 @@ export class CompletionsReader implements ReplyReader {
     this.#rebuilder = keepWhole ? new CompletionRebuilder() : undefined;
   }
 
-  event(value: unknown, _text: string, heard: Heard): void {
+  event(value: unknown, heard: Heard): void {
     const { choices, usage, error } = fieldsOf(value);
     if (error || (choices === undefined && isBareError(value))) throw new StreamedError(value);
     this.#rebuilder?.add(fieldsOf(value));
@@ -41,8 +41,8 @@ export class CompletionsReader implements ReplyReader {
       this.#hearOne(choice, numberOf(fieldsOf(choice).index) ?? place, heard);
   }
 
-  whole(reply: unknown, text: string, heard: Heard): void {
-    this.event(reply, text, heard);
+  whole(reply: unknown, heard: Heard): void {
+    this.event(reply, heard);
   }
 
   isFinished(): boolean {

@@ -32,10 +32,10 @@ export class GeoReader implements ReplyReader {
 
   constructor(private readonly keepWhole: boolean) {}
 
-  whole(reply: unknown, text: string, heard: Heard): void {
+  whole(reply: unknown, heard: Heard, text: string): void {
     // Services of this style answer a stream that was not asked for as events with one list of all of them.
     const texts = Array.isArray(reply) ? textsAt(text) : [text];
-    for (const [place, each] of [reply].flat().entries()) this.event(each, textOf(texts[place]), heard);
+    for (const [place, each] of [reply].flat().entries()) this.event(each, heard, textOf(texts[place]));
   }
 
   isFinished(): boolean {
@@ -60,7 +60,7 @@ export class GeoReader implements ReplyReader {
       : undefined;
   }
 
-  event(value: unknown, text: string, heard: Heard): void {
+  event(value: unknown, heard: Heard, text: string): void {
     const { candidates, error, ...top } = fieldsOf(value);
     if (error !== undefined && error !== null) throw new StreamedError(value);
     if (candidates === undefined && isBareError(value)) throw new StreamedError(value);

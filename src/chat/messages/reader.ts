@@ -29,7 +29,7 @@ export class MessagesReader implements ReplyReader {
 
   constructor(private readonly keepWhole: boolean) {}
 
-  event(value: unknown, source: string, heard: Heard): void {
+  event(value: unknown, heard: Heard, source: string): void {
     const event = fieldsOf(value);
     const { type, delta, usage } = event;
     switch (type) {
@@ -63,7 +63,7 @@ export class MessagesReader implements ReplyReader {
     }
   }
 
-  whole(reply: unknown, source: string, heard: Heard): void {
+  whole(reply: unknown, heard: Heard, source: string): void {
     const { content, stop_reason, usage, error } = fieldsOf(reply);
     if (error) throw new StreamedError(reply);
     const sources = textsAt(source, 'content');
@@ -78,13 +78,10 @@ export class MessagesReader implements ReplyReader {
   }
 
   get toolCalls(): readonly ToolCall[] {
-    return [...this.#blocks]
-      .filter(([, { type }]) => type === 'tool_use')
-      .map(([index, { id, name }]) => ({
-        id: textOf(id),
-        name: textOf(name),
-        arguments: this.#inputs.get(index) || textOf(this.#firstInputs.get(index)),
-      }));
+    return [...this.#firstInputs].map(([index, first]) => {
+      const { id, name } = fieldsOf(this.#blocks.get(index));
+      return { id: textOf(id), name: textOf(name), arguments: this.#inputs.get(index) || first };
+    });
   }
 
   get usage(): ChatUsage {
