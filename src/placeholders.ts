@@ -63,12 +63,11 @@ export function parseTarget(out: string, what = '--out'): PatternPiece[] {
   if (out.length > MAX_PATH)
     throw usage(`${what} has ${out.length} characters, and no path has more than ${MAX_PATH}`, 'shorten it');
   if (out.includes('\0')) throw usage(`${what} contains a NUL character, which no file name can hold`);
-  if (out === '-') {
+  if (out === '-')
     throw usage(
       `${what} -: only gw image writes to stdout, and only where -o - is typed`,
       'name a file or a directory; ./- is a file named -',
     );
-  }
   const pieces = parsePattern(out, what);
   // A directory is chosen before the bytes are known.
   const [dir = ''] = (path.sep === '\\' ? /^.*[\\/]/s : /^.*\//s).exec(out) ?? [];

@@ -252,12 +252,11 @@ function rebuilt(
   const { family, endpoint, prompt, settings, references = [], model } = job;
   const command = rebuildable.get(family);
   const isPlain = endpoint === undefined || /^(alpha\.create|gamma\.create|image\.generate)$/.test(endpoint);
-  if (command === undefined || !isPlain || references.length > 0 || prompt === undefined) {
+  if (command === undefined || !isPlain || references.length > 0 || prompt === undefined)
     throw usage(
       `what is kept of job ${id} is not enough to make its request again: an older gw made it`,
       'make it with its create command',
     );
-  }
   // It is a stranger's word, and says what a flag of its column may say.
   const isTyped = new Set(
     Object.values<Flag>(createCommands[command]?.flags ?? {}).flatMap((flag) =>
@@ -313,12 +312,11 @@ function typedFor(
         throw usage(`${name}: not a flag of gw ${words}, which made this job`, `see gw ${words} --help`);
       if (flag.value === undefined) return [key, value];
       const raws = [...new Set([value].flat().map(String))];
-      if (!flag.list && raws.length > 1) {
+      if (!flag.list && raws.length > 1)
         throw usage(
           `${name} was given twice with different values: ${raws[0]} and ${raws[1]}`,
           'give it once',
         );
-      }
       const parsed = raws.map((raw) => flag.parse(raw, name));
       return [key, flag.list ? parsed.flat() : parsed[0]];
     }),
@@ -332,12 +330,11 @@ function refuseLacking(
   isTyped: (key: string) => unknown,
 ): void {
   const record = dir === undefined ? 'the ledger' : 'its sidecar';
-  if (request.prompted && prompt === undefined && !isTyped('prompt') && !isTyped('shot')) {
+  if (request.prompted && prompt === undefined && !isTyped('prompt') && !isTyped('shot'))
     throw usage(
       `the prompt of job ${id} is not in ${record}: GW_LEDGER_PROMPTS=off keeps prompts out`,
       `give it: gw again ${word} --prompt TEXT`,
     );
-  }
   const lacking = request.lacks?.find((key) => !isTyped(key) && !(key === 'shot' && isTyped('prompt')));
   if (lacking === undefined) return;
   throw usage(

@@ -28,12 +28,11 @@ export async function makeUnderKey<T>(
 ) {
   const { how, flagOf } = request.request;
   const other = how.expects && otherField(how.expects, fieldDigests(request.asked));
-  if (other !== undefined) {
+  if (other !== undefined)
     throw usage(
       `${flagOf(pathOf(other)) ?? other} is not here what was checked where the row was handed over`,
       'run the batch again there to hand the row over as it now stands',
     );
-  }
   const deps = {
     ...(await createFollowers(ctx).jobDeps(access)),
     client: async () => access.client,

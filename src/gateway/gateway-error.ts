@@ -19,12 +19,10 @@ export function readGatewayError(body: unknown): GatewayErrorFacts {
   const { error, message, code, request_id: ownId, ResponseMetadata: envelope } = fieldsOf(body);
   const { RequestId: envelopeId, Error: failure } = fieldsOf(envelope);
   const requestId = text(ownId) ?? text(envelopeId);
-  if (isObject(failure)) {
+  if (isObject(failure))
     return { message: text(failure.Message), code: text(failure.Code), requestId: text(envelopeId) };
-  }
-  if (isObject(error)) {
+  if (isObject(error))
     return { message: text(error.message), type: text(error.type), code: text(error.code), requestId };
-  }
   return { message: typeof error === 'string' ? error : text(message), code: text(code), requestId };
 }
 

@@ -26,9 +26,8 @@ function* breaches(facts: MediaFacts, limits: MediaLimits): Generator<string> {
   const { formats, bytes, durationS, framesPerS } = limits;
   const isTaken = !formats || formats.includes(facts.format);
   if (!isTaken) yield `is ${typeInWords(facts)}; the formats taken are ${formats.join(', ')}`;
-  if (bytes && (bytes.exclusive ? facts.bytes >= bytes.max : facts.bytes > bytes.max)) {
+  if (bytes && (bytes.exclusive ? facts.bytes >= bytes.max : facts.bytes > bytes.max))
     yield `has ${inMB(facts.bytes)}; it must be ${bytes.exclusive ? 'under' : 'at most'} ${inMB(bytes.max)}`;
-  }
   if (!isTaken && facts.modality !== 'image') return;
   if (facts.isStuck) {
     yield `could not be read as ${facts.format.toUpperCase()} within ${DEADLINE_MS / 1000} s: the file looks damaged`;
@@ -38,15 +37,13 @@ function* breaches(facts: MediaFacts, limits: MediaLimits): Generator<string> {
   yield* codecBreaches(facts, limits);
   if (durationS) {
     if (facts.durationS === undefined) yield unreadable('length', facts);
-    else if (!within(facts.durationS, durationS, DURATION_TOLERANCE_S)) {
+    else if (!within(facts.durationS, durationS, DURATION_TOLERANCE_S))
       yield `is ${inSeconds(facts.durationS)} long; it must be ${rangeInWords(durationS)} s`;
-    }
   }
   if (framesPerS) {
     if (facts.framesPerS === undefined) yield unreadable('frame rate', facts);
-    else if (!within(facts.framesPerS, framesPerS, FRAME_RATE_TOLERANCE)) {
+    else if (!within(facts.framesPerS, framesPerS, FRAME_RATE_TOLERANCE))
       yield `has ${trimmed(facts.framesPerS)} frames a second; it must be ${rangeInWords(framesPerS)}`;
-    }
   }
 }
 
@@ -55,29 +52,24 @@ function* pictureBreaches(facts: MediaFacts, { edgePx, aspect, pixels }: MediaLi
   const { widthPx, heightPx } = facts;
   if (widthPx === undefined || heightPx === undefined) return yield unreadable('width and height', facts);
   const size = `is ${widthPx}x${heightPx} px`;
-  if (edgePx && !(within(widthPx, edgePx) && within(heightPx, edgePx))) {
+  if (edgePx && !(within(widthPx, edgePx) && within(heightPx, edgePx)))
     yield `${size}; width and height must each be ${rangeInWords(edgePx)} px`;
-  }
-  if (aspect && !within(widthPx / heightPx, aspect)) {
+  if (aspect && !within(widthPx / heightPx, aspect))
     yield `${size}, an aspect ratio of ${trimmed(widthPx / heightPx)}; width divided by height must be ${rangeInWords(aspect)}`;
-  }
-  if (pixels && !within(widthPx * heightPx, pixels)) {
+  if (pixels && !within(widthPx * heightPx, pixels))
     yield `${size}, ${widthPx * heightPx} pixels; width times height must be ${rangeInWords(pixels)}`;
-  }
 }
 
 function* codecBreaches(facts: MediaFacts, { videoCodecs, audioCodecs }: MediaLimits): Generator<string> {
   const { videoCodec, audioCodec } = facts;
   if (videoCodecs) {
     if (videoCodec === undefined) yield unreadable('picture', facts);
-    else if (!includes(videoCodecs, videoCodec)) {
+    else if (!includes(videoCodecs, videoCodec))
       yield `its picture is ${codecInWords(videoCodec)}; the codecs taken are ${videoCodecs.map(codecInWords).join(', ')}`;
-    }
   }
   // No sound at all is no breach.
-  if (audioCodecs && audioCodec !== undefined && !includes(audioCodecs, audioCodec)) {
+  if (audioCodecs && audioCodec !== undefined && !includes(audioCodecs, audioCodec))
     yield `its sound is ${codecInWords(audioCodec)}; the codecs taken are ${audioCodecs.map(codecInWords).join(', ')}`;
-  }
 }
 
 const includes = (names: readonly string[], name: string): boolean => names.includes(name);

@@ -65,12 +65,11 @@ export function parseReference(raw: string, flag: string): Reference {
 
 function checkedUrl(raw: string, flag: string): string {
   const named = `${flag} ${shorten(raw)}`;
-  if (blankOrControl.test(raw)) {
+  if (blankOrControl.test(raw))
     throw usage(
       `${named}: the URL holds white space or a control character`,
       'write a blank in a URL as %20',
     );
-  }
   const host = /^https?:\/\//i.test(raw) && URL.canParse(raw) ? new URL(raw).hostname : '';
   if (host === '') throw usage(`${named}: not a complete URL`, 'write it out: https://host/path');
   // The gateway's forms begin in lower case; everything after the scheme stays as it was typed.
@@ -97,12 +96,11 @@ function idOf(raw: string, prefix: string, flag: string): string {
   if (raw.slice(0, prefix.length).toLowerCase() !== prefix)
     throw usage(`${flag} ${shorten(raw)}: not of the form ${form}`, `write ${form}`);
   const id = raw.slice(prefix.length);
-  if (id === '' || blankOrControl.test(id) || /[/\\?#]/.test(id)) {
+  if (id === '' || blankOrControl.test(id) || /[/\\?#]/.test(id))
     throw usage(
       `${flag} ${shorten(raw)}: ${id === '' ? 'the ID is missing' : 'an ID has no blanks, slashes, ? or #'}`,
       `write ${form}`,
     );
-  }
   return id;
 }
 

@@ -148,9 +148,7 @@ export async function resolveMedia(
 async function plan(input: MediaInput, deps: ResolveDeps): Promise<Planned> {
   const reference = referenceOf(input);
   const named = `${input.flag} ${shorten(input.raw, reference.kind === 'data' ? 40 : 200)}`;
-  if (reference.kind !== 'file') {
-    return { input, reference, named, bodyBytes: Buffer.byteLength(input.raw) };
-  }
+  if (reference.kind !== 'file') return { input, reference, named, bodyBytes: Buffer.byteLength(input.raw) };
   const bytes = await mediaFileBytes(path.resolve(deps.cwd, reference.path), named, hintIfMissing(input));
   if (!input.takes.base64) throw fileNotTaken(input, named, 'a file');
   return { input, reference, named, bodyBytes: dataUriBytes(bytes) };

@@ -78,9 +78,8 @@ export async function readTextFile(
 }
 
 async function readStdinText(stdin: Stdin, named: string, signal: AbortSignal | undefined): Promise<string> {
-  if (stdin.readableEnded || stdin.destroyed) {
+  if (stdin.readableEnded || stdin.destroyed)
     throw usage(`${named}: stdin has been read already`, 'only one flag of a command can take stdin');
-  }
   return textOf(await readInputStream(stdin, { named, maxBytes: MAX_TEXT_BYTES, signal }), named);
 }
 

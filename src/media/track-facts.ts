@@ -66,13 +66,12 @@ async function* collect(input: Input, bytes: number): AsyncGenerator<TrackFacts>
   let facts: TrackFacts = {};
   const video = await input.getPrimaryVideoTrack();
   const audio = await input.getPrimaryAudioTrack();
-  if (video) {
+  if (video)
     facts = {
       widthPx: await video.getDisplayWidth(),
       heightPx: await video.getDisplayHeight(),
       videoCodec: (await video.getCodec()) ?? UNKNOWN_CODEC,
     };
-  }
   if (audio) facts = { ...facts, audioCodec: (await audio.getCodec()) ?? UNKNOWN_CODEC };
   yield facts;
   const timed = video ?? audio;

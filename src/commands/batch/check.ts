@@ -62,11 +62,10 @@ export function warnOfChanged(
     const way = `its job is left as it is; ${next.replace('KEY', shellQuote(key))}`;
     io.warn(`${named}:${placeText(place)}: ${field} changed after ${key} ${after}, and ${way}`);
   }
-  if (kept.length > MOST_TOLD) {
+  if (kept.length > MOST_TOLD)
     io.warn(
       `${named}: ${counted(kept.length - MOST_TOLD, 'more row')} changed after their jobs were made, and are left as they are`,
     );
-  }
 }
 
 const redo = 'run with --redo KEY to make it again';

@@ -112,12 +112,11 @@ function refusePicture(bytes: Uint8Array): void {
 
 /** The picture on stdin as a data URI. Throws `usage` for a terminal and for what is no picture. */
 async function pictureOnStdin(stdin: Context['host']['stdin'], signal: AbortSignal): Promise<string> {
-  if (stdin.isTTY) {
+  if (stdin.isTTY)
     throw usage(
       '--image -: stdin is a terminal',
       'send a picture there: gw chat "what is this?" --image - < fox.png',
     );
-  }
   const { readInputStream } = await import('../../disk/typed-input.ts');
   const bytes = await readInputStream(stdin, { named: '--image -', maxBytes: MAX_PIPED_BYTES, signal });
   const type = sniff(bytes.subarray(0, SNIFF_BYTES));

@@ -68,12 +68,11 @@ export const prune = defineCommand<typeof flags, JobView[]>({
 const viewsOf = (jobs: readonly KnownJob[]): JobView[] => jobs.map(({ job, family }) => jobView(job, family));
 
 async function ask(count: number, ctx: Context): Promise<void> {
-  if (!canAsk(ctx)) {
+  if (!canAsk(ctx))
     throw usage(
       `gw jobs prune would remove ${counted(count, 'job')} from the ledger and cannot ask here`,
       'give --yes to remove them, or --dry-run to see them',
     );
-  }
   await askFirst(`Remove ${counted(count, 'job')} from the ledger?`, ctx, 'nothing was removed');
 }
 

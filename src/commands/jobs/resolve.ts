@@ -122,12 +122,11 @@ async function adoptTask(
   const owner = owners.find((each) => each.key !== key && each.endpoint !== family.query.endpoint.name);
   if (owner) throw usage(`--as ${id}: that is the task of job ${owner.key}`, `gw jobs show ${owner.key}`);
   const other = externalIdOf(id, look, family);
-  if (other !== undefined && other !== open.externalId) {
+  if (other !== undefined && other !== open.externalId)
     throw usage(
       `--as ${id}: that task was created with external ID ${other}, and job ${key} was not`,
       `gw jobs show ${key} tells what was asked for`,
     );
-  }
   ledger.append(key, { event: 'accepted', id, status: look.view.status });
 }
 

@@ -33,13 +33,12 @@ interface TaskJob {
  */
 export async function taskJob({ job, family: known }: KnownJob, ctx: Context): Promise<TaskJob> {
   const family = known && (await findTaskFamily(known.name));
-  if (family === undefined) {
+  if (family === undefined)
     throw new GwError(
       'usage',
       `job ${job.id ?? job.key} is of family ${job.family}, whose tasks this gw cannot look at`,
       { taskId: job.id ?? job.key },
     );
-  }
   const { id } = job;
   if (id === undefined) throw await noTask({ job, family }, ctx);
   return { job: { ...job, id }, family, access: await ctx.gatewayOf(job) };

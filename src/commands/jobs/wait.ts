@@ -129,12 +129,11 @@ async function jobsToWaitFor(
   all = false,
   ctx: Context,
 ): Promise<readonly NamedJob[]> {
-  if (all === args.length > 0) {
+  if (all === args.length > 0)
     throw usage(
       all ? '--all: and IDs are both given' : 'no ID is given',
       'give the IDs of jobs, or --all for every job that is not finished or not saved',
     );
-  }
   if (!all) return namedJobs(args, ctx);
   const waiting: NamedJob[] = [];
   const ledger = await ctx.ledger();

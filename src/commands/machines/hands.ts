@@ -328,11 +328,10 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
     const { current } = made.job ? { current: undefined } : await this.#known(record);
     // What an earlier run of this machine made, and this one could not go on with.
     const earlier = isWanted(current, record) ? current : undefined;
-    if (error instanceof Interrupted || this.#ctx.signal.aborted) {
+    if (error instanceof Interrupted || this.#ctx.signal.aborted)
       return earlier && mayExist(earlier)
         ? this.#lostAs(record, error, earlier)
         : { kind: 'nothing_made', waitMs: 0 };
-    }
     if (error instanceof GwError && (error.kind === 'rate_limited' || error.kind === 'unavailable')) {
       const { retryAtMs } = error.facts;
       const toldMs = retryAtMs === undefined ? undefined : Math.max(1_000, retryAtMs - this.#ctx.clock.now());

@@ -162,12 +162,11 @@ export const resolveOnMachines = (key: string, as: string, redis: RedisWords, ct
       return { row_key: key, state: 'failed', id: null };
     }
     const isOpen = record.state === 'unknown' || (record.state === 'cancelled' && tellsUnknown(record.error));
-    if (record.fault || !isOpen) {
+    if (record.fault || !isOpen)
       throw usage(
         `row ${key} cannot be resolved: ${record.fault ? record.error?.message : `it is ${record.state}`}`,
         record.fault && 'where nothing was made, --as none closes it',
       );
-    }
     if (!isNone) await lookAt(record, as, ctx);
     const round = record.round + 1;
     const wanted = nextAttempt(record);

@@ -80,12 +80,11 @@ function start(
   { host, signal }: Context,
 ) {
   const program = programs.find((name) => onPath(name, host.env.PATH));
-  if (!program) {
+  if (!program)
     throw usage(
       'neither redis-server nor valkey-server is installed here',
       'install one (apt-get install redis-server), or name a Redis that runs elsewhere with --redis',
     );
-  }
   signal.throwIfAborted();
   const lockFile = path.join(dir, 'lock');
   const lock = tryLock(lockFile);

@@ -86,12 +86,11 @@ export function uploader(
 ): (body: Body) => Promise<Body> {
   const asking = uploads.filter(({ link }) => !link);
   const [first] = asking;
-  if (first && !yes && !isAsked(ctx)) {
+  if (first && !yes && !isAsked(ctx))
     throw usage(
       `${first.named}: upload_command would upload it, and there is no terminal to ask on`,
       'add --yes to upload it without a question',
     );
-  }
   const addresses = once(async () => {
     if (!yes && first) await ask(asking, ctx);
     const found = new Map<string, string>();

@@ -55,9 +55,8 @@ export const alphaFamily: TaskFamily & { readonly recordLifeMs: number } = {
     const { video_url: video, last_frame_url: lastFrame } = fieldsOf(task.content);
     if (typeof video === 'string' && video !== '') outputs.push({ role: 'video', type: 'video', url: video });
     // The document names the request field only; the public record of this API family carries the frame here.
-    if (typeof lastFrame === 'string' && lastFrame !== '') {
+    if (typeof lastFrame === 'string' && lastFrame !== '')
       outputs.push({ role: 'last-frame', type: 'image', url: lastFrame });
-    }
     return {
       id: taskId,
       ...taskState(task.status),

@@ -16,9 +16,8 @@ export function assetUrlBreach(address: string): string | undefined {
     return `a path on this machine is out of the service's reach; ${toDo}`;
   if (scheme !== 'http' && scheme !== 'https')
     return `only http:// and https:// addresses are fetched; ${toDo}`;
-  if (!/^https?:\/\/[^/]/i.test(address) || !URL.canParse(address)) {
+  if (!/^https?:\/\/[^/]/i.test(address) || !URL.canParse(address))
     return 'not a complete address; write it out: https://host/path';
-  }
   // A URL reader takes a backslash for a slash where another takes it for a part of the name.
   if (address.includes('\\')) return 'an address has no backslash; write it as %5C';
   const { username, password } = new URL(address);
@@ -80,9 +79,8 @@ function isPublicIpv6(address: string): boolean {
   ) {
     return isPublicIpv4(embedded);
   }
-  if (startsWith(0x2002)) {
+  if (startsWith(0x2002))
     return isPublicIpv4(groups.slice(1, 3).flatMap((group) => [group >> 8, group & 255]));
-  }
   // Kept for documentation: 2001:db8::/32 and 3fff::/20.
   if (startsWith(0x2001, 0xdb8) || (head === 0x3fff && (groups[1] ?? 0) < 0x1000)) return false;
   // 2000::/3 is all that is routed: unique local, link local, site local and multicast lie outside.

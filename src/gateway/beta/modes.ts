@@ -195,14 +195,12 @@ export function* shotBreaches(prompt: string): Generator<Note> {
   const path = ['prompt'];
   const { shots = [], rest } = parseShots(prompt) ?? {};
   if (rest !== '') return;
-  if (shots.length > BETA_MAX_SHOTS) {
+  if (shots.length > BETA_MAX_SHOTS)
     yield { path, message: `at most ${BETA_MAX_SHOTS} shots, and ${shots.length} are given` };
-  }
   for (const [index, { number, seconds, words }] of shots.entries()) {
     const name = `shot ${index + 1}`;
-    if (number !== index + 1) {
+    if (number !== index + 1)
       yield { path, message: `shots are numbered 1, 2, 3 and so on; ${name} has the number ${number}` };
-    }
     if (!isLength(seconds)) {
       const message = `${name} has the length "${seconds}": whole seconds, at least ${BETA_MIN_SHOT_S}`;
       yield { path, message };

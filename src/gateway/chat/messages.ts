@@ -61,10 +61,7 @@ function messagesBody(object: ObjectMaker) {
     max_tokens: z.int().check(outputLimit),
     messages: z
       .array(
-        object({
-          role: open(object, z.enum(['user', 'assistant']), z.string().check(notSystem)),
-          content,
-        }),
+        object({ role: open(object, z.enum(['user', 'assistant']), z.string().check(notSystem)), content }),
       )
       .check(filled('a conversation has at least one message')),
     system: z.optional(z.union([z.string(), listOf(open(object, text))])),

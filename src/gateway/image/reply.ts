@@ -210,13 +210,11 @@ export function readImageEvent(event: unknown, name = ''): ImageEvent {
   const type = typeof fields.type === 'string' ? fields.type : name;
   // One of several images that failed leaves its place among them empty.
   if (type.endsWith('.partial_failed')) return { kind: 'final' };
-  if ((fields.error !== undefined && fields.error !== null) || type === 'error') {
+  if ((fields.error !== undefined && fields.error !== null) || type === 'error')
     return { kind: 'error', error: readGatewayError(event) };
-  }
   const index = fields.partial_image_index;
-  if (typeof index === 'number' && Number.isSafeInteger(index) && index >= 0) {
+  if (typeof index === 'number' && Number.isSafeInteger(index) && index >= 0)
     return { kind: 'partial', index };
-  }
   if (type.endsWith('.partial_image')) return { kind: 'partial', index: 0 };
   const holdsImage = 'b64_json' in fields || 'url' in fields || 'data' in fields || 'candidates' in fields;
   if (type.endsWith('.completed')) return { kind: 'final', isLast: true };

@@ -31,12 +31,11 @@ const shot: Flag<readonly Pick<BetaShot, 'seconds' | 'words'>[]> = {
   summary: 'one shot, in place of a prompt (text, text --turbo); the duration is their sum',
   parse(raw, flag) {
     const [, seconds, words] = /^\s*(\d{1,6}(?:\.\d{1,3})?)\s*:([\s\S]*)$/.exec(raw) ?? [];
-    if (seconds === undefined || words === undefined || words.trim() === '') {
+    if (seconds === undefined || words === undefined || words.trim() === '')
       throw usage(
         `${withValue(flag, raw)}: not of the form SECONDS:WORDS`,
         `write ${flag} "3:a fox wakes up"`,
       );
-    }
     if (words.includes(';'))
       throw usage(`${flag} ${raw}: a ";" ends a shot`, 'put a comma or a dot in its place');
     return [{ seconds: String(Number(seconds)), words: words.trim() }];
@@ -105,17 +104,15 @@ export const create = videoCreate({
 /** Throws `usage` for flags that the mode has no place for. */
 function refuseMisplaced(flags: Flags, typed: Readonly<Record<string, unknown>>): void {
   const { mode, settings } = variantOf(flags);
-  if (flags.shot !== undefined && mode !== 'text') {
+  if (flags.shot !== undefined && mode !== 'text')
     throw mode === 'o1'
       ? usage('--shot: not for the mode o1', 'say it in the prompt')
       : usage('--shot: shots are for the mode text', 'leave --mode out');
-  }
-  if (flags.shot !== undefined && typed.multiShot === false) {
+  if (flags.shot !== undefined && typed.multiShot === false)
     throw usage(
       '--shot: not with --no-multi-shot, which makes one shot of the prompt',
       'leave one of them out',
     );
-  }
   const key = Object.keys(fields.items).find((name) => typed[name] !== undefined);
   if (key === undefined || mode === 'o1') return;
   const flag = flagName(key);
