@@ -1,4 +1,5 @@
 import { usage } from '../errors.ts';
+import { findJsonFault, jsonOf } from '../json-text.ts';
 
 const REPLACEMENT = '\uFFFD';
 
@@ -34,4 +35,13 @@ function firstBadByte(bytes: Uint8Array): number {
     offset += 3;
     from = index + 1;
   }
+}
+
+/** The value of JSON text. Throws `usage` with the place of what is no JSON, or of a name that an object gives twice. */
+export function parseOnce(text: string, named: string, hint?: string): unknown {
+  const value = jsonOf(text);
+  const { line, column, problem } = findJsonFault(text, true) ?? {};
+  if (problem === undefined) return value;
+  const what = value === undefined ? 'not JSON, ' : '';
+  throw usage(`${named}: ${what}line ${line}, column ${column}: ${problem}`, hint);
 }

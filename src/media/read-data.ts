@@ -3,8 +3,7 @@ import { parse } from 'yaml';
 import { readSmallFile } from '../disk/typed-input.ts';
 import { usage } from '../errors.ts';
 import { isObject } from '../host.ts';
-import { findJsonFault, jsonOf } from '../json-text.ts';
-import { decodeUtf8 } from './decode-utf8.ts';
+import { decodeUtf8, parseOnce } from './decode-utf8.ts';
 
 const MAX_BYTES = 1024 * 1024;
 
@@ -19,12 +18,7 @@ export async function readObject(
 ): Promise<Record<string, unknown> | undefined> {
   const text = decodeUtf8(readSmallFile(file, { named, maxBytes: MAX_BYTES }), named);
   const isJson = /\.json$/i.test(file);
-  let value = isJson ? jsonOf(text) : undefined;
-  const fault = isJson && findJsonFault(text, true);
-  if (fault) {
-    const at = `line ${fault.line}, column ${fault.column}`;
-    throw usage(`${named}: ${value === undefined ? 'not JSON: ' : ''}${at}: ${fault.problem}`, hint);
-  }
+  let value = isJson ? parseOnce(text, named, hint) : undefined;
   try {
     if (!isJson) value = parse(text, { logLevel: 'error' });
   } catch (error) {

@@ -274,7 +274,7 @@ test('a limit of money without a price file asks for the currency, and then for 
 
 test.each([
   ['not YAML', 'prices.yaml', 'a: [1', /not YAML: .*line 1/],
-  ['not JSON', 'prices.json', '{"a": ', /not JSON: line 1, column 7: /],
+  ['not JSON', 'prices.json', '{"a": ', /not JSON, line 1, column 7: /],
   [
     'a name twice',
     'prices.json',

@@ -52,6 +52,11 @@ describe('readJsonBody', () => {
     expect((error as Error).message).toContain(`--body b.json: not JSON, ${place}`);
   });
 
+  it('refuses a name that an object gives twice', async () => {
+    const named = /--body b.json: line 1, column 10: "a" is given twice: give it once/;
+    await expect(body('{"a": 1, "a": 2}')).rejects.toThrow(named);
+  });
+
   it.each([
     ['[]', 'a list'],
     ['null', 'null'],
