@@ -45,7 +45,7 @@ export const list = defineCommand<typeof flags, Listed>({
       kindOf(entry) === type || entry.supported_endpoint_types?.includes(type) === true;
     const entries = value.data.filter(fits);
     if (entries.length === 0) refuseUnknownType(type, value.data);
-    const data = textsAt(asItCame, 'data').filter((_, nth) => value.data.slice(nth, nth + 1).some(fits));
+    const data = textsAt(asItCame, 'data').filter((_, nth) => entries.some(({ at }) => at === nth));
     const kept = new RawJson(`[${data.map(compactJson).join(',')}]`);
     return { value: { entries, json: `${safeJson({ ...(json as object), data: kept })}\n` } };
   },
@@ -160,7 +160,7 @@ async function listed(ctx: Context, isInTables: boolean): Promise<readonly Liste
   try {
     const reply = await fetchModels(ctx, isInTables ? { retries: 0 } : {});
     const { data } = reply.json as { readonly data: readonly ListedModel['came'][] };
-    return data.map((came, index) => ({ read: reply.value.data[index] as ModelEntry, came, reply }));
+    return reply.value.data.map((read) => ({ read, came: data[read.at ?? 0] ?? {}, reply }));
   } catch (error) {
     if (!isInTables || !(error instanceof GwError)) throw error;
     ctx.io.warn(`the gateway's own list could not be had: ${error.message}`);

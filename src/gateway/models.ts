@@ -2,20 +2,22 @@ import { isGeoModel } from './chat/models.ts';
 import { type Endpoint, readBy, replyThat } from './endpoint.ts';
 import { fieldsOf, isObject, numberOf } from './json-value.ts';
 
-/** One entry of the list; only the ID is needed, the rest is read where it has the documented form. */
+/** One entry of the list, and where it stands there; only the ID is needed, the rest is read where it has the documented form. */
 export interface ModelEntry {
   readonly id: string;
+  readonly at?: number;
   readonly created?: number | undefined;
   readonly owned_by?: string | undefined;
   readonly supported_endpoint_types?: readonly string[] | undefined;
 }
 
-function readEntry(entry: unknown): ModelEntry | undefined {
+function readEntry(entry: unknown, at: number): ModelEntry | undefined {
   const { id, created, owned_by: owner, supported_endpoint_types: types } = fieldsOf(entry);
   if (typeof id !== 'string') return undefined;
   const isTexts = Array.isArray(types) && types.every((type) => typeof type === 'string');
   return {
     id,
+    at,
     created: numberOf(created),
     owned_by: typeof owner === 'string' ? owner : undefined,
     supported_endpoint_types: isTexts ? types : undefined,
@@ -26,8 +28,9 @@ export type ModelList = { readonly data: readonly ModelEntry[] };
 
 function readList(reply: unknown): ModelList | undefined {
   const { data } = fieldsOf(reply);
-  const entries = Array.isArray(data) ? data.map(readEntry) : [undefined];
-  return entries.every((entry) => entry !== undefined) ? { data: entries } : undefined;
+  if (!Array.isArray(data)) return undefined;
+  const entries = data.map(readEntry).filter((entry) => entry !== undefined);
+  return entries.length > 0 || data.length === 0 ? { data: entries } : undefined;
 }
 
 /** What a model makes. */

@@ -27,6 +27,15 @@ test('--json prints the reply byte for byte', async () => {
   expect(await gw(['--json'])).toMatchObject({ code: 0, out: body });
 });
 
+test('a long number is told to people as it was written', async () => {
+  const { gw } = await saying(
+    '{"hard_limit_usd": 0.12345678901234567890, "n": {"id": [12345678901234567890]}}',
+  );
+  const { out } = await gw([]);
+  expect(out).toContain('0.12345678901234567890 USD\n');
+  expect(out).toMatch(/^n\.id +\[12345678901234567890\]$/m);
+});
+
 test('known fields stand first and in words, all others as they came', async () => {
   const { gw } = await saying({
     credits: { cash: 12.5, test: [{ amount: 1 }] },

@@ -143,6 +143,16 @@ test('a number of the list is told as it came, in one entry and in those of a ty
   expect((await chat.gw(['models', '--type', 'x', '--json'])).out).toContain('"n":12345678901234567890');
 });
 
+test('an entry without an ID hides no other', async () => {
+  const entry = '{"id":"writer-9","supported_endpoint_types":["x"]}';
+  const { gw } = await listing({ body: `{"data":[{"object":"model"},null,${entry}]}` });
+  expect((await gw(['models', '-q'])).out).toBe('writer-9\n');
+  expect((await gw(['models', '--type', 'x', '--json'])).out).toBe(`{"data":[${entry}]}\n`);
+  expect((await gw(['models', 'show', 'writer-9', '--json'])).out).toContain(`"entry":${entry}`);
+  const none = await listing({ body: '{"data":[{"object":"model"}]}' });
+  expect((await none.gw(['models', '--retries', '0'])).code).toBe(8);
+});
+
 describe('models show', () => {
   test('tells what the tables say and what the gateway lists', async ({ world }) => {
     const run = await world.gw(['models', 'show', 'alpha-video-2-5-260628']);
