@@ -25,7 +25,13 @@ const shielded = (word: string): string => (/^-+[^-a-z]/i.test(word) ? `\0${word
 const asTyped = (word: string): string => word.replace(/^\0(?=-)/, '');
 
 class Typed {
+  constructor(private readonly argv: readonly string[]) {}
+
   private readonly values = new Map<string, { raw: string; value: unknown }>();
+
+  /** `-m=x` says x, as `--model=x` does. */
+  valueOf = (raw: string, short?: string) =>
+    asTyped(this.argv.includes(`-${short}${raw}`) ? raw.replace(/^=/, '') : raw);
 
   add(key: string, flag: Flag, raw: string | undefined, negated: boolean): void {
     const name = negated || flag.negativeOnly ? `--no-${flagName(key).slice(2)}` : flagName(key);
@@ -36,24 +42,19 @@ class Typed {
       return;
     }
     const shown = raw ?? String(value);
-    if (before && before.raw !== shown) {
+    if (before && before.raw !== shown)
       throw usage(
         raw === undefined
           ? `${flagName(key)} and --no-${flagName(key).slice(2)} contradict each other`
           : `${name} was given twice with different values: ${before.raw} and ${shown}`,
         'give it once',
       );
-    }
     this.values.set(key, { raw: shown, value });
   }
 
   of(flags: FlagSet): Record<string, unknown> {
-    const found: Record<string, unknown> = {};
-    for (const key of Object.keys(flags)) {
-      const typed = this.values.get(key);
-      if (typed) found[key] = typed.value;
-    }
-    return found;
+    const keys = Object.keys(flags).filter((key) => this.values.has(key));
+    return Object.fromEntries(keys.map((key) => [key, this.values.get(key)?.value]));
   }
 }
 
@@ -73,7 +74,7 @@ function addFlag(command: Command, key: string, flag: Flag, typed: Typed, isHidd
     const option = new Option(flags).hideHelp(isHidden);
     command.addOption(option);
     command.on(`option:${option.name()}`, (raw: string | null | undefined) =>
-      typed.add(key, flag, flag.value ? asTyped(raw ?? '') : undefined, negated),
+      typed.add(key, flag, flag.value ? typed.valueOf(raw ?? '', flag.short) : undefined, negated),
     );
   };
   if (!flag.negativeOnly) add(`${short}${name}${value}`, false);
@@ -90,7 +91,7 @@ export async function parseArgv(
   root: Node,
   host: { readonly columns: number | undefined; readonly version: string },
 ): Promise<Invocation> {
-  const typed = new Typed();
+  const typed = new Typed(argv);
   let found: Invocation | undefined;
   const keep = (invocation: Invocation) => {
     found = invocation;

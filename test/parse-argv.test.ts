@@ -33,6 +33,13 @@ test.each([
   expect(JSON.stringify([error.message, error.facts])).not.toContain(KEY);
 });
 
+test('the value of a short flag may stand behind an equals sign', async () => {
+  const flagsOf = async (...words: string[]) =>
+    (await parseArgv(['chat', ...words], program, { columns: 80, version: '0' })).input.flags;
+  expect(await flagsOf('-m=x', '-p==1')).toEqual({ model: 'x', prompt: '=1' });
+  expect(await flagsOf('-mx', '-p', '=SUM(A1)')).toEqual({ model: 'x', prompt: '=SUM(A1)' });
+});
+
 test.each(['- buy milk\n- call mum', '-5 degrees, in F?', '-- so he said', '---\ntitle: x', '-', '-1'])(
   'a text that begins with a dash, and like no flag, is no flag: %j',
   async (text) => {
