@@ -248,11 +248,6 @@ test.for([
     'a prompt or at least one',
   ],
   [cmd`video beta create --prompt ${' '}`, cmd`video beta create --set prompt=`, 'is empty'],
-  [
-    cmd`video beta create a --external-id ${'a b'}`,
-    cmd`video beta create a --set ${'options.external_task_id=a b'}`,
-    'an external ID has no white space',
-  ],
   [cmd`image create --prompt ${' '}`, cmd`image create --set prompt=`, 'is empty'],
   [cmd`image edit a`, cmd`image edit a --set images=[]`, 'is required|at least one image to edit is needed'],
   [cmd`chat a --max-tokens 0`, cmd`chat a --set max_completion_tokens=0`, 'a whole number of tokens'],

@@ -70,7 +70,7 @@ const textExamples: Example[] = [
     settings: { multi_shot: true, audio: 'native', resolution: '4k', aspect_ratio: '9:16', duration: 15 },
     options: {
       callback_url: 'https://example.com/hook',
-      external_task_id: 'order-17',
+      external_task_id: 'order 17',
       watermark_info: { enabled: true },
     },
   }),

@@ -53,6 +53,10 @@ export const alphaRuleExamples: Readonly<Record<string, RuleExample>> = {
     kept: { ...v20, content: [first, last] },
     broken: { ...v20, content: [text, last] },
   },
+  'alpha.frames-beside-references': {
+    kept: { ...v20, content: [text, first, last] },
+    broken: { ...v20, content: [text, first, image] },
+  },
   'alpha.audio-alone-on-2.0': {
     kept: { ...v20, content: [text, image, audio] },
     broken: { ...v20, content: [text, audio] },

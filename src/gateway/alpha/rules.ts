@@ -57,14 +57,13 @@ export const alphaRules: readonly Rule<AlphaCreateBody>[] = [
       const counts = countMedia(content);
       const { short, references } = model;
       for (const modality of modalities) {
-        if (counts[modality] <= references[modality]) continue;
         const message = `${short} takes up to ${references[modality]} ${modality} files, ${counts[modality]} given`;
-        yield { path: ['content', `reference_${modality}`], message };
+        const path = ['content', `reference_${modality}`];
+        if (counts[modality] > references[modality]) yield { path, message };
       }
       const total = counts.image + counts.video + counts.audio;
-      if (total <= references.total) return;
       const message = `${short} takes up to ${references.total} references, ${total} given`;
-      yield { path: ['content'], message };
+      if (total > references.total) yield { path: ['content'], message };
     },
   },
   oneOfEachFrame({
@@ -78,6 +77,17 @@ export const alphaRules: readonly Rule<AlphaCreateBody>[] = [
     *check({ content }) {
       if (!hasRole(content, 'last_frame') || hasRole(content, 'first_frame')) return;
       yield { path: ['content', 'last_frame'], message: 'a last frame needs a first frame' };
+    },
+  },
+  {
+    name: 'alpha.frames-beside-references',
+    verdict: 'warn',
+    remark: 'the document shows first-frame tasks and reference generation apart, and no task that has both',
+    *check({ content }) {
+      const isBoth =
+        hasRole(content, 'first_frame') && modalities.some((of) => hasRole(content, `reference_${of}`));
+      const message = 'a frame and references are shown in no task together';
+      if (isBoth) yield { path: ['content', 'first_frame'], message };
     },
   },
   {

@@ -84,10 +84,7 @@ const options = shared((object: ObjectMaker) =>
         { value: 'URL|auto', typed: true },
       ),
       external_task_id: field(
-        z.string().check(
-          stated(isAskable, notAskable, askedWithCommas),
-          unstated((id) => !/[\s\p{Cc}]/u.test(id), 'an external ID has no white space'),
-        ),
+        z.string().check(stated(isAskable, notAskable, askedWithCommas)),
         "your own ID of the task, unique in the account (default: the job's, gw-…)",
         { value: 'ID', flag: 'externalId' },
       ),

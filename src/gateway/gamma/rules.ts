@@ -119,9 +119,9 @@ export const gammaRules: readonly Rule<GammaCreateBody>[] = [
     sentence: 'First/last-frame image-to-video and reference generation are mutually exclusive.',
     *check({ content }) {
       const frame = ['first_frame', 'last_frame'].find((role) => hasRole(content, role));
-      if (frame === undefined || !modalities.some((each) => hasRole(content, `reference_${each}`))) return;
       const message = 'cannot go with references: leave out one or the other';
-      yield { path: ['content', frame], message };
+      if (frame && modalities.some((each) => hasRole(content, `reference_${each}`)))
+        yield { path: ['content', frame], message };
     },
   },
   {
