@@ -5,11 +5,13 @@ import { usage } from '../errors.ts';
 import { valueAt } from '../gateway/body.ts';
 import { MB } from '../gateway/limits.ts';
 import { type Host, isObject } from '../host.ts';
+import { leavesOf } from '../io/layout.ts';
 import { counted } from '../io/quantity-text.ts';
-import { findJsonFault, JsonTokens, jsonOf } from '../json-text.ts';
-import { decodeUtf8 } from '../media/decode-utf8.ts';
+import { JsonTokens, jsonOf } from '../json-text.ts';
+import { decodeUtf8, parseOnce } from '../media/decode-utf8.ts';
 import { shorten } from '../media/reference.ts';
 import { type CheckedRun, type FlagOfPath, lookAtBody, refuseLook } from './breaches.ts';
+import type { Said } from './yielding.ts';
 
 const MAX_BODY_FILE_BYTES = 256 * MB;
 
@@ -24,7 +26,7 @@ export interface JsonBodyDeps {
 /**
  * The body that `--body FILE` starts from; `-` is stdin.
  * Throws `usage` for a file that cannot be read or is over 256 MB, text that is not UTF-8 or not JSON (with line and
- * column), JSON that is no object, nested over 64 levels, with a field name that is not taken, or with an integer that
+ * column), JSON that gives a name twice or is no object, nested over 64 levels, with a field name that is not taken, or with an integer that
  * would be sent as another.
  */
 export async function readJsonBody(source: string, deps: JsonBodyDeps, flag = '--body'): Promise<JsonObject> {
@@ -36,6 +38,16 @@ export async function readJsonBody(source: string, deps: JsonBodyDeps, flag = '-
 /** What the body of a request begins with: that of --body, else nothing. Throws as {@link readJsonBody}. */
 export const baseBody = async ({ globals, host, signal }: BodyWorld): Promise<JsonObject> =>
   globals.body === undefined ? {} : readJsonBody(globals.body, { cwd: host.cwd, stdin: host.stdin, signal });
+
+/** The fields that `base`, the body of --body, and `sets` say. */
+export const saidIn = (base: JsonObject, sets: readonly string[] = []): Said[] => [
+  ...[...leavesOf(base)].map(([at]) => ['--body', at.split('.')] as const),
+  ...sets
+    .map(parseSet)
+    .flatMap(({ path, value }) =>
+      [...leavesOf(value, path.join('.'))].map(([at]) => ['--set', at.split('.')] as const),
+    ),
+];
 
 /** Whether `base`, the body of --body, or one of `sets` says a value that a body has at a path. */
 export const givenIn =
@@ -85,19 +97,9 @@ export async function readJsonAsWritten(
     ? readInputStream(deps.stdin, options)
     : readTypedFile(path.resolve(deps.cwd, source), options));
   const text = decodeUtf8(bytes, named);
-  const value = parseJson(text, named);
+  const value = parseOnce(text, named);
   assertSafeJson(value, named);
   return { text, value };
-}
-
-function parseJson(text: string, named: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    const fault = findJsonFault(text);
-    const place = fault ? `, line ${fault.line}, column ${fault.column}: ${fault.problem}` : '';
-    throw usage(`${named}: not JSON${place}`);
-  }
 }
 
 function kindOf(value: unknown): string {
@@ -139,14 +141,12 @@ function splitPath(text: string): string[] {
   const names = [''];
   for (const [part] of text.matchAll(/\\[.\\]|[\s\S]/g)) {
     if (part === '.') names.push('');
-    else
-      names.push((names.pop() ?? '') + (part.length === 2 && part.startsWith('\\') ? part.slice(1) : part));
+    else names.push((names.pop() ?? '') + part.slice(part.length - 1));
   }
   return names;
 }
 
 function parseValue(text: string, named: string): unknown {
-  if (text === '') return '';
   const value = jsonOf(text);
   if (value === undefined) return text;
   assertExactIntegers(text, named);

@@ -1,7 +1,6 @@
 import type * as z from 'zod/mini';
 import { GwError } from '../errors.ts';
 import { inOurWords } from '../gateway/body.ts';
-import { leavesOf } from '../io/layout.ts';
 import type { BodyFlags } from './body-flags.ts';
 import { type FlagSet, type FlagValues, flagName } from './flag.ts';
 
@@ -31,24 +30,27 @@ interface Asked {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** The flags without the defaults that yield, to `base` of --body too; `note` hears of each. `asked` tells what such flags ask for. */
+/** A field that the user's own words say, and the option that says it. */
+export type Said = readonly [option: string, path: readonly string[]];
+
+/** The flags without the defaults that yield, also to what is `said` elsewhere; `note` hears of each. `asked` tells what such flags ask for. */
 export function withoutYielding(
   flags: WithStored,
   asked: (flags: FlagValues<FlagSet>) => Asked,
   note: (text: string) => void,
-  base: Asked['body'],
+  said: readonly Said[],
 ): WithStored {
   const { stored = [], ...all } = flags;
   if (stored.length === 0) return all;
-  const alone = brokenBy(stored, Object.fromEntries(stored.map((key) => [key, all[key]])), asked);
+  const alone = brokenBy(stored, () => asked(Object.fromEntries(stored.map((key) => [key, all[key]]))));
   const left = { ...all };
-  const broken = brokenBy(stored, all, asked);
+  const broken = brokenBy(stored, () => asked(all));
   const { fields } = asked({});
-  const flagAt = (at: string) => (at === 'model' ? '--model' : fields.flagAt(at.split('.'), base));
-  const said = [...leavesOf(base)].map(([at]) => flagAt(at));
+  const flagAt = (path: Said[1]) => (path[0] === 'model' ? '--model' : fields.flagAt(path, {}));
   for (const key of stored) {
     const rule = alone.has(key) ? undefined : broken.get(key);
-    const why = said.includes(flagName(key)) ? '--body says it' : rule;
+    const [by] = said.find(([, path]) => flagAt(path) === flagName(key).replace(/-file$/, '')) ?? [];
+    const why = by ? `${by} says it` : rule;
     if (why === undefined) continue;
     note(`${flagName(key)} ${String(all[key])} of the profile's defaults is left out: ${why}`);
     delete left[key];
@@ -56,13 +58,9 @@ export function withoutYielding(
   return { ...left, stored: stored.filter((key) => key in left) };
 }
 
-function brokenBy(
-  stored: readonly string[],
-  flags: FlagValues<FlagSet>,
-  asked: (flags: FlagValues<FlagSet>) => Asked,
-): ReadonlyMap<string, string> {
+function brokenBy(stored: readonly string[], asked: () => Asked): ReadonlyMap<string, string> {
   try {
-    const { schema, fields, body } = asked(flags);
+    const { schema, fields, body } = asked();
     const issues = schema?.safeParse(body, { error: inOurWords }).error?.issues ?? [];
     return new Map(
       stored.flatMap((key) => {

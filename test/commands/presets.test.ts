@@ -258,6 +258,47 @@ const yields: Readonly<Record<string, readonly [string, string, Record<string, u
   ],
 };
 test.each([
+  ['chat.max-tokens', '7', ['chat', 'hi', '--set', 'max_tokens=5'], { max_tokens: 5 }, '--set says it'],
+  [
+    'chat.system',
+    'STORED',
+    ['chat', '--messages', '-'],
+    { messages: [{ role: 'system', content: 'OWN' }, { role: 'user' }] },
+    '--messages says it',
+  ],
+  [
+    'chat.system',
+    'STORED',
+    ['chat', '--api', 'geo', '--messages', '-'],
+    { systemInstruction: { parts: [{ text: 'OWN' }] } },
+    '--messages says it',
+  ],
+  [
+    'chat.system',
+    'STORED',
+    ['chat', 'hi', '--api', 'messages', '-m', 'm', '--set', 'system=OWN'],
+    { system: 'OWN' },
+    '--set says it',
+  ],
+  [
+    'video.alpha.duration',
+    '10',
+    ['video', 'alpha', 'create', 'hi', '--set', 'duration=4'],
+    { duration: 4 },
+    '--set says it',
+  ],
+])('a default yields to --set and --messages: %s %s', async (name, value, words, body, why) => {
+  const world = await World.open();
+  await world.ok(['config', 'set', `defaults.${name}`, value]);
+  const stdin = '[{"role":"system","content":"OWN"},{"role":"user","content":"hi"}]';
+  const run = await world.ok([...words, '--dry-run', '--json'], { stdin });
+  expect(bodyOf(run.out)).toMatchObject(body);
+  expect(JSON.stringify(bodyOf(run.out))).not.toContain(value);
+  expect(run.err).toContain(`--${name.split('.').at(-1)} ${value} of the profile's defaults is left out: `);
+  expect(run.err).toContain(why);
+});
+
+test.each([
   [
     'video.alpha.duration',
     '10',

@@ -13,12 +13,13 @@ import {
   type JsonObject,
   parseSet,
   readJsonFile,
+  saidIn,
 } from '../../flags/json-body.ts';
-import type { SaidBy } from '../../flags/yielding.ts';
+import type { Said } from '../../flags/yielding.ts';
 import { fieldsOf, itemsOf, textOf } from '../../gateway/json-value.ts';
 import { counted } from '../../io/quantity-text.ts';
 import { readTypedText } from '../../media/text-input.ts';
-import { type ChatFlags, readSettings } from './read-settings.ts';
+import { type ChatFlags, readSettings, withoutYieldingIn } from './read-settings.ts';
 
 /** The conversation of `--messages`: as the surface's own list, or as turns where it had to be translated. */
 interface History {
@@ -178,19 +179,21 @@ export interface Start {
  * What the flags, the body, the session and the profile say before anything is asked. Throws `usage` for what cannot be
  * read or does not go together.
  */
-export async function readStart(flags: ChatFlags, ctx: Context): Promise<Start> {
+export async function readStart(given: ChatFlags, ctx: Context): Promise<Start> {
   const { host, signal } = ctx;
   const deps = { cwd: host.cwd, stdin: host.stdin, signal, note: ctx.io.note };
   const inForce = await ctx.settings();
   const base = await baseBody(ctx);
-  const session = await sessionOf(flags, givesTurns(flags, base, ctx), ctx);
-  const surface = await loadSurface(flags.api ?? session?.settings.api ?? 'completions');
-  const history = flags.messages === undefined ? {} : await readHistory(flags.messages, surface, deps);
+  const session = await sessionOf(given, givesTurns(given, base, ctx), ctx);
+  const surface = await loadSurface(given.api ?? session?.settings.api ?? 'completions');
+  const history = given.messages === undefined ? {} : await readHistory(given.messages, surface, deps);
+  const sets = ctx.globals.set ?? [];
+  const said = [...saidIn(base, sets), ...systemSaid(history, base)];
+  const flags = withoutYieldingIn(surface, given, said, ctx.io.note);
   const system = await readTypedText({ flag: '--system', text: flags.system, file: flags.systemFile }, deps);
   const known = session?.settings.api === surface.api ? session.settings.model : undefined;
-  const isOwn = base.model !== undefined && (flags as SaidBy).stored?.includes('model');
-  const ofModel = ctx.globals.set?.filter((raw) => raw.startsWith('model='));
-  const { model } = applySets({ model: isOwn ? base.model : (flags.model ?? base.model) }, ofModel ?? []);
+  const ofModel = sets.filter((raw) => raw.startsWith('model='));
+  const { model } = applySets({ model: flags.model ?? base.model }, ofModel);
   return {
     surface,
     base,
@@ -198,9 +201,16 @@ export async function readStart(flags: ChatFlags, ctx: Context): Promise<Start> 
     session,
     model: typeof model === 'string' ? model : (known ?? defaultModel(surface.api, inForce)),
     system: system ?? history.system ?? session?.settings.system,
-    settings: await readSettings(flags, surface, deps, session?.settings.tools, base),
+    settings: await readSettings(flags, surface, deps, session?.settings.tools),
     silenceMs: inForce.timeoutMs.source === 'default' ? SLOW_ANSWER_SILENCE_MS : inForce.timeoutMs.value,
   };
+}
+
+/** Where the conversation holds a system prompt of its own. */
+function systemSaid({ own, ownSystem = {}, system }: History, base: JsonObject): Said[] {
+  const isTold = (list: unknown) => itemsOf(list).some((each) => fieldsOf(each).role === 'system');
+  const isFiled = system !== undefined || Object.keys(ownSystem).length > 0 || isTold(own);
+  return isFiled || isTold(base.messages) ? [[isFiled ? '--messages' : '--body', ['system']]] : [];
 }
 
 /** The flag that gives turns, in place of a session. */

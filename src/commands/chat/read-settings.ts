@@ -20,8 +20,8 @@ import {
   withValue,
 } from '../../flags/flag.ts';
 import { promptFlags } from '../../flags/job-flags.ts';
-import { type JsonBodyDeps, type JsonObject, readJsonBody, readJsonFile } from '../../flags/json-body.ts';
-import { type SaidBy, withoutYielding } from '../../flags/yielding.ts';
+import { type JsonBodyDeps, readJsonBody, readJsonFile } from '../../flags/json-body.ts';
+import { type Said, type SaidBy, withoutYielding } from '../../flags/yielding.ts';
 import { reasoningEfforts, thinkingLevels } from '../../gateway/chat/models.ts';
 import { fieldsOf, itemsOf } from '../../gateway/json-value.ts';
 
@@ -32,14 +32,11 @@ export type ChatFlags = FlagValues<typeof chatFlags>;
  * `--set`), flags that contradict each other, and files that cannot be read.
  */
 export async function readSettings(
-  given: ChatFlags,
+  flags: ChatFlags & SaidBy,
   surface: Surface,
   deps: JsonBodyDeps & { readonly note: (text: string) => void },
   keptTools: readonly ChatTool[] | undefined,
-  base: JsonObject,
 ): Promise<ChatSettings> {
-  const yielded = withoutYielding(given, (said) => askedOf(surface, said), deps.note, base);
-  const flags = yielded as ChatFlags & SaidBy;
   const tools = flags.tool ? await readTools(flags.tool, deps) : keptTools;
   const settings: ChatSettings & SaidBy = {
     ...flags,
@@ -54,18 +51,27 @@ export async function readSettings(
   const all = { ...settings, ...Object.fromEntries(left.map((key) => [key, undefined])) };
   refuseUndocumented(all, surface);
   const noLimit = '--compat-max-tokens spells the limit of --max-tokens, and none is given';
-  if (all.compatMaxTokens && maxTokens === undefined) throw usage(noLimit, 'add --max-tokens N');
+  if (all.compatMaxTokens && maxTokens === undefined && !stored.includes('compatMaxTokens'))
+    throw usage(noLimit, 'add --max-tokens N');
   if (mode === 'off' && effort !== 'none')
     throw usage(`--thinking off and --reasoning-effort ${effort} contradict each other`, 'give one of them');
   return all;
 }
 
-/** What flags ask for beside the conversation, with nothing read from files. */
-function askedOf(surface: Surface, { model = 'any', tool: _, ...said }: ChatFlags) {
-  const turns = [{ role: 'user', parts: [{ type: 'text', text: 'any' }] }] as const;
-  const body = surface.body({ model, turns, settings: said as object, stream: false });
-  const flagAt = (path: readonly PropertyKey[]) => flagOf(surface, path);
-  return { schema: surface.schema(model), fields: { flagAt }, body };
+/** The flags without the defaults that yield to what is typed, or `said` elsewhere. */
+export function withoutYieldingIn(
+  surface: Surface,
+  flags: ChatFlags,
+  said: readonly Said[],
+  note: (text: string) => void,
+): ChatFlags & SaidBy {
+  const flagAt = (at: readonly PropertyKey[]) => (at[0] === 'system' ? '--system' : flagOf(surface, at));
+  const asked = ({ model = 'any', tool: _, ...settings }: ChatFlags) => {
+    const turns = [{ role: 'user', parts: [{ type: 'text', text: 'any' }] }] as const;
+    const body = surface.body({ model, turns, settings: settings as object, stream: false });
+    return { schema: surface.schema(model), fields: { flagAt }, body };
+  };
+  return withoutYielding(flags, asked, note, said);
 }
 
 /** Whether a default of the profile is left out because the surface that was typed does not document it. */

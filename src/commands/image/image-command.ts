@@ -7,7 +7,7 @@ import { type BodyFlags, referencesOf } from '../../flags/body-flags.ts';
 import { type FlagOfPath, refuseOrWarn, typedFlagAt } from '../../flags/breaches.ts';
 import { everywhere, type FlagSet, type FlagValues, on } from '../../flags/flag.ts';
 import { budgetFlags, onceFlags, promptFlags, refuseOnce, saveFlags } from '../../flags/job-flags.ts';
-import { applySets, baseBody, checkBody } from '../../flags/json-body.ts';
+import { applySets, baseBody, checkBody, saidIn } from '../../flags/json-body.ts';
 import { readPrompt, refuseSharedStdin, stdinReaders } from '../../flags/prompt.ts';
 import { ANY_MEDIUM, type WithStored, withoutYielding } from '../../flags/yielding.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
@@ -119,7 +119,8 @@ async function run<F extends FlagSet>(
   const settings = await ctx.settings();
   refuseSharedStdin(stdinReaders(args, given as SharedValues, globals));
   const base = await baseBody(ctx);
-  const typed = withoutYielding(given, (values) => asOfFlags(spec, values, settings), io.note, base);
+  const said = saidIn(base, globals.set);
+  const typed = withoutYielding(given, (values) => asOfFlags(spec, values, settings), io.note, said);
   const flags = typed as SharedValues;
   const validate = globals.validate === undefined;
   const { model, prompt, references: typedReferences, bodyWith } = await read(spec, args, typed, base, ctx);

@@ -177,7 +177,8 @@ async function makeReady<F extends FlagSet>(
   const isBegun = globals.body !== undefined || globals.set !== undefined;
   const json = isBegun ? await import('../../flags/json-body.ts') : undefined;
   const base = (await json?.baseBody(ctx)) ?? {};
-  const words = withoutYielding(given, (flags) => asOfFlags(spec, flags, settings), ctx.io.note, base);
+  const said = json?.saidIn(base, globals.set) ?? [];
+  const words = withoutYielding(given, (flags) => asOfFlags(spec, flags, settings), ctx.io.note, said);
   const flags =
     words.callbackUrl === 'auto'
       ? { ...words, callbackUrl: await (await import('./listener-url.ts')).listenerUrl(ctx) }
