@@ -26,7 +26,6 @@ export interface Context {
   readonly argv: readonly string[];
   /** Aborted once, by the first interrupt; its reason is an Interrupted. */
   readonly signal: AbortSignal;
-  /** The settings in force, each with where it comes from. */
   settings(): Promise<Settings>;
   /** As `settings`, where the profile that is named need not be there yet. */
   settingsOfNewProfile(): Promise<Settings>;
@@ -134,7 +133,6 @@ export class Gateways {
   readonly #budget = once(async () =>
     (await import('./http/retry-budget.ts')).createRetryBudget(this.parts.host.clock),
   );
-  /** The settings and the gateway in force. */
   readonly settings = once(() => this.settingsWith(this.parts.globals));
   readonly gateway = once(async () => this.accessTo(await this.settings()));
   readonly sandbox = once(async () => {

@@ -98,7 +98,6 @@ export const isUnknownOutcome = (error: unknown): error is GwError =>
 /** A usage error: bad flags or a request that breaks a documented rule; nothing was sent. */
 export const usage = (message: string, hint?: string): GwError => new GwError('usage', message, { hint });
 
-/** Exit codes of the signals that end a run (128 + the signal's number). */
 export const signalExitCodes = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 export type EndingSignal = keyof typeof signalExitCodes;
 

@@ -90,7 +90,6 @@ export const machineClock: Clock = {
     }),
 };
 
-/** Resolves once a signal is aborted. */
 export const aborted = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     if (signal.aborted) resolve();

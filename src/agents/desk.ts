@@ -188,7 +188,6 @@ export class Desk {
     }
   }
 
-  /** A free command, run as it is. */
   async #run(command: AnyCommand, args: readonly string[] = [], flags = {}): Promise<unknown> {
     const ran = command.run({ args, flags, globals: this.ctx.globals }, this.ctx);
     const { value, error } = await outcomeOf(ran);
@@ -321,7 +320,6 @@ export class Desk {
     return work;
   }
 
-  /** The answer of a work, or that it goes on. */
   async #follow(work: Work, caller: Caller): Promise<Answer> {
     const { watchers, done } = work;
     const tell = (text: string) => caller.progress(text);

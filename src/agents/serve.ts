@@ -106,7 +106,6 @@ export async function serve({ confirm, openDesk }: ServeOptions, ctx: Context): 
   ctx.signal.throwIfAborted();
 }
 
-/** The user has not been asked yet: what asks. */
 class NotAsked extends Error {
   constructor(readonly question: ReturnType<typeof inputRequired>) {
     super('the user is to be asked');

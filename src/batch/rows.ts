@@ -104,7 +104,6 @@ const isField = (key: string) => !notFields.has(key) && !ownFields.includes(key)
 export const fieldsOf = (flags: FlagSet): [key: string, flag: Flag][] =>
   Object.entries(flags).filter(([key]) => isField(key));
 
-/** The flags that a row may name. */
 export const rowFields = (flags: FlagSet): [key: string, flag: Flag][] =>
   fieldsOf(flags).filter(([, flag]) => mayStandIn(flag, 'row'));
 

@@ -52,7 +52,6 @@ export interface ChatSettings {
   readonly topP?: number | undefined;
   readonly topK?: number | undefined;
   readonly stop?: readonly string[] | undefined;
-  /** Output limit in tokens. */
   readonly maxTokens?: number | undefined;
   /** Spell the limit `max_tokens` on completions. */
   readonly compatMaxTokens?: boolean | undefined;

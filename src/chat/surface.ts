@@ -98,7 +98,6 @@ export function splitDataUri(url: string): { readonly mime: string; readonly bas
   return { mime, base64: url.slice(comma + 1) };
 }
 
-/** An object without the fields that are undefined. */
 export const given = (fields: Fields): JsonObject =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 

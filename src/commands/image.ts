@@ -104,7 +104,6 @@ export const edit = imageCommand({
 
 const FILE_ID = 'file_id:';
 
-/** An image as the body names it: by the ID of a file that the gateway holds, or by a URL. */
 const sourceOf = (url: string): Record<string, string> =>
   url.startsWith(FILE_ID) ? { file_id: url.slice(FILE_ID.length) } : { image_url: url };
 

@@ -24,7 +24,6 @@ interface LoggedIn {
   readonly models: number;
 }
 
-/** Stores a key of a gateway that is there. */
 const loginExample =
   'gw sandbox serve --port 4010 --key demo & sleep 1; echo demo | gw login --profile demo --base-url http://127.0.0.1:4010 --with-key && kill $!';
 

@@ -148,7 +148,6 @@ export const show = defineCommand<Record<string, never>, ShownModel>({
   },
 });
 
-/** An entry of the list: as gw reads it, and as it came. */
 interface ListedModel {
   readonly read: ModelEntry;
   readonly came: Readonly<Record<string, unknown>>;

@@ -256,7 +256,6 @@ export interface Amount {
   readonly currency?: string | undefined;
 }
 
-/** `50`, `0.5 CNY`. Throws `usage`. */
 export function parseAmount(text: string, what: string): Amount {
   const [, digits, currency] = /^\s*(\d{1,12}(?:\.\d{1,6})?)\s*([A-Z]{3})?\s*$/.exec(text) ?? [];
   if (digits !== undefined) return { amount: Number(digits), ...(currency && { currency }) };

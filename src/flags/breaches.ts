@@ -198,6 +198,5 @@ export function refuseLook(
   };
 }
 
-/** A reply of the gateway that gw cannot read. */
 export const unreadable = (what: string): GwError =>
   new GwError('unavailable', `${what} cannot be read`, { hint: 'see it whole with --verbose' });

@@ -147,7 +147,6 @@ const switchFlag =
 
 export const on = switchFlag({});
 export const onOff = switchFlag({ negatable: true });
-/** A flag that only exists as `--no-NAME`. */
 export const off = switchFlag({ negativeOnly: true });
 
 /** `firstFrame` -> `--first-frame`. */

@@ -82,7 +82,6 @@ export function described<S extends z.ZodMiniType>(schema: S, help: string): S {
 /** What {@link described} was told; empty where it was not. */
 export const helpOf = (schema: z.ZodMiniType): string => helps.get(schema) ?? '';
 
-/** A schema without what makes it optional. */
 export const withoutOptional = (schema: z.ZodMiniType): z.ZodMiniType =>
   schema instanceof z.ZodMiniOptional ? (schema.def.innerType as z.ZodMiniType) : schema;
 
@@ -379,6 +378,5 @@ export function isDataUri(text: string, modality: string, subtypes?: readonly st
   return (subtypes === undefined || subtypes.includes(subtype)) && isBase64From(text, head.length);
 }
 
-/** Whether a text is a URL or the Base64 data URI of an image. */
 export const isImageUrl = (text: string): boolean =>
   text.startsWith('data:') ? isDataUri(text, 'image') : isWebUrl(text);

@@ -93,7 +93,6 @@ export const countRole = (content: readonly ContentItem[], role: string): number
 export const hasRole = (content: readonly ContentItem[], role: string): boolean =>
   countRole(content, role) > 0;
 
-/** Counts the media of a request by modality. */
 export function countMedia(content: readonly ContentItem[]): { readonly [M in Modality]: number } {
   const counts = { image: 0, video: 0, audio: 0 };
   for (const item of content) {

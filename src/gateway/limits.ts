@@ -49,7 +49,6 @@ export interface Range {
 export interface MediaLimits {
   readonly formats?: readonly string[];
   readonly bytes?: { readonly max: number; readonly exclusive?: true };
-  /** Width and height, each. */
   readonly edgePx?: Range;
   /** Width divided by height. */
   readonly aspect?: Range;

@@ -2,7 +2,6 @@ import type { Endpoint } from './endpoint.ts';
 import { type Fields, fieldsOf, isObject } from './json-value.ts';
 import { type ReadStatus, taskIdPattern } from './task-state.ts';
 
-/** A usable task ID; undefined for any other value. */
 export const taskIdOf = (value: unknown): string | undefined =>
   typeof value === 'string' && taskIdPattern.test(value) ? value : undefined;
 
@@ -70,7 +69,6 @@ export interface Charge {
 /** Whether the unit of a charge is a currency. */
 export const isMoney = (unit: string): boolean => !/(^| )points$/.test(unit);
 
-/** What the reply to a create tells of its task. */
 export interface CreateReply extends Pick<TaskView, 'error'> {
   readonly id: string;
   readonly status?: string | undefined;
@@ -112,7 +110,6 @@ export interface TaskFamily extends Family {
   readonly externalIds?: ExternalIds | undefined;
 }
 
-/** One request that asks for tasks by ID. */
 export interface TaskQuery {
   readonly endpoint: Endpoint;
   /** How many tasks one request asks for. */

@@ -1,7 +1,6 @@
 import { GwError, usage } from '../errors.ts';
 import { type Credential, KEY_RULE, keyFault } from '../gateway/endpoint.ts';
 
-/** Headers that hold the key. */
 export const credentialHeaders: ReadonlySet<string> = new Set([
   'authorization',
   'x-api-key',

@@ -87,7 +87,6 @@ export class GatheredBytes {
 
 const SMALLEST_GATHERED_BYTES = 16 * 1024;
 
-/** Takes a reply as it comes. */
 export interface WireHandler {
   onHead(head: WireHead): void;
   /**

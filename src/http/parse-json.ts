@@ -15,7 +15,6 @@ export const MAX_JSON_VALUES = 1_000_000;
 const MAX_RECORD_FIELDS = 1000;
 const TABLE_FIELD_VALUES = 4;
 
-/** What is said of a text that is no JSON. */
 export const BROKEN_JSON = 'broken JSON';
 
 /** Text from outside that is not parsed; the message says why, as a clause. */

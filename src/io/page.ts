@@ -4,7 +4,6 @@ import type { Host } from '../host.ts';
 import { LiveRegion, sizeOf, type TerminalCursor, type TerminalSize } from './live-region.ts';
 import { SafeStream, type SecretFilter } from './secret-filter.ts';
 
-/** The line that is being typed. */
 interface TypedLine {
   /** Takes the line off the screen and leaves the cursor where it began. */
   lift(): void;

@@ -178,7 +178,6 @@ export interface SavedFile {
 /** Whether a file is the output, where it was wanted. */
 export const isHome = ({ rescued, cut }: Pick<SavedFile, 'rescued' | 'cut'>): boolean => !rescued && !cut;
 
-/** The fold of one job's events. */
 export interface Job extends Omit<IntentEvent, 'event'> {
   /** gw's own ID, `gw-…` with 128 random bits. */
   readonly key: string;

@@ -285,7 +285,6 @@ export async function within<T>(ms: number, answer: Promise<T>): Promise<T> {
   return Promise.race([answer, late]).finally(() => over.abort());
 }
 
-/** Rejects with the signal's reason as soon as it is aborted; what was begun goes on. */
 export function unlessAborted<T>(begun: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);

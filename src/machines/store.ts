@@ -188,7 +188,6 @@ export class RowStore {
     return records;
   }
 
-  /** The keys of a batch's rows, in no order. */
   async rowsOf(batch: string): Promise<string[]> {
     const keys = await this.door.ask((redis) => redis.smembers(this.#batchKey(batch)));
     return keys.filter((key) => batchOf(key) === batch);

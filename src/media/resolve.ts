@@ -88,7 +88,6 @@ export interface ResolveDeps {
   readonly cwd: string;
   /** Where the files that come with gw are. */
   readonly assetsDir: string;
-  /** Ends the reading of a file. */
   readonly signal?: AbortSignal | undefined;
   /** Longest time that a file is read for its facts; five seconds where absent. */
   readonly deadlineMs?: number | undefined;

@@ -55,7 +55,6 @@ function paletteIndex([red = 0, green = 0, blue = 0]: readonly number[]): number
   return 16 + 36 * r + 6 * g + b;
 }
 
-/** The cube's levels are 0, 95, 135, 175, 215, 255. */
 const cubeStep = (level: number): number =>
   level < 48 ? 0 : level < 115 ? 1 : Math.min(5, Math.round((level - 35) / 40));
 

@@ -9,7 +9,6 @@ import type { Pool, SandboxTask } from './task.ts';
 const MINUTE_MS = 60_000;
 const sweepRow = 'sweeps';
 
-/** The limits that a pool has on this account ("Limits"). */
 export const limitsOf = (pool: Pool, account: AccountType) =>
   pool === '4k' ? fourKLimits : accountLimits[account];
 

@@ -77,7 +77,6 @@ export interface Fault {
   readonly retryAfterS?: number;
   /** Failure code of `fail=CODE`. */
   readonly code?: string;
-  /** Strikes only so many times. */
   readonly times?: number;
   /** Strikes in so many of a hundred requests. */
   readonly percent?: number;

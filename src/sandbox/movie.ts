@@ -7,12 +7,10 @@ import type { SandboxTask } from './task.ts';
 /** Frame rate of every clip and so of every output. */
 export const framesPerS = 24;
 
-/** Frames of every clip. */
 export const clipFrames = 48;
 
 const even = (value: number) => Math.round(value / 2) * 2;
 
-/** Width divided by height of a ratio such as `16:9`. */
 export function aspectOf(ratio: string): number {
   const [width = 1, height = 1] = ratio.split(':').map(Number);
   return width / height;

@@ -3,7 +3,6 @@ export interface SandboxReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
-  /** The task that this reply created. */
   readonly acceptedTaskId?: string;
   /** How long after the request the reply begins, in milliseconds; at once where absent. */
   readonly readyAfterMs?: number;

@@ -74,7 +74,6 @@ export async function cutFrame(input: FrameInput, deps: FrameDeps): Promise<stri
   }
 }
 
-/** Whether a picture of a bounded size is there. */
 function isPicture(file: string): boolean {
   const stats = fs.lstatSync(file, { throwIfNoEntry: false });
   return stats?.isFile() === true && stats.size > 0 && stats.size <= 4 * MOST_PIXELS + LARGEST_PICTURE;

@@ -8,7 +8,6 @@ import { type OutputPart, partText } from '../media/reference.ts';
 
 // The parts of a job, by what was made: its outputs by their kind, and the pictures that can be cut out of its videos.
 
-/** One part that a job has. */
 export interface JobPart {
   readonly part: OutputPart;
   /** The output that it is, or that it is cut out of. */

@@ -25,7 +25,6 @@ const LEFT_OUT = 'was left out and is not saved';
 const GO_ON = 'once that row is saved, run the batch again with --retry-failed: it goes on with the chain';
 
 interface Batch {
-  /** What the rows' keys begin with. */
   readonly name: string;
   readonly creates: CreateFlags;
   readonly known: ReadonlyMap<string, KnownRow>;
@@ -52,7 +51,6 @@ export class RowOutputs {
     return needsOf(row, creates).map(({ key }) => key);
   }
 
-  /** The row that one still waits for. */
   waitsFor(row: Row): string | undefined {
     return this.#needs(row).find((key) => !this.#ended.has(key) && !this.#isHome(key));
   }
@@ -142,7 +140,6 @@ export function staleRows(known: ReadonlyMap<string, KnownRow>): Set<string> {
   return stale;
 }
 
-/** The outputs of other rows that a job was made from. */
 export const madeFromRows = ({ once, request }: Pick<Job, 'once' | 'request'>): KnownRow['from'] => {
   const name = once?.key.slice(0, once.key.indexOf('/'));
   const from = Object.entries(request?.outputs ?? {}).flatMap(([word, label]) => {

@@ -44,7 +44,6 @@ const createFlags = {
   ...projectFlag,
 } as const;
 
-/** `gw asset group create` */
 export const create = defineCommand<typeof createFlags, LibraryResult>({
   flags: createFlags,
   examples: [
@@ -86,7 +85,6 @@ export const list = defineCommand<typeof groupListFlags, Listed<LibraryPage>>({
   },
 });
 
-/** `gw asset group get ID…` */
 export const get = defineCommand<typeof projectFlag, SeenRecord>({
   args: { name: 'ID', summary: 'group ID', required: true, many: true },
   flags: projectFlag,

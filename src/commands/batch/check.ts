@@ -92,7 +92,6 @@ export class Tally {
   lastRow = 0;
   /** Rows that differ from what their jobs were made of. */
   readonly changed: ChangedRow[] = [];
-  /** Digests of what the rows ask for, by their keys. */
   readonly asked = new Map<string, string>();
   /** Rows that are to be made and ask for what was made under another key: that key by their own. */
   readonly alike = new Map<string, string>();
@@ -173,7 +172,6 @@ export class Tally {
   }
 }
 
-/** `200 rows were made before as shots/…`. */
 export const madeBeforeText = ({ rows, names }: ReturnType<Tally['madeBefore']>): string =>
   `${counted(rows, 'row was', 'rows were')} made before as ${names.slice(0, 3).join(', ')}${names.length > 3 ? ' and others' : ''}: ` +
   'made under another key they are paid for again';

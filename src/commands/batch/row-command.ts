@@ -231,7 +231,6 @@ export function ofRow(error: unknown): unknown {
   return error.told({ hint });
 }
 
-/** An error under what names its row. */
 export const under = (name: string, error: unknown): unknown =>
   error instanceof GwError ? error.told({}, `${name}: ${error.message}`) : error;
 

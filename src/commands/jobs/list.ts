@@ -25,7 +25,6 @@ export const listFlags = {
   ),
 } as const;
 
-/** The jobs of a batch: their keys begin with its name. */
 export const batchFilter =
   (name: string | undefined) =>
   ({ once }: Pick<Job, 'once'>): boolean =>

@@ -94,7 +94,6 @@ class BatchOnQueue {
   readonly #sums: RowSums;
   #handedOver = 0;
   readonly #settled: Outcome<RowResult>[] = [];
-  /** Rows of the manifest as it stands. */
   readonly #wanted = new Set<string>();
   /** Rows that are open on the queue already; --limit counts them. */
   #standing = 0;

@@ -7,7 +7,6 @@ import type { OpenQueue } from './open.ts';
 // Rows that wait for rows stand in Redis like any other and are on no queue, so that they hold no slot. The step that saves a
 // row puts those on their queue that waited for it: no machine but the workers is needed for that.
 
-/** The keys of the rows that a row waits for. */
 export const neededBy = (row: RowRecord['row']): string[] => needsOf(row, creates).map(({ key }) => key);
 
 /** Puts those of some rows on their queue that wait to be made, and for no other row any more. */

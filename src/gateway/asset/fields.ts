@@ -56,7 +56,6 @@ export const LibraryId = z.string().check(
   unstated((id) => usableId.test(bareId(id)), notAnId),
 );
 
-/** The ID that is meant by `ID` or `asset://ID`. */
 export const bareId = (typed: string): string => typed.replace(ASSET_SCHEME, '');
 
 export const projectField = described(

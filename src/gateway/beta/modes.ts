@@ -86,7 +86,6 @@ export const betaVariants = {
 export const betaVariantOf = (mode: string, turbo: boolean): BetaVariant | undefined =>
   Object.values<BetaVariant>(betaVariants).find((each) => each.mode === mode && each.turbo === turbo);
 
-/** What a create endpoint is called. */
 export const betaCreateName = ({ mode, turbo }: BetaVariant) => `beta.create.${mode}${turbo ? '-turbo' : ''}`;
 
 /** What the service takes by itself, by the endpoint's name; nobody tells it of a body that the document does not show. */

@@ -95,7 +95,6 @@ const shotRules = (endpoint: 'text' | 'turbo', sentence: string): Rule<BetaTextB
   },
 ];
 
-/** Plain text-to-video. */
 export const plainRules: readonly Rule<BetaTextBody>[] = [
   settingsRule('text', 'native, off … 720p, 1080p, 4k … 16:9, 9:16, 1:1 … 3-15'),
   promptLength,
@@ -112,7 +111,6 @@ export const plainRules: readonly Rule<BetaTextBody>[] = [
   recommendedLength,
 ];
 
-/** Turbo text-to-video. */
 export const turboRules: readonly Rule<BetaTextBody>[] = [
   settingsRule(
     'text --turbo',

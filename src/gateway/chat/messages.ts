@@ -151,7 +151,6 @@ const messagesRules: readonly Rule<MessagesBody>[] = [
   },
 ];
 
-/** The body of native messages. */
 export const MessagesBody = withRules(messagesBody, messagesRules);
 
 export const chatMessages: Endpoint = {

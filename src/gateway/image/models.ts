@@ -151,7 +151,6 @@ export const namedSizes: readonly string[] = [
 export const imageModel = (id: string): ImageModel | undefined =>
   Object.hasOwn(imageModels, id) ? imageModels[id] : undefined;
 
-/** The IDs of the models that fit, for messages. */
 export const imageModelsWhere = (fits: (model: ImageModel) => boolean): string[] =>
   Object.entries(imageModels)
     .filter(([, model]) => fits(model))

@@ -20,7 +20,6 @@ export interface FoundTask {
   readonly record: unknown;
 }
 
-/** What a look-up came to. */
 export interface LookedUp {
   /** Undefined: there certainly is none (HTTP 200, `code` 0, an empty list). */
   readonly found: FoundTask | undefined;

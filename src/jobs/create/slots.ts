@@ -262,7 +262,6 @@ const keepsSlot = (job: Job, input: SlotInput): boolean => {
   return leftMs > 0 && leftMs <= 2 * spedUp(LIKELY_RUN_MS, input.speed?.() ?? 1);
 };
 
-/** As many jobs are named. */
 const MOST_NAMED = 5;
 
 /** Which jobs keep slots because their outcome is not known, until when, and what frees them. */

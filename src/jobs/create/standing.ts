@@ -13,7 +13,6 @@ export const MOST_SENDINGS = 5;
  */
 const PROOF_MS = 3_600_000;
 
-/** What may be done next. */
 export type Next =
   /** Nothing of it has left: it may be sent, or given up. */
   | 'send'

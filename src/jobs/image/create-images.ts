@@ -309,7 +309,6 @@ export interface ImageRequest {
   readonly input: RequestInput;
   /** Whether the body asks for an event stream; plain JSON in its place is read all the same. */
   readonly streams: boolean;
-  /** How many images were asked for (`n`). */
   readonly outputsExpected: number;
   /** How many partial images were asked for; shown as `partial 1 of 3`. */
   readonly partialsExpected: number;

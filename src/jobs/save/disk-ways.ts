@@ -7,7 +7,6 @@ import { newPartName } from './output-path.ts';
 
 /** What the disk of a directory can do, found out by doing there what saving does. */
 export interface DiskWays {
-  /** Whether a file can be given a second name. */
   readonly links: boolean;
   /** Whether a file can be renamed, also onto a name that another one holds. */
   readonly renames: boolean;

@@ -188,7 +188,6 @@ export function cleanNameValue(value: string, odd = /[^A-Za-z0-9._-]+/g): string
 export const cleanKey = (key: string): string =>
   cleanNameValue(key.normalize('NFC').replaceAll('/', '-'), /[^\p{L}\p{N}\p{M}._-]+/gu);
 
-/** The letters of a text, each with its marks. */
 const lettersOf = (text: string): readonly string[] | null =>
   /^[\0-\x7f]*$/.test(text) ? text.split('') : text.match(/.\p{M}*/gsu);
 

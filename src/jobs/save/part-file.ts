@@ -155,7 +155,6 @@ export const isPartIn = (file: string, { dirs }: PartPlace): boolean =>
 export const isOwnFile = (stats: fs.Stats): boolean =>
   stats.isFile() && stats.uid === (process.getuid?.() ?? stats.uid);
 
-/** Where the part of an output grows. */
 export interface PartHome {
   readonly dir: string;
   /** Why the output is not saved where it was wanted, where that is known already. */

@@ -8,7 +8,6 @@ import { type DownloadJournal, GrowingPart, type PartHome } from './part-file.ts
 import { refusalOf } from './verify-part.ts';
 
 export interface PartSinkOptions {
-  /** Where the part grows. */
   readonly home: PartHome;
   /** Takes the part where that disk fails. */
   readonly refuge: string | undefined;

@@ -89,7 +89,6 @@ function shortNames(files: readonly string[]): ReadonlyMap<string, string> {
   return new Map(files.map((file) => [file, path.relative(dir, file).split(path.sep).join('/')]));
 }
 
-/** The name of the file beside an output. */
 export const besideOf = (output: string): string => `${output}.json`;
 
 /** What came of writing the file beside an output: made, there already for this output, or the name is another file's. */

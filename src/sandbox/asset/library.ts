@@ -91,7 +91,6 @@ export function findOwnAsset(id: string, project: string, world: World): KeptAss
   throw new Refusal(400, `${id} is a sample of the sandbox, which stays as it is.`, 'InvalidParameter.Id');
 }
 
-/** Forgets a group and with it its assets. */
 export function dropGroup(id: string, { store }: World): void {
   // The group first: without it none of its assets is there any more.
   store.drop(GROUP, id);

@@ -55,7 +55,6 @@ export function answer(question: Question, nth = 0): Answer {
   return { ...nothing, thoughts, ...said(question, seed, left) };
 }
 
-/** The tokens of a call: its name and its arguments, written as JSON. */
 export const tokensOfCall = (call: Call): string[] => [
   call.name,
   ...tokensOf(JSON.stringify(call.arguments)),
