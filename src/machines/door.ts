@@ -1,7 +1,7 @@
 import { EventEmitter, once, setMaxListeners } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis, type RedisOptions } from 'ioredis';
-import { type ErrorKind, errorCode, GwError, usage } from '../errors.ts';
+import { errorCode, GwError, usage } from '../errors.ts';
 import { steadyMs } from '../host.ts';
 
 // The one way to Redis. Every question has an end, a server that is silent counts as away, and one that refuses is told in
@@ -14,20 +14,14 @@ const LONGEST_PAUSE_MS = 5_000;
 /** How long BullMQ's commands wait once one of them was refused. */
 const REFUSED_PAUSE_MS = 1_000;
 
-interface Refusal {
-  readonly kind: ErrorKind;
-  readonly says: string;
-  readonly hint: string;
-}
-
-const unavailable = (says: string, hint: string): Refusal => ({ kind: 'unavailable', says, hint });
-const noAccess = (says: string): Refusal => ({
-  kind: 'auth',
+const unavailable = (says: string, hint: string) => ({ kind: 'unavailable' as const, says, hint });
+const noAccess = (says: string) => ({
+  kind: 'auth' as const,
   says,
   hint: 'put the password into the URL, redis://:PASSWORD@HOST, and the URL into GW_REDIS_URL',
 });
 /** What Redis answers in place of doing what it was asked, by the first word of its error. */
-const refusals: Readonly<Record<string, Refusal>> = {
+const refusals: Readonly<Record<string, ReturnType<typeof unavailable | typeof noAccess>>> = {
   READONLY: unavailable('it is a replica and takes no changes', 'name the primary server'),
   OOM: unavailable('its memory is full', 'raise its maxmemory, or delete what it need not hold'),
   LOADING: unavailable('it is still loading its data', 'wait until it has started'),
@@ -41,6 +35,10 @@ const refusals: Readonly<Record<string, Refusal>> = {
   NOAUTH: noAccess('it wants a password'),
   WRONGPASS: noAccess('it refuses the password'),
   NOPERM: noAccess('the user may not do that there'),
+  WRONGTYPE: unavailable(
+    "one of gw's keys holds something else there",
+    'delete that key, or name another database, as in redis://HOST:PORT/1',
+  ),
 };
 
 const replyCode = (error: unknown): string | undefined => {
@@ -175,15 +173,17 @@ export class Door {
   }
 
   /** As `tell`, of a question that changes nothing: its answer says nothing of whether Redis takes changes. */
-  readonly ask = <T>(question: (redis: Redis) => Promise<T>): Promise<T> => this.#ask(question, false);
+  readonly ask = <T>(question: (redis: Redis) => Promise<T>, ifForeign?: T): Promise<T> =>
+    this.#ask(question, false, ifForeign);
 
   /**
    * Asks until there is an answer, for as long as the door has patience. What may be asked again must do no more the second
-   * time. Throws GwError `unavailable` or `auth`, the signal's reason, and what else the question throws.
+   * time. `ifForeign` is the answer where the key holds something else than gw puts there. Throws GwError `unavailable` or `auth`, the signal's reason, and what else the question throws.
    */
-  readonly tell = <T>(question: (redis: Redis) => Promise<T>): Promise<T> => this.#ask(question, true);
+  readonly tell = <T>(question: (redis: Redis) => Promise<T>, ifForeign?: T): Promise<T> =>
+    this.#ask(question, true, ifForeign);
 
-  async #ask<T>(question: (redis: Redis) => Promise<T>, isChange: boolean): Promise<T> {
+  async #ask<T>(question: (redis: Redis) => Promise<T>, isChange: boolean, ifForeign?: T): Promise<T> {
     const begunMs = steadyMs();
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(LONGEST_PAUSE_MS, pauseMs * 2)) {
       this.#signal.throwIfAborted();
@@ -196,6 +196,11 @@ export class Door {
       } catch (error) {
         this.#signal.throwIfAborted();
         const refused = this.#refused(error);
+        // Asked again it would be the same.
+        if (isForeignKey(error)) {
+          if (ifForeign === undefined) throw refused;
+          return ifForeign;
+        }
         if (!refused && !(error instanceof Silent) && !isAwayError(error)) throw error;
         failed = refused ?? this.#away();
         this.#fails(failed, askedMs, refused !== undefined && isChange);
@@ -235,7 +240,7 @@ export class Door {
 
   #refused(error: unknown): GwError | undefined {
     const code = replyCode(error);
-    if (code === undefined || isForeignKey(error)) return undefined;
+    if (code === undefined) return undefined;
     const { kind, says, hint } = refusals[code] ?? unavailable('it refuses the command', 'its log says why');
     const words = (error as Error).message.slice(0, 200);
     return new GwError(kind, `Redis at ${this.where} cannot be used: ${says} (${words})`, { hint });

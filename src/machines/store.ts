@@ -107,27 +107,23 @@ export class RowStore {
 
   /** Writes down, before a row is handed over, which rows it waits for. */
   async follows(key: string, needed: readonly string[]): Promise<void> {
-    for (const each of needed) await this.door.tell((redis) => redis.sadd(this.#nextKey(each), key));
+    for (const each of needed) await this.door.tell((redis) => redis.sadd(this.#nextKey(each), key), 0);
   }
 
   /** The rows of its batch that wait for a row. */
   async followers(key: string): Promise<string[]> {
-    const asked = this.door.ask((redis) => redis.smembers(this.#nextKey(key)));
-    const keys = await asked.catch((error: unknown): string[] => {
-      if (isForeignKey(error)) return [];
-      throw error;
-    });
+    const keys = await this.door.ask((redis) => redis.smembers(this.#nextKey(key)), []);
     return keys.filter((each) => batchOf(each) === batchOf(key));
   }
 
   /** Takes from a row that cannot be read what says that it was sent: whoever looked says that nothing was made. */
   async absolve(key: string): Promise<void> {
-    await this.door.tell((redis) => redis.hdel(this.rowKey(key), 'sender', 'id', 'state'));
+    await this.door.tell((redis) => redis.hdel(this.rowKey(key), 'sender', 'id', 'state'), 0);
   }
 
   /** Forgets a row, so that it can be handed over anew. */
   async forget(key: string): Promise<void> {
-    const state = await this.door.ask((redis) => redis.hget(this.rowKey(key), 'state'));
+    const state = await this.door.ask((redis) => redis.hget(this.rowKey(key), 'state'), null);
     const gone = await this.door.tell((redis) => redis.del(this.rowKey(key), this.#logKey(key)));
     if (gone > 0 && state !== null)
       await this.door.tell((redis) => redis.hincrby(this.#countsKey(), state, -1));
@@ -160,12 +156,9 @@ export class RowStore {
     const keys = [...ofRow, this.#eventsKey(batch), this.#countsKey(), this.#batchKey(batch)];
     const states = [`,${rule.from.join(',')},`, rule.to ?? changes.state ?? ''];
     const args = [rule.by, who, ...states, fields, entry, key, randomUUID(), String(this.#steps)];
-    const asked = this.door.tell((redis) => (redis as Redis & Scripted).gwStep(...keys, ...args));
-    const [result, flat] = await asked.catch((error: unknown): [StepResult, string[]?] => {
-      // Where something else than a row stands under its key, nothing can be done about it here.
-      if (isForeignKey(error)) return ['gone'];
-      throw error;
-    });
+    const ask = (redis: Redis) => (redis as Redis & Scripted).gwStep(...keys, ...args);
+    // Where something else than a row stands under its key, nothing can be done about it here.
+    const [result, flat] = await this.door.tell(ask, ['gone']);
     return { result, record: flat && decode(key, pairsOf(flat), this.reader) };
   }
 

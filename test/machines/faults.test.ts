@@ -100,6 +100,22 @@ describe('a Redis that refuses', () => {
     }
   });
 
+  test('with a word of another program under a key that all commands ask for: each ends with a sentence', async () => {
+    const studio = await openStudio();
+    const laptop = studio.machine();
+    write(laptop, [alpha]);
+    const env = { ...studio.env, GW_REDIS_URL: studio.redis.url };
+    expect((await batch(laptop, env, 'run', '--detach').ended).code).toBe(0);
+    await studio.redis.client.set(`${await prefixOf(studio)}:meta`, 'theirs');
+    for (const words of ['batch run day.jsonl --redis', 'batch status day.jsonl --redis', 'worker --redis']) {
+      const { code, err } = await laptop.run(words.split(' '), { env });
+      expect([code, err]).toEqual([
+        8,
+        expect.stringContaining("one of gw's keys holds something else there"),
+      ]);
+    }
+  });
+
   test.each(['READONLY', 'OOM'] as const)(
     '%s, in mid-run: a worker asks at most 100 times a second, and ends',
     async (fault) => {
@@ -144,6 +160,9 @@ describe('rows that gw never wrote', () => {
           ['row', forced],
         ][at % 4] ?? [];
       await client.hset(rowKey(prefix, at), ...(poison as [string, string]));
+      if (at < 5) continue;
+      await client.set(rowKey(prefix, at), 'no hash');
+      await client.set(`${prefix}:next:day/r${at}`, 'no set');
     }
     const tickets = await client.lrange(`${prefix}:alpha:wait`, 0, -1);
     await client.hset(`${prefix}:alpha:${tickets[0]}`, 'data', '{');
@@ -160,6 +179,8 @@ describe('rows that gw never wrote', () => {
     expect(paid(studio)).toHaveLength(6);
     const status = await batch(laptop, elsewhere, 'status').ended;
     expect(status).toMatchObject({ code: 0, out: expect.stringMatching(/6 saved\n6 failed\n/) });
+    const none = ['jobs', 'resolve', 'day/r5', '--as', 'none', '--redis'];
+    expect(await laptop.run(none, { env: elsewhere })).toMatchObject({ code: 0 });
     // What was never sent is handed over anew.
     const again = await batch(laptop, elsewhere, 'run', '--retry-failed').ended;
     expect(again.code, again.err).toBe(0);
