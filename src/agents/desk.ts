@@ -59,7 +59,6 @@ export interface Caller {
   readonly confirm?: ((question: string) => void) | undefined;
 }
 
-/** What a tool answers. */
 export interface Answer {
   readonly value: Readonly<Record<string, unknown>>;
   readonly files?: JobResult['files'];

@@ -29,7 +29,6 @@ export interface CreateOnce {
 /** What a look for a lost create brought: it is there, it is not, or something is there that may be it. */
 type Found = { readonly id: string; readonly record: unknown } | 'absent' | 'unclear';
 
-/** Something that was created. */
 export interface Created {
   readonly id: string;
   /** The reply as it came; the record, where the reply was lost and it was found again. */

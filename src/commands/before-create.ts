@@ -129,7 +129,6 @@ export async function warnOfAlike(
   );
 }
 
-/** A create as it was typed. */
 export interface TypedRequest {
   readonly command: string;
   /** The flags that make the request; the others say how it is made, waited for and saved. */

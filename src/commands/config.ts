@@ -40,7 +40,6 @@ export const get = defineCommand<Record<string, never>, SettingRow>({
 const textOf = (value: SettingRow['value']): string =>
   String(typeof value === 'boolean' ? (value ? 'on' : 'off') : (value ?? '-'));
 
-/** `gw config list`: each setting in force and where it comes from. */
 export const list = defineCommand<Record<string, never>, SettingRow[]>({
   examples: ['gw config list', 'gw config list --json'],
   run: async (_, ctx) => ({ value: [...(await ctx.settings()).rows] }),

@@ -210,7 +210,6 @@ export function settingHelp(name: SettingName): string {
   return `${summary}${chosen ? ` (default ${chosen})` : ''}${variable ? ` [${variable}]` : ''}`;
 }
 
-/** `--cacert system`. */
 export const SYSTEM_STORE = 'system';
 
 /** For what is answered when it is finished, and for models that think before they answer: chat, images. */

@@ -122,7 +122,6 @@ export class Session {
   turns: readonly ChatTurn[] = [];
   /** What the last exchange was held with; empty for a new session. */
   settings: SessionSettings = {};
-  /** Whether the user named it. */
   readonly isNamed: boolean;
   #startsOver = false;
   /** Which state of the file `turns` shows. */

@@ -171,7 +171,6 @@ const getFlags = {
   ...actionProjectFlag,
 } as const;
 
-/** `gw asset get ID…` */
 export const get = defineCommand<typeof getFlags, SeenRecord>({
   args: idArgs,
   flags: getFlags,

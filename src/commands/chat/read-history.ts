@@ -128,7 +128,6 @@ export interface CallRef {
 /** What one message has to do with tools. */
 export interface ToolUse {
   readonly calls: readonly CallRef[];
-  /** The calls that it answers. */
   readonly results: readonly string[];
 }
 

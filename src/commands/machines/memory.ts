@@ -28,7 +28,6 @@ interface Said extends Pick<Remembered, 'saved'> {
   readonly keys?: readonly string[];
   /** Those that are about to be handed over; `keys` once they are. */
   readonly handing?: readonly string[];
-  /** In the order of `keys`. */
   readonly asked?: readonly string[];
   readonly key?: string;
   readonly takenBack?: readonly string[];

@@ -72,7 +72,6 @@ export interface BodyInput<F extends FlagSet> {
   readonly items: readonly PlacedItem[];
 }
 
-/** What a family's create is made of. */
 export interface VideoCreate<F extends FlagSet> {
   readonly family: TaskFamily;
   /** What tells it from the other families, in a sentence. */

@@ -7,7 +7,6 @@ import { asTheyEnd, createTurns, SAVES_AT_ONCE } from '../../jobs/watch/turns.ts
 import { interruptedLast, type JobResult } from './follow-job.ts';
 import { createFollowers, type Followers } from './followers.ts';
 
-/** Where a create stands in its run. */
 export interface SendPlace {
   readonly followers: Followers;
   /** One create at a time. */

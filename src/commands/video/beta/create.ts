@@ -70,7 +70,6 @@ function endpointOf(flags: Flags) {
   return endpoint;
 }
 
-/** `gw video beta create` ("Family B endpoints"). */
 export const create = videoCreate({
   family: betaFamily,
   about: `Create a video of ${madeBy(Object.entries(betaSettings).map(([name, settings]) => ({ ...settings, name })))}: several shots in one video, sound, elements of the account; the gateway says what each cost.`,
