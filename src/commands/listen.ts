@@ -2,7 +2,7 @@ import { defineCommand, type Outcome } from '../command.ts';
 import { trustedStateDir } from '../config/dirs.ts';
 import { type Context, commandFor } from '../context.ts';
 import { ended, errorCode, GwError, Interrupted, usage } from '../errors.ts';
-import { parsed, port, text, withValue } from '../flags/flag.ts';
+import { parsed, port, withValue } from '../flags/flag.ts';
 import { eventsFlag } from '../flags/job-flags.ts';
 import { isWebUrl } from '../gateway/body.ts';
 import type { WireReply } from '../http/exchange.ts';
@@ -12,12 +12,13 @@ import { type CallbackServer, startCallbackServer } from '../listen/callback-ser
 import { announce } from '../listen/running.ts';
 import { type KnownJob, readJobs, syncInput } from './jobs/find-jobs.ts';
 import { needsSync, outcomeOfSync } from './jobs/sync.ts';
+import { cannotListen, isEveryAddress, ownAddress } from './own-address.ts';
 import { type JobResult, resultIn } from './video/follow-job.ts';
 import { createFollowers } from './video/followers.ts';
 
 const flags = {
   port: port('port to listen at (default: any free one)'),
-  host: text('ADDR', 'address of this machine to listen at (default 127.0.0.1)'),
+  host: parsed('ADDR', 'address of this machine to listen at (default 127.0.0.1)', ownAddress),
   publicUrl: parsed(
     'URL',
     'how callers from outside reach it, where a tunnel or a proxy stands before it',
@@ -53,7 +54,7 @@ export const listen = defineCommand<typeof flags, Heard>({
   ],
   async *run({ flags }, ctx) {
     const { host = '127.0.0.1', publicUrl, forward } = flags;
-    if (/^(0\.0\.0\.0|::|0)$/.test(host) && publicUrl === undefined)
+    if (isEveryAddress(host) && publicUrl === undefined)
       throw usage(
         `--host ${host} is every address of this machine`,
         'name the one that its callers use, or say how they reach it with --public-url',
@@ -72,7 +73,7 @@ export const listen = defineCommand<typeof flags, Heard>({
         passOn?.(body, type);
       },
     }).catch((error: unknown) => {
-      throw cannotListen(error, { port: flags.port ?? 0, host });
+      throw cannotListen(error, { host });
     });
     const { url } = server;
     let takeBack = () => {};
@@ -105,18 +106,6 @@ function announceAt(stateDir: string, { url }: CallbackServer, ctx: Context): ()
     const hint = 'set GW_STATE_DIR to a directory that can';
     throw usage(`${stateDir} cannot be written (${errorCode(error)})`, hint);
   }
-}
-
-function cannotListen(
-  error: unknown,
-  { port, host }: { readonly port: number; readonly host: string },
-): unknown {
-  const code = errorCode(error);
-  if (code === undefined) return error;
-  if (code === 'ENOTFOUND' || code === 'EADDRNOTAVAIL' || code === 'EAI_AGAIN')
-    return usage(`--host ${host}: not an address of this machine (${code})`);
-  const why = code === 'EADDRINUSE' ? 'another program has it' : code;
-  return usage(`gw cannot listen on --port ${port}: ${why}`, 'choose another --port');
 }
 
 /** IDs that are taken up at once: a challenge waits for no more of them than this. */

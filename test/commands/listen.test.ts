@@ -142,6 +142,9 @@ test('a forward that fails is said once, and ends nothing', async () => {
 
 test.each([
   [['--host', '0.0.0.0'], '--host 0.0.0.0 is every address of this machine'],
+  [['--host', ''], '--host "": not an address of this machine'],
+  [['--host', '0x0'], '--host 0x0 is every address of this machine'],
+  [['--host', '::0'], '--host ::0 is every address of this machine'],
   [['--host', '192.0.2.1'], '--host 192.0.2.1: not an address of this machine (EADDRNOTAVAIL)'],
   [['--port', '70000'], '--port 70000: not a port'],
   [['--public-url', 'gw.example.com'], '--public-url gw.example.com: not a URL'],

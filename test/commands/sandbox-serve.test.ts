@@ -100,6 +100,7 @@ test('what it was told to let in is said', async () => {
 
 test.each([
   [['--host', '0.0.0.0'], '--host 0.0.0.0 is every address of this machine'],
+  [['--host', '0x0'], '--host 0x0 is every address of this machine'],
   [['--host', '192.0.2.1'], '--host 192.0.2.1: not an address of this machine (EADDRNOTAVAIL)'],
   [['--host', 'a/b'], '--host a/b: not an address of this machine'],
   [['--cors', '*'], '--cors *: not an origin'],
@@ -121,7 +122,7 @@ test.each(['--port', '--output-port'])('a %s that is taken is refused by its nam
   const { code, err } = await (await world()).gw(['sandbox', 'serve', flag, port]);
   expect([code, err]).toEqual([
     2,
-    `error: the sandbox cannot listen on ${flag} ${port}: another program has it\nhint: choose another ${flag}\n`,
+    `error: gw cannot listen on ${flag} ${port}: another program has it\nhint: choose another ${flag}\n`,
   ]);
 });
 

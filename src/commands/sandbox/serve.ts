@@ -4,7 +4,7 @@ import { defineCommand } from '../../command.ts';
 import { sandboxKey } from '../../config/settings.ts';
 import { readSmallFile } from '../../disk/typed-input.ts';
 import { clipsDir, sandboxStateDir, wasmDir } from '../../embedded-sandbox.ts';
-import { errorCode, usage } from '../../errors.ts';
+import { usage } from '../../errors.ts';
 import { type Flag, on, oneOf, parsed, port, portOf, text, withValue } from '../../flags/flag.ts';
 import { KEY_RULE, keyFault } from '../../gateway/endpoint.ts';
 import { accountTypes } from '../../gateway/limits.ts';
@@ -14,6 +14,7 @@ import { controlHelp } from '../../sandbox/control.ts';
 import { diskStore } from '../../sandbox/disk-store.ts';
 import { type Fault, FaultSpecError, parseFaults } from '../../sandbox/faults.ts';
 import { startSandbox } from '../../sandbox/server.ts';
+import { cannotListen, isEveryAddress, ownAddress } from '../own-address.ts';
 
 const flags = {
   port: port('port of the API (default: any free one)'),
@@ -40,11 +41,8 @@ function listOf<T>(value: string, summary: string, parse: Flag<T>['parse']): Fla
 }
 
 function hostOf(raw: string, flag: string): string {
-  if (/^(0\.0\.0\.0|::|0)$/.test(raw))
-    throw usage(`${flag} ${raw} is every address of this machine`, 'name the one that its callers use');
-  if (/^[\w.:-]+$/.test(raw)) return raw;
-  const hint = 'give one such as 127.0.0.1 or ::1, or a name';
-  throw usage(`${withValue(flag, raw)}: not an address of this machine`, hint);
+  if (!isEveryAddress(ownAddress(raw, flag))) return raw;
+  throw usage(`${flag} ${raw} is every address of this machine`, 'name the one that its callers use');
 }
 
 function keyOf(raw: string, flag: string): string {
@@ -170,19 +168,4 @@ function rulesOf({ base_url, key, speed, cors, callbacks }: Served, isNewKey: bo
     `requests must name it by its own address (Host ${new URL(base_url).host})`,
     `pages of other origins: ${those(cors, '--cors')}; callbacks to ports: ${those(callbacks, '--callbacks')}`,
   ];
-}
-
-function cannotListen(
-  error: unknown,
-  asked: { readonly outputPort: number; readonly host: string | undefined },
-) {
-  const code = errorCode(error);
-  if (!(error instanceof Error) || code === undefined) return error;
-  if (code === 'ENOTFOUND' || code === 'EADDRNOTAVAIL' || code === 'EAI_AGAIN')
-    return usage(`--host ${asked.host}: not an address of this machine (${code})`);
-  if (!('port' in error)) return error;
-  const isOutputs = error.port === asked.outputPort && error.port !== 0;
-  const flag = isOutputs ? '--output-port' : '--port';
-  const why = code === 'EADDRINUSE' ? 'another program has it' : code;
-  return usage(`the sandbox cannot listen on ${flag} ${error.port}: ${why}`, `choose another ${flag}`);
 }

@@ -1,0 +1,28 @@
+import { errorCode, usage } from '../errors.ts';
+import { withValue } from '../flags/flag.ts';
+import { urlHost } from '../loopback.ts';
+
+/** An address or a name that can stand in an URL, as one of this machine does. Throws GwError `usage`. */
+export function ownAddress(raw: string, flag: string): string {
+  if (/^[\w.:-]+$/.test(raw) && URL.canParse(`http://${urlHost(raw)}`)) return raw;
+  const hint = 'give one such as 127.0.0.1 or ::1, or a name';
+  throw usage(`${withValue(flag, raw)}: not an address of this machine`, hint);
+}
+
+/** Whether it stands for every address of this machine, however it is spelled: `0.0.0.0`, `0x0`, `::`. */
+export const isEveryAddress = (host: string): boolean =>
+  /^(0\.0\.0\.0|\[::\]|\[::ffff:0:0\])$/.test(new URL(`http://${urlHost(host)}`).hostname);
+
+/** What is told of a listener that could not start: `usage` that names the flag to change, or the error as it came. */
+export function cannotListen(
+  error: unknown,
+  asked: { host: string | undefined; outputPort?: number },
+): unknown {
+  const code = errorCode(error);
+  if (code === 'ENOTFOUND' || code === 'EADDRNOTAVAIL' || code === 'EAI_AGAIN')
+    return usage(`--host ${asked.host}: not an address of this machine (${code})`);
+  if (!(error instanceof Error && 'port' in error)) return error;
+  const flag = error.port === asked.outputPort && error.port !== 0 ? '--output-port' : '--port';
+  const why = code === 'EADDRINUSE' ? 'another program has it' : code;
+  return usage(`gw cannot listen on ${flag} ${error.port}: ${why}`, `choose another ${flag}`);
+}
