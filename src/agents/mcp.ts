@@ -4,14 +4,14 @@ import { defineCommand } from '../command.ts';
 import { ensureDirectory } from '../disk/durable-directory.ts';
 import { fileFault } from '../disk/typed-input.ts';
 import { usage } from '../errors.ts';
-import { on, text, whole } from '../flags/flag.ts';
+import { filled, on, whole } from '../flags/flag.ts';
 import { budgetFlags } from '../flags/job-flags.ts';
 
 const MAX_JOBS = 10;
 
 const flags = {
-  root: text('DIR', 'the folder below which files are read (default: the working directory)'),
-  out: text('DIR', 'the folder below which outputs are saved (default: the working directory)', {
+  root: filled('DIR', 'the folder below which files are read (default: the working directory)'),
+  out: filled('DIR', 'the folder below which outputs are saved (default: the working directory)', {
     short: 'o',
   }),
   maxJobs: whole('N', `make at most N jobs an hour, over every gw mcp of this user (default ${MAX_JOBS})`),

@@ -24,13 +24,13 @@ export const get = defineCommand<Record<string, never>, SettingRow>({
   async run({ args: [name = ''] }, ctx) {
     const { rows } = await ctx.settings();
     const row = rows.find((candidate) => candidate.name === name);
-    if (!row) {
+    if (!row && !name.startsWith(`${DEFAULTS}.`)) {
       const names = rows.map((candidate) => candidate.name);
       const [near] = nearest(name, names);
       const hint = near ? `did you mean ${near}?` : 'gw config list shows them all';
       throw usage(`there is no setting ${name}`, hint);
     }
-    if (row.value !== undefined) return { value: row };
+    if (row?.value !== undefined) return { value: row };
     const hint = `set it with: ${commandFor(name === 'key' ? 'gw login' : `gw config set ${name} VALUE`, ctx)}`;
     throw new GwError('not_found', `${name} is not set`, { hint });
   },

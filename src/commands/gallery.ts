@@ -5,7 +5,7 @@ import { defineCommand } from '../command.ts';
 import { faultReason } from '../disk/disk-fault.ts';
 import { type OwnFile, refuseForeign } from '../disk/own-file.ts';
 import { errorCode, GwError, usage } from '../errors.ts';
-import { on, text } from '../flags/flag.ts';
+import { filled, on } from '../flags/flag.ts';
 import { GALLERY_MARK, type GalleryItem, galleryPage } from '../gallery/page.ts';
 import type { Cost, Pricing } from '../jobs/cost.ts';
 import { waysOf } from '../jobs/save/disk-ways.ts';
@@ -23,7 +23,7 @@ import { openOnDesktop } from './open.ts';
 const DEFAULT_NAME = 'gallery.html';
 
 const flags = {
-  out: text('PATH', `the page: a file, or a directory (default ${DEFAULT_NAME})`, { short: 'o' }),
+  out: filled('PATH', `the page: a file, or a directory (default ${DEFAULT_NAME})`, { short: 'o' }),
   since: listFlags.since,
   family: listFlags.family,
   batch: listFlags.batch,

@@ -7,12 +7,12 @@ import { readKeyFile, removeKey, runKeyCommand, storeKey } from '../config/keys.
 import { parseStoredProfileName } from '../config/profile-name.ts';
 import type { Context } from '../context.ts';
 import { GwError, usage } from '../errors.ts';
-import { on, text } from '../flags/flag.ts';
+import { filled, on } from '../flags/flag.ts';
 import { modelsList } from '../gateway/models.ts';
 
 const flags = {
   withKey: on('read the key from stdin'),
-  keyCommand: text(
+  keyCommand: filled(
     'COMMAND',
     'store this command in place of a key: it prints the key each time one is needed',
   ),
@@ -98,7 +98,7 @@ export const logout = defineCommand<Record<string, never>, { profile: string }>(
     const profile = (await ctx.settings()).profile.value;
     if (!(await removeKey(ctx.host, profile)))
       throw new GwError('not_found', `no key is stored for profile ${profile}`, {
-        hint: 'gw profile list shows the profiles',
+        hint: `gw profile list shows the profiles; gw config unset key_command --profile ${profile} ends a key command`,
       });
     return { value: { profile } };
   },

@@ -3,7 +3,7 @@ import * as path from 'node:path';
 import { defineCommand, type Outcome } from '../command.ts';
 import type { Context } from '../context.ts';
 import { usage } from '../errors.ts';
-import { parsed, text, whole, withValue } from '../flags/flag.ts';
+import { filled, parsed, whole, withValue } from '../flags/flag.ts';
 import { eventsFlag, redisFlags } from '../flags/job-flags.ts';
 import type { WorkerFlags } from './machines/worker-run.ts';
 import { fileLines, type JobResult } from './video/follow-job.ts';
@@ -11,10 +11,10 @@ import { fileLines, type JobResult } from './video/follow-job.ts';
 const flags = {
   ...redisFlags,
   concurrency: whole('N', 'at most so many rows at once on this machine', { min: 1 }),
-  out: text('PATTERN', 'where outputs go of rows that do not say: a file, a directory or a pattern', {
+  out: filled('PATTERN', 'where outputs go of rows that do not say: a file, a directory or a pattern', {
     short: 'o',
   }),
-  root: text('DIR', "the directory that the rows' files are named from (default: the working directory)"),
+  root: filled('DIR', "the directory that the rows' files are named from (default: the working directory)"),
   name: parsed('HOST', "what this machine is called in paths and logs (default: the machine's name)", nameOf),
   listen: parsed(
     '[ADDR:]PORT',

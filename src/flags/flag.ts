@@ -1,4 +1,4 @@
-import { type SettingName, settingHelp, settingsTable } from '../config/table.ts';
+import { asTyped, type SettingName, settingHelp, settingsTable } from '../config/table.ts';
 import { usage } from '../errors.ts';
 
 // A flag is data: parser, help, completion and messages read it from here.
@@ -87,8 +87,10 @@ export const withValue = (flag: string, raw: string): string => `${flag} ${raw =
 
 type Extra = Partial<Pick<Flag, 'short' | 'choices' | 'offers' | 'completes' | 'group' | 'from'>>;
 
-export const text = (value: string, summary: string, extra: Extra = {}): Flag<string> =>
-  parsed(value, summary, (raw) => raw, extra);
+export const text = (value: string, summary: string, extra?: Extra) => parsed(value, summary, String, extra);
+/** A text that is not empty. */
+export const filled = (value: string, summary: string, extra?: Extra) =>
+  parsed(value, summary, asTyped, extra);
 
 export const list = (value: string, summary: string, extra: Extra = {}): Flag<readonly string[]> => ({
   ...parsed(value, summary, (raw) => [raw], extra),
@@ -123,10 +125,7 @@ export const oneOf = <T extends string>(
 export const whole = (
   value: string,
   summary: string,
-  {
-    min = 0,
-    hint = 'write it in digits, at most nine',
-  }: { readonly min?: number; readonly hint?: string | undefined } = {},
+  { min = 0, hint = 'write it in digits, at most nine' }: { min?: number; hint?: string | undefined } = {},
 ): Flag<number> =>
   parsed(value, summary, (raw, flag) => {
     if (/^\d{1,9}$/.test(raw) && Number(raw) >= min) return Number(raw);

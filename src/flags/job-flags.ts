@@ -11,6 +11,7 @@ import {
   everywhere,
   type Flag,
   type FlagValues,
+  filled,
   off,
   on,
   onOff,
@@ -52,7 +53,7 @@ export const saveFlags = {
   force: on('overwrite an existing file', { group: 'where to' }),
   sidecar: onOff(settingHelp('sidecar'), { group: 'where to', from: ['preset', 'row'] }),
   events: on('stdout is one JSON object a line, as it happens', { group: 'where to', from: ['preset'] }),
-  exec: text(settingsTable.after_save.value, 'run by the shell for each saved file (setting after_save)', {
+  exec: filled(settingsTable.after_save.value, 'run by the shell for each saved file (setting after_save)', {
     group: 'where to',
   }),
 } as const;

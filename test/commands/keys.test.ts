@@ -151,6 +151,8 @@ describe('a key command', () => {
     expect(work.keys).toEqual([`Bearer ${WORK}`, `Bearer ${WORK}`]);
     expect((await run(['profile', 'list', '--json'])).out).toContain('"has_key":true');
     expect((await run(['config', 'list', '--profile', 'work'])).out).toMatch(/^key\t\*\*\*\tprofile$/m);
+    const logout = await run(['logout', '--profile', 'work']);
+    expect(logout).toMatchObject({ code: 4, err: expect.stringContaining('key_command --profile work') });
   });
 
   test('is not run where no key is needed, nor for what is only shown', async () => {

@@ -109,6 +109,10 @@ describe('profiles and settings', () => {
       'defaults.video.alpha.exec holds for no row of a batch; the setting after_save holds for rows too',
     );
     expect((await run('config', 'get', 'key')).err).toContain('hint: set it with: gw login\n');
+    expect(await run('config', 'get', 'defaults.video.alpha.ratio')).toMatchObject({
+      code: 4,
+      err: expect.stringContaining('error: defaults.video.alpha.ratio is not set\n'),
+    });
     expect(await run('config', 'unset', 'timeout')).toMatchObject({ code: 0 });
     expect((await run('config', 'list')).out).toMatch(/^timeout\t60s\tdefault$/m);
     for (const [group, setting, value] of [
@@ -314,4 +318,22 @@ describe('help', () => {
     expect(await world.gw(['jobs', 'list', '--dry-run'], bare)).toMatchObject({ code: 2 });
     expect(await world.gw(['video', 'alpha', 'get', 'x', '--set', 'a=1'])).toMatchObject({ code: 2 });
   });
+});
+
+test.each([
+  ['jobs', 'list', '--batch', ''],
+  ['gallery', '--out', ''],
+  ['mcp', '--root', ''],
+  ['mcp', '--out', ' '],
+  ['worker', '--root', ''],
+  ['batch', 'check', 'a.csv', '--root', ''],
+  ['login', '--key-command', ''],
+  ['video', 'alpha', 'create', 'a fox', '--wait', '--exec', ''],
+])('%s %s %s %s: a flag whose variable was not set is refused', async (...argv) => {
+  const world = await World.open();
+  const flag = argv.find((word) => word.startsWith('--') && word !== '--wait');
+  const { code, out, err } = await world.gw(argv);
+  expect([code, out]).toEqual([2, '']);
+  expect(err).toContain(`error: ${flag} is empty\n`);
+  expect(world.requests()).toEqual([]);
 });

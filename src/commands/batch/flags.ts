@@ -8,7 +8,7 @@ import type { Context } from '../../context.ts';
 import { confinedPaths } from '../../disk/confined-path.ts';
 import { shellQuote, usage } from '../../errors.ts';
 import { absoluteReferences, placeFiles } from '../../flags/body-flags.ts';
-import { type Flag, type FlagSet, type FlagValues, list, on, oneOf, text } from '../../flags/flag.ts';
+import { type Flag, type FlagSet, type FlagValues, filled, list, on, oneOf, text } from '../../flags/flag.ts';
 import { defaultsOf } from '../../presets.ts';
 import { canAsk } from '../ask-first.ts';
 import { creates } from './row-command.ts';
@@ -28,7 +28,7 @@ export const nameFlags = {
 } as const;
 
 export const fileFlags = {
-  root: text('DIR', "rows may also name files below this directory (default: the manifest's folder alone)"),
+  root: filled('DIR', "rows may also name files below this directory (default: the manifest's folder alone)"),
   allowOutside: on('rows may name files anywhere'),
 } as const;
 

@@ -2,7 +2,7 @@ import { defineCommand, RowStream } from '../../command.ts';
 import { parseDuration } from '../../config/table.ts';
 import { type Context, commandFor } from '../../context.ts';
 import { ended } from '../../errors.ts';
-import { type FlagValues, oneOf, parsed, text, whole } from '../../flags/flag.ts';
+import { type FlagValues, filled, oneOf, parsed, text, whole } from '../../flags/flag.ts';
 import { parseMoment } from '../../flags/moment.ts';
 import { familyNames } from '../../gateway/families.ts';
 import { counted } from '../../io/quantity-text.ts';
@@ -18,7 +18,7 @@ export const listFlags = {
   }),
   family: oneOf(familyNames, 'only this family', { value: 'FAMILY' }),
   since: parsed('SPAN|DATE', 'only jobs of the last … (24h, 7d), or since a date', parseMoment),
-  batch: text('NAME', 'only the jobs of the batch of this name (gw batch run)'),
+  batch: filled('NAME', 'only the jobs of the batch of this name (gw batch run)'),
   limit: whole('N', 'at most this many, newest first', { min: 1 }),
   expiring: parsed('DURATION', 'only finished, unsaved jobs whose links die within this time', (raw, flag) =>
     parseDuration(raw, flag, { span: true }),
