@@ -88,11 +88,11 @@ export const billingFields: readonly BillingField[] = [
   { path: 'delinquent', label: 'delinquent', form: 'yes-no' },
 ];
 
-/** `GET /v1/dashboard/billing/subscription` ("Management"): any JSON object will do. */
+/** `GET /v1/dashboard/billing/subscription` ("Management"): any JSON object will do that is no error. */
 export const billingQuery: Endpoint = {
   name: 'billing',
   method: 'GET',
   path: '/v1/dashboard/billing/subscription',
   resend: 'read',
-  reply: replyThat(isObject),
+  reply: replyThat((reply) => isObject(reply) && !isObject(reply.error)),
 };

@@ -33,11 +33,10 @@ export function credentialFor(
   const shown = key ?? HIDDEN;
   if (credential === 'geo') return { 'x-geo-api-key': shown };
   if (credential === 'bearer') return { authorization: `Bearer ${shown}` };
-  if (providerVersion === undefined) {
+  if (providerVersion === undefined)
     throw usage(
       'native messages need the header provider-version, and no version is configured',
       'set it with gw config set provider_version <date>, such as 2026-01-31',
     );
-  }
   return { 'x-api-key': shown, 'provider-version': providerVersion };
 }

@@ -1,8 +1,9 @@
 import { type ErrorFacts, GwError, UnknownOutcome } from '../errors.ts';
 import type { Resend } from '../gateway/endpoint.ts';
-import type { GatewayErrorFacts } from '../gateway/gateway-error.ts';
+import { type GatewayErrorFacts, readGatewayError } from '../gateway/gateway-error.ts';
 import type { PreparedRequest } from './client.ts';
 import { type ExchangeError, exchangeCodes, isCertificateTrouble, type WireReply } from './exchange.ts';
+import { jsonIn } from './parse-json.ts';
 import { textOf } from './read-reply.ts';
 import {
   cutText,
@@ -70,9 +71,11 @@ export function failedReply(
   const facts = replyFacts(reply);
   if (meaning === 'unreadable') {
     const what = `HTTP ${status} with ${describeBody(reply.text)}`;
+    const { message } = readGatewayError(jsonIn(reply.text));
+    const said = message ? `, which says: ${cutText(message)}` : '';
     return {
       failure: { kind: 'unreadable' },
-      stopped: new GwError('unavailable', `${nameOf(context)} brought an unreadable reply: ${what}`, {
+      stopped: new GwError('unavailable', `${nameOf(context)} brought an unreadable reply: ${what}${said}`, {
         ...facts,
         hint: 'if every call ends like this, check the base URL: something other than the gateway answers',
       }),

@@ -219,13 +219,12 @@ function brokenReply(error: Error, host: string, begun: boolean, sent: 'no' | 'm
   const code = systemCode(error);
   if (code === exchangeCodes.unreadable)
     return new ExchangeError(`the reply of ${host} breaks HTTP: ${error.message}`, sent, code);
-  if (code?.startsWith('HPE_') || (code && unreadableCodes.has(code)) || error.name === 'HTTPParserError') {
+  if (code?.startsWith('HPE_') || (code && unreadableCodes.has(code)) || error.name === 'HTTPParserError')
     return new ExchangeError(
       `the reply of ${host} breaks HTTP: ${reasonOf(error, code)}`,
       sent,
       exchangeCodes.unreadable,
     );
-  }
   const when = begun ? 'in the middle of its reply' : 'before it answered';
   return new ExchangeError(`${host} broke off ${when}: ${reasonOf(error, code)}`, sent, code);
 }

@@ -28,12 +28,11 @@ async function checkFiles({ fields }: MultipartBody): Promise<void> {
     if (!('file' in field)) continue;
     const { path, bytes } = field.file;
     const stats = await fs.stat(path).catch(() => undefined);
-    if (!stats?.isFile() || stats.size !== bytes) {
+    if (!stats?.isFile() || stats.size !== bytes)
       throw usage(
         `${path}: the file ${stats ? 'changed' : 'went away'} before it was sent`,
         'run it again once the file is complete; nothing was sent',
       );
-    }
   }
 }
 

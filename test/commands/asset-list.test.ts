@@ -145,3 +145,13 @@ describe('gw asset wait', () => {
     expect(world.requests()).toHaveLength(1);
   });
 });
+
+test.each([
+  ['list', { Result: { Items: [{ Id: 'a-1' }], TotalCount: '1' } }],
+  ['list --rest', { items: [{ Id: 'a-1' }], total: '1' }],
+])('asset %s is told beside a count of another type', async (words, body) => {
+  const world = await World.open();
+  const { url } = await fakeGateway(() => ({ status: 200, body }));
+  const run = await world.gw(['asset', ...words.split(' '), '-q'], { env: { GW_BASE_URL: url } });
+  expect([run.code, run.out], run.err).toEqual([0, 'a-1\n']);
+});

@@ -27,6 +27,15 @@ test('--json prints the reply byte for byte', async () => {
   expect(await gw(['--json'])).toMatchObject({ code: 0, out: body });
 });
 
+test('an error that comes with status 200 is no balance', async () => {
+  const { gw } = await saying({ error: { message: 'no such account' } });
+  const run = await gw(['--retries', '0']);
+  expect([run.code, run.out]).toEqual([8, '']);
+  expect(run.err).toContain(
+    'brought an unreadable reply: HTTP 200 with other JSON than documented, which says: no such account',
+  );
+});
+
 test('a long number is told to people as it was written', async () => {
   const { gw } = await saying(
     '{"hard_limit_usd": 0.12345678901234567890, "n": {"id": [12345678901234567890]}}',

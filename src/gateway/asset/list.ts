@@ -122,7 +122,8 @@ export const LibraryPage = z.looseObject({
     z.transform((items) => items ?? []),
   ),
   NextToken: z.nullish(z.string()),
-  TotalCount: z.nullish(z.number()),
+  // What only counts hides no list.
+  TotalCount: z.catch(z.nullish(z.number()), undefined),
 });
 export type LibraryPage = z.infer<typeof LibraryPage>;
 
@@ -155,7 +156,6 @@ export const RestPage = z
   .looseObject({
     items: z.nullish(z.array(LibraryRecord)),
     data: z.nullish(z.array(LibraryRecord)),
-    total: z.nullish(z.number()),
   })
   .check(z.refine((page) => 'items' in page || 'data' in page, { error: 'the reply holds no list' }));
 
