@@ -73,8 +73,8 @@ export const ledger: readonly Breakage[] = [
   },
   {
     costs: 'resolve takes a task that was created under another external ID',
-    find: 'if (other !== undefined && other !== open.externalId) {',
-    replace: 'if (other !== undefined && !look) {',
+    find: 'if (other !== undefined && other !== open.externalId)',
+    replace: 'if (other !== undefined && !look)',
     tests: ['commands/jobs-resolve'],
   },
   {
