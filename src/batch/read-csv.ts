@@ -102,7 +102,7 @@ async function* recordsOf(
     if (isOpen && !isOdd) continue;
     const record = read(texts.join('\n'));
     if (!isOpen && isOdd && record.fault === NOT_CLOSED) continue;
-    if (fault === undefined) yield { line: first, ...record };
+    yield { line: first, ...record };
     texts = [];
   }
   if (texts.length > 0) yield { line: first, fault: NOT_CLOSED };

@@ -99,6 +99,14 @@ describe('makes the same request', () => {
     expect(path.dirname(anew.out.split('\n')[0] ?? '')).toBe(world.cwd);
   });
 
+  test('with the prompt that stdin tells, where it is asked for', async () => {
+    const world = await open();
+    const id = await make(world, words(creates[0] ?? ''));
+    const run = await world.ok(['again', id, '--prompt', '-', '--dry-run', '--json'], { stdin: 'an owl' });
+    expect(run.out).toContain('"an owl"');
+    expect(run.out).not.toContain('@fox');
+  });
+
   test('as a form, where it was sent as one', async () => {
     const world = await open();
     const id = await make(world, ['image', 'edit', 'a hat', '--image', 'fox.png']);
