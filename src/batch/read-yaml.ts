@@ -22,22 +22,22 @@ export async function* readYaml(file: string): AsyncGenerator<WrittenRow> {
   if (fault !== undefined) return yield { line: 1, fault };
   const lineCounter = new LineCounter();
   const document = parseDocument(text, { lineCounter, merge: true, prettyErrors: false, logLevel: 'error' });
-  for (const error of document.errors)
-    yield { line: lineCounter.linePos(error.pos[0]).line, fault: `not YAML: ${firstLine(error.message)}` };
+  for (const { code, message, pos } of document.errors) {
+    const why = code === 'MULTIPLE_DOCS' ? 'a second document begins: put its rows into one list' : message;
+    yield { line: lineCounter.linePos(pos[0]).line, fault: `not YAML: ${firstLine(why)}` };
+  }
   if (document.errors.length > 0) return;
-  const { contents } = document;
-  if (!isSeq(contents))
+  if (!isSeq(document.contents))
     return yield { line: 1, fault: 'not a list: each row of a manifest in YAML begins with "- "' };
-  for (const item of contents.items) {
+  for (const item of document.contents.items) {
     const node = item as Partial<Pick<Node, 'range' | 'toJS'>> | null;
     const { line } = lineCounter.linePos(node?.range?.[0] ?? 0);
     try {
       yield rowOf(line, node?.toJS?.(document, { maxAliasCount: MAX_ALIASES }));
     } catch (error) {
       const why = firstLine((error as Error).message);
-      const isBomb = /alias count/i.test(why);
-      const fault = isBomb ? `anchors are used more than ${MAX_ALIASES} times: write the values out` : why;
-      yield { line, fault };
+      const bomb = `anchors are used more than ${MAX_ALIASES} times: write the values out`;
+      yield { line, fault: /alias count/i.test(why) ? bomb : why };
     }
   }
 }

@@ -128,6 +128,7 @@ test.each<[string, string | Uint8Array, number, RegExp]>([
   ['b.yaml', 'id: a\n', 1, /^not a list/],
   ['c.yaml', '- id: a\n  id: b\n', 2, /^not YAML: Map keys must be unique/],
   ['d.yaml', '- id: a\n- [\n', 3, /^not YAML/],
+  ['h.yaml', '- id: a\n---\n- id: b\n', 2, /^not YAML: a second document begins: put its/],
   ['e.yaml', bomb, 2, /^anchors are used more than 100 times/],
   ['f.yaml', '- id: a\n- just words\n', 2, /^a row is an object of fields/],
   ['g.yaml', `- prompt: ${long}\n`, 1, /^a manifest in YAML has at most 2 MiB, and this has 10\.0/],
