@@ -184,7 +184,7 @@ function readHolder(file: string): Holder | undefined {
     text = fs.readFileSync(file, 'utf8');
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return undefined;
-    throw error;
+    throw Object.assign(error as Error, { path: file });
   }
   try {
     const { pid, host, started, nonce } = JSON.parse(text) as Partial<Holder>;

@@ -1,6 +1,6 @@
 import { diskFault, isDiskFault } from '../disk/disk-fault.ts';
 import { FailedSync } from '../disk/durable-directory.ts';
-import { GwError } from '../errors.ts';
+import { errorCode, GwError } from '../errors.ts';
 import type { LedgerEvent } from './event.ts';
 
 /** Facts that are written once a job has succeeded: what fails there is the saving of its output. */
@@ -34,16 +34,16 @@ export function writeError(error: unknown, path: string, key: string, event: Led
   return new GwError(kind, what, { hint: `${remedy}, then run: gw jobs sync` });
 }
 
-/** The error of a claim that could not be made, naming the path and the reason: `usage` before a job begins, else `download`. */
+/** The error of a claim that could not be made, naming the reason and the path, or the directory in place of a lock there: `usage` before a job begins, else `download`. */
 export function claimError(error: unknown, path: string, kind: 'usage' | 'download'): unknown {
   if (!isDiskFault(error)) return error;
   const { reason, remedy } = diskFault(error);
-  const so = kind === 'usage' ? '; nothing was sent' : '';
-  const next =
+  const { path: at = path } = errorCode(error) === 'EISDIR' ? (error as NodeJS.ErrnoException) : {};
+  const [so, next] =
     kind === 'usage'
-      ? ', or set GW_STATE_DIR to a directory that can be written.'
-      : ', then run: gw jobs sync';
-  return new GwError(kind, `no job can be claimed in ${path}: ${reason}${so}`, { hint: `${remedy}${next}` });
+      ? ['; nothing was sent', ', or set GW_STATE_DIR to a directory that can be written.']
+      : ['', ', then run: gw jobs sync'];
+  return new GwError(kind, `no job can be claimed in ${at}: ${reason}${so}`, { hint: `${remedy}${next}` });
 }
 
 /** The error of a ledger that could not be read, naming the path and the reason. */

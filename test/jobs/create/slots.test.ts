@@ -91,6 +91,19 @@ test('the ledger is read before the lock is taken: making an index of a long one
   expect(looks).toEqual([false, true]);
 });
 
+test('a directory in place of the lock of the line is named, and not the line beside it', async () => {
+  const { ledger, take } = scene({});
+  await take();
+  const locks = path.join(path.dirname(ledger.dir), 'locks');
+  const [line = ''] = readdirSync(locks).filter((name) => name.endsWith('.line'));
+  const lock = path.join(locks, line.replace(/line$/, 'lock'));
+  mkdirSync(lock);
+  await expect(take()).rejects.toMatchObject({
+    kind: 'usage',
+    message: `no job can be claimed in ${lock}: a directory stands where a file is expected (EISDIR); nothing was sent`,
+  });
+});
+
 test('one that is stopped in the line keeps a free slot from nobody for longer than its sign of life is waited for', async () => {
   const { clock, dir, run, take } = scene({ a: 1e9, b: 1e9 });
   (await clock.until(take())).hold.release();
