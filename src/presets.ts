@@ -54,7 +54,7 @@ export async function withPreset(
 }
 
 /** Only what these send has rules that a flag may break which nobody has typed. */
-const hasRules = ({ path: [first = ''] }: Called): boolean => ['video', 'image', 'chat'].includes(first);
+const hasRules = ({ path: [first = ''] }: Called) => /^(?:video|image|chat|asset)$/.test(first);
 
 const addedTo = ({ flags }: Input, laid: Input) => Object.keys(laid.flags).filter((key) => !(key in flags));
 

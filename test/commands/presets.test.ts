@@ -325,6 +325,94 @@ test.each([
   expect(run.err).toContain(`${flag} of the profile's defaults is left out: --body says it`);
 });
 
+const G = 'group-1';
+const media = { GroupId: G, URL: 'https://example.com/a.png', AssetType: 'Image', Name: 'OWN' };
+test.each<[string, string, string[], object | undefined, object, string]>([
+  ['asset.create.name', 'STORED', ['create'], media, { Name: 'OWN' }, '--body says it'],
+  ['asset.upload.group', 'STORED', ['upload'], media, { GroupId: G }, '--body says it'],
+  [
+    'asset.update.name',
+    'STORED',
+    ['update', 'a-1', '--set', 'Name=OWN'],
+    undefined,
+    { Name: 'OWN' },
+    '--set',
+  ],
+  ['asset.get.project', 'STORED', ['get', 'a-1'], { ProjectName: 'OWN' }, { ProjectName: 'OWN' }, '--body'],
+  ['asset.group.create.name', 'STORED', ['group', 'create'], { Name: 'OWN' }, { Name: 'OWN' }, '--body'],
+  [
+    'asset.group.list.name',
+    'STORED',
+    ['group', 'list'],
+    { Filter: { Name: 'x' } },
+    { Filter: { Name: 'x' } },
+    '--body',
+  ],
+  [
+    'asset.list.status',
+    'Failed',
+    ['list'],
+    { Filter: { Statuses: ['Active'] } },
+    { Filter: { Statuses: ['Active'] } },
+    '--body',
+  ],
+  [
+    'asset.list.limit',
+    '77',
+    ['list', '--page', '2', '--page-size', '5'],
+    undefined,
+    { PageNumber: 2 },
+    'it does not go with --page',
+  ],
+  [
+    'asset.list.all',
+    'true',
+    ['list', '--page', '2', '--page-size', '5'],
+    undefined,
+    { PageNumber: 2 },
+    'it does not go with --page',
+  ],
+  [
+    'asset.list.page-size',
+    '77',
+    ['list', '--all'],
+    undefined,
+    { MaxResults: 100 },
+    'it does not go with --all',
+  ],
+  [
+    'asset.list.rest',
+    'true',
+    ['list', '--type', 'AIGC'],
+    undefined,
+    { Filter: { GroupType: 'AIGC' } },
+    'it does not go with --type',
+  ],
+])('a default of the library yields: %s %s beside %j', async (name, value, words, base, body, why) => {
+  const world = await World.open();
+  await world.ok(['config', 'set', `defaults.${name}`, value]);
+  const all = ['asset', ...words, ...(base ? ['--body', '-'] : []), '--dry-run', '--json'];
+  const run = await world.ok(all, { stdin: JSON.stringify(base) });
+  expect(bodyOf(run.out)).toMatchObject(body);
+  expect(JSON.stringify(bodyOf(run.out))).not.toContain(value);
+  const flag = `--${name.split('.').at(-1)} ${value}`;
+  expect(run.err).toContain(`${flag} of the profile's defaults is left out: ${why}`);
+});
+
+test.each([
+  ['list', 'type', 'LivenessFace', []],
+  ['get', 'project', 'film', ['a-1']],
+])('a default of gw asset %s yields to --rest: %s', async (command, flag, value, ids) => {
+  const world = await World.open();
+  await world.ok(['config', 'set', `defaults.asset.${command}.${flag}`, value]);
+  const words = ['asset', command, ...ids, '--rest', '--dry-run'];
+  const run = await world.ok(words);
+  expect(run.err).toBe(
+    `--${flag} ${value} of the profile's defaults is left out: it does not go with --rest\n`,
+  );
+  expect(await world.gw([...words, `--${flag}`, value])).toMatchObject({ code: 2, out: '' });
+});
+
 test.each(Object.keys(yields))('a default yields, typed and in a row: %s', async (name) => {
   const world = await World.open();
   const [setting = '', value = '', { command, ...fields } = {}, body = {}] = yields[name] ?? [];

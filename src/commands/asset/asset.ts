@@ -32,6 +32,7 @@ import {
   idFlag,
   idLine,
   type LibraryResult,
+  layOf,
   libraryIds,
   libraryResult,
   oneByOne,
@@ -40,7 +41,7 @@ import {
   recordText,
   refuseActionFlags,
   type SeenRecord,
-  typedFields,
+  withoutPairs,
 } from './library.ts';
 import { waitFlags, waitOutcomes } from './wait.ts';
 
@@ -54,10 +55,8 @@ const createFlags = {
   ...waitFlags,
 } as const;
 
-const endpoints = { create: createAsset, upload: uploadAsset } as const;
-
 /** `gw asset create` (the action) and `gw asset upload` (its REST alias): the same request by two ways. */
-export const assetCreate = (verb: keyof typeof endpoints) =>
+export const assetCreate = (verb: 'create' | 'upload') =>
   defineCommand<typeof createFlags, LibraryResult>({
     strayWord:
       'no file is sent: put it where the service can read it, and give its https:// address with --url',
@@ -76,16 +75,17 @@ export const assetCreate = (verb: keyof typeof endpoints) =>
     async *run({ flags, globals }, ctx): AsyncGenerator<Outcome<LibraryResult>> {
       const output = await assetOutput(flags.url, flags.type, ctx);
       const said = output ? { ...flags, url: output.standIn, type: output.type } : flags;
-      const typed = typedFields(said, 'GroupId', 'URL', 'AssetType', 'Name', 'ProjectName');
-      const make = await bodyMaker(CreateAssetBody, ctx);
-      const body = make(typed, (whole) => withType(whole, globals.validate === undefined));
+      const endpoint = verb === 'create' ? createAsset : uploadAsset;
+      const lay = layOf('GroupId', 'URL', 'AssetType', 'Name', 'ProjectName');
+      const make = await bodyMaker(endpoint, lay, said, ctx);
+      const body = make({}, (whole) => withType(whole, globals.validate === undefined));
       warnOfEnding(body, ctx);
       const { GroupId, Name, ProjectName } = body;
       const filters = { '--group-id': GroupId, '--name': Name, '--project': ProjectName };
       const look = lookCommand('gw asset list', filters, ctx);
       const created = await create(
         {
-          endpoint: endpoints[verb],
+          endpoint,
           body: output ? { ...body, URL: output.shown } : body,
           finish: async (told) => (output ? { ...told, URL: await output.link() } : told),
           what: 'asset',
@@ -105,7 +105,8 @@ export const assetCreate = (verb: keyof typeof endpoints) =>
         return;
       }
       ctx.io.note(`asset ${created.id}`);
-      yield* waitOutcomes([created.id], flags, ctx, true);
+      const project = typeof ProjectName === 'string' && { project: ProjectName };
+      yield* waitOutcomes([created.id], { ...flags, ...project }, ctx, true);
     },
   });
 
@@ -182,14 +183,15 @@ export const get = defineCommand<typeof getFlags, SeenRecord>({
   sends: 'body',
   human: recordText,
   raw: recordJson,
-  async *run({ args, flags: { rest, project } }, ctx) {
-    if (rest) {
-      refuseActionFlags(project, ctx);
+  async *run({ args, flags: given }, ctx) {
+    const flags = withoutPairs(given, [['rest', 'project']], ctx);
+    if (flags.rest) {
+      refuseActionFlags(flags.project, ctx);
       const inputOf = (id: string) => ({ params: { asset_id: id } });
       return yield* getRecords(libraryIds(args), restAsset, inputOf, (reply) => reply, ctx);
     }
     const ids = libraryIds(args, ctx);
-    const bodyOf = await idBodies(project, ctx);
+    const bodyOf = await idBodies(flags, ctx);
     const inputOf = (id: string) => ({ body: bodyOf(id) });
     yield* getRecords(ids, getAsset, inputOf, (reply) => resultOf(LibraryRecord, reply), ctx);
   },
@@ -214,13 +216,13 @@ export const assetDelete = defineCommand<typeof deleteFlags, LibraryResult>({
   examples: [assetExample, 'gw asset delete "$(gw asset list --sandbox -q --limit 1)" --sandbox --yes'],
   sends: 'body',
   human: idLine,
-  async *run({ args, flags: { yes, project }, globals }, ctx): AsyncGenerator<Outcome<LibraryResult>> {
+  async *run({ args, flags, globals }, ctx): AsyncGenerator<Outcome<LibraryResult>> {
     const ids = libraryIds(args, ctx);
-    const bodyOf = await idBodies(project, ctx);
+    const bodyOf = await idBodies(flags, ctx);
     for (const id of ids) bodyOf(id);
     const what = ids.length === 1 ? `asset ${ids[0]}` : `${ids.length} assets`;
-    refuseUnasked(`deleting ${what} cannot be undone`, yes, ctx);
-    if (!yes && !globals.dryRun && !globals.curl) await askFirst(`Delete ${what} for good?`, ctx);
+    refuseUnasked(`deleting ${what} cannot be undone`, flags.yes, ctx);
+    if (!flags.yes && !globals.dryRun && !globals.curl) await askFirst(`Delete ${what} for good?`, ctx);
     yield* oneByOne(ids, (id) => remove('asset', deleteAsset, bodyOf(id), ctx));
   },
 });

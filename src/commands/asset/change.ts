@@ -19,10 +19,10 @@ import {
   bodyMaker,
   idLine,
   type LibraryResult,
+  layOf,
   libraryId,
   libraryResult,
   projectFlag,
-  typedFields,
 } from './library.ts';
 
 // What is made, changed and deleted alike in the library: assets and their groups.
@@ -112,10 +112,10 @@ export const updateCommand = ({
     sends: 'body',
     human: idLine,
     async run({ args, flags: typed }, ctx) {
-      if (!endpoint.body) throw new Error(`${endpoint.name} has no body`);
-      const make = await bodyMaker(endpoint.body, ctx);
+      const lay = layOf('Name', 'Description', 'ProjectName');
+      const make = await bodyMaker(endpoint, lay, typed, ctx);
       const Id = libraryId(args, ctx);
-      const body = make({ Id, ...typedFields(typed, 'Name', 'Description', 'ProjectName') });
+      const body = make({ Id });
       if (Object.keys(body).every((field) => field === 'Id' || field === 'ProjectName')) {
         const changes = Object.keys(flags).map(flagName).join(' or ');
         throw usage('nothing would change', `say what is new with ${changes}`);

@@ -4,6 +4,7 @@ import { defineCommand, type Outcome, ShownRequest } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { GwError } from '../../errors.ts';
 import { fromField } from '../../flags/body-flags.ts';
+import type { JsonObject } from '../../flags/json-body.ts';
 import {
   CreateGroupBody,
   createGroup,
@@ -25,6 +26,7 @@ import {
   idBodies,
   idLine,
   type LibraryResult,
+  layOf,
   libraryId,
   libraryIds,
   libraryResult,
@@ -32,9 +34,8 @@ import {
   recordJson,
   recordText,
   type SeenRecord,
-  typedFields,
 } from './library.ts';
-import { fillListBody, groupTable, type Listed, listBody, listFlags, listJson, listPages } from './list.ts';
+import { groupTable, type Listed, listFlags, listJson, listPages } from './list.ts';
 
 const { shape: created } = CreateGroupBody;
 const createFlags = {
@@ -53,8 +54,8 @@ export const create = defineCommand<typeof createFlags, LibraryResult>({
   sends: 'body',
   human: idLine,
   async run({ flags }, ctx) {
-    const make = await bodyMaker(CreateGroupBody, ctx);
-    const body = make(typedFields(flags, 'Name', 'Description', 'GroupType', 'ProjectName'));
+    const lay = layOf('Name', 'Description', 'GroupType', 'ProjectName');
+    const body = (await bodyMaker(createGroup, lay, flags, ctx))();
     const filters = { '--type': body.GroupType, '--name': body.Name, '--project': body.ProjectName };
     const look = lookCommand('gw asset group list', filters, ctx);
     const request = { endpoint: createGroup, body, what: 'asset group', lookCommand: look };
@@ -79,9 +80,7 @@ export const list = defineCommand<typeof groupListFlags, Listed<LibraryPage>>({
   human: ({ page }) => groupTable(page.Items),
   raw: listJson,
   async *run({ flags }, ctx): AsyncGenerator<Outcome<Listed<LibraryPage>>> {
-    const make = await bodyMaker(ListGroupsBody, ctx);
-    const body = make((base) => listBody(base, flags), fillListBody(flags.all));
-    yield* listPages(listGroups, body, flags.all, ctx);
+    yield* listPages(listGroups, flags, ctx);
   },
 });
 
@@ -92,9 +91,9 @@ export const get = defineCommand<typeof projectFlag, SeenRecord>({
   sends: 'body',
   human: recordText,
   raw: recordJson,
-  async *run({ args, flags: { project } }, ctx) {
+  async *run({ args, flags }, ctx) {
     const ids = libraryIds(args, ctx);
-    const bodyOf = await idBodies(project, ctx);
+    const bodyOf = await idBodies(flags, ctx);
     const inputOf = (id: string) => ({ body: bodyOf(id) });
     yield* getRecords(ids, getGroup, inputOf, (reply) => resultOf(LibraryRecord, reply), ctx);
   },
@@ -121,13 +120,13 @@ export const groupDelete = defineCommand<typeof deleteFlags, LibraryResult>({
   notes: ['The assets in the group become unusable with it; how many there are is said first.'],
   sends: 'body',
   human: idLine,
-  async run({ args, flags: { yes, project }, globals }, ctx): Promise<Outcome<LibraryResult>> {
+  async run({ args, flags, globals }, ctx): Promise<Outcome<LibraryResult>> {
     const id = libraryId(args, ctx);
-    const body = (await idBodies(project, ctx))(id);
-    refuseUnasked(`deleting group ${id} cannot be undone`, yes, ctx);
+    const body = (await idBodies(flags, ctx))(id);
+    refuseUnasked(`deleting group ${id} cannot be undone`, flags.yes, ctx);
     if (!globals.dryRun && !globals.curl) {
-      const loss = lossText(await countAssets(id, project, ctx));
-      if (yes) ctx.io.note(`group ${id}: ${loss}`);
+      const loss = lossText(await countAssets(body, ctx));
+      if (flags.yes) ctx.io.note(`group ${id}: ${loss}`);
       else await askFirst(`Delete group ${id} for good? ${loss}.`, ctx);
     }
     return remove('asset-group', deleteGroup, body, ctx);
@@ -140,14 +139,10 @@ function lossText(count: number | undefined): string {
 }
 
 /** How many assets a group has; undefined where the gateway does not say. Throws `not_found` where there is no group. */
-async function countAssets(
-  id: string,
-  project: string | undefined,
-  ctx: Context,
-): Promise<number | undefined> {
+async function countAssets({ Id: id, ProjectName }: JsonObject, ctx: Context): Promise<number | undefined> {
   const { client } = await ctx.gateway();
   const { signal } = ctx;
-  const inProject = typedFields({ project }, 'ProjectName');
+  const inProject = ProjectName === undefined ? {} : { ProjectName };
   try {
     const group = await askLibrary(client, getGroup, { body: { Id: id, ...inProject } }, { signal });
     const { GroupType } = resultOf(LibraryRecord, group.json);

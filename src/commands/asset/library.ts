@@ -1,12 +1,13 @@
-import type * as z from 'zod/mini';
+import * as z from 'zod/mini';
 import { askLibrary } from '../../assets/ask-library.ts';
 import type { Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { GwError, Interrupted, usage } from '../../errors.ts';
 import { fromField } from '../../flags/body-flags.ts';
 import { type Flag, flagName, list, whole } from '../../flags/flag.ts';
-import { applySets, baseBody, checkBody, type JsonObject } from '../../flags/json-body.ts';
-import { IdBody } from '../../gateway/asset/actions.ts';
+import { applySets, baseBody, checkBody, type JsonObject, saidIn } from '../../flags/json-body.ts';
+import { type WithStored, withoutYielding } from '../../flags/yielding.ts';
+import { getAsset } from '../../gateway/asset/actions.ts';
 import { bareId, canonical, LibraryId, projectField } from '../../gateway/asset/fields.ts';
 import { helpOf } from '../../gateway/body.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
@@ -96,35 +97,54 @@ export const typedFields = (
     }),
   );
 
+/** Lays flags over the body of --body. */
+type Lay = (base: JsonObject, flags: WithStored) => JsonObject;
+
+/** Lays what was typed for these fields over a body. */
+export const layOf =
+  (...fields: Parameters<typeof typedFields>[1][]): Lay =>
+  (base, flags) => ({ ...base, ...typedFields(flags, ...fields) });
+
 /**
- * Makes bodies of library requests: --body (read once), what was typed over it, --set over both, and what is implied. Each is
+ * Makes bodies of library requests: --body (read once), the flags over it, --set over both, and what is implied. Each is
  * checked: throws `usage` for a breach of a documented rule, unless --no-validate turns it into a warning.
  */
-export async function bodyMaker(schema: z.ZodMiniType, ctx: Context) {
+export async function bodyMaker({ body: schema, name }: Endpoint, lay: Lay, given: WithStored, ctx: Context) {
+  if (!schema) throw new Error(`${name} has no body`);
   const base = await baseBody(ctx);
   const flagOf = (path: readonly PropertyKey[]): string | undefined => {
-    const name = path.findLast((each) => Object.hasOwn(flagOfField, each));
-    return name === undefined ? undefined : flagName(flagOfField[name as keyof typeof flagOfField]);
+    const field = path.findLast((each) => Object.hasOwn(flagOfField, each));
+    return field === undefined ? undefined : flagName(flagOfField[field as keyof typeof flagOfField]);
   };
-  return (
-    typed: JsonObject | ((base: JsonObject) => JsonObject),
-    fill = (body: JsonObject) => body,
-  ): JsonObject => {
-    const laid = typeof typed === 'function' ? typed(base) : { ...base, ...typed };
-    const body = fill(applySets(laid, ctx.globals.set ?? []));
+  const asked = (flags: WithStored) => ({ schema, fields: { flagAt: flagOf }, body: lay({}, flags) });
+  const flags = withoutYielding(given, asked, ctx.io.note, saidIn(base, ctx.globals.set));
+  return (over: JsonObject = {}, fill = (body: JsonObject) => body): JsonObject => {
+    const body = fill(applySets({ ...lay(base, flags), ...over }, ctx.globals.set ?? []));
     checkBody(schema, body, flagOf, base, ctx)();
     return body;
   };
 }
 
 /** The body of an action that takes an ID and a project, for each of several IDs. */
-export async function idBodies(
-  project: string | undefined,
-  ctx: Context,
-): Promise<(id: string) => JsonObject> {
-  const make = await bodyMaker(IdBody, ctx);
-  return (Id) => make({ Id, ...typedFields({ project }, 'ProjectName') });
+export async function idBodies(given: WithStored, ctx: Context): Promise<(id: string) => JsonObject> {
+  const make = await bodyMaker(getAsset, layOf('ProjectName'), given, ctx);
+  return (Id) => make({ Id });
 }
+
+/** The flags without the defaults that stand beside a typed flag with which, by `pairs`, they do not go. */
+export function withoutPairs<F extends WithStored>(given: F, pairs: readonly Pair[], { io }: Context): F {
+  const refine = z.superRefine<JsonObject>((flags, { addIssue }) => {
+    const broken = pairs.filter((pair) => pair.every((key) => flags[key] !== undefined));
+    for (const [key, by] of broken.flatMap(([one, other]) => [[one, other] as const, [other, one] as const]))
+      addIssue({ code: 'custom', path: [key], message: `it does not go with ${flagName(by)}` });
+  });
+  const schema = z.looseObject({}).check(refine);
+  const fields = { flagAt: ([key]: readonly PropertyKey[]) => flagName(String(key)) };
+  return withoutYielding(given, (body) => ({ schema, fields, body }), io.note, []) as F;
+}
+
+/** Two flags of which a command takes one. */
+type Pair = readonly [string, string];
 
 /** The REST look-ups know no projects and have no body. Throws `usage` where one is given. */
 export function refuseActionFlags(project: string | undefined, { globals }: Pick<Context, 'globals'>): void {

@@ -6,6 +6,7 @@ import { fromField } from '../../flags/body-flags.ts';
 import { lookAtBody, refuseOrWarn } from '../../flags/breaches.ts';
 import { type FlagValues, flagName, list as listFlag, on } from '../../flags/flag.ts';
 import type { JsonObject } from '../../flags/json-body.ts';
+import type { WithStored } from '../../flags/yielding.ts';
 import { resultOf } from '../../gateway/asset/envelope.ts';
 import { assetStatuses, DEFAULT_GROUP_TYPE, groupTypes } from '../../gateway/asset/fields.ts';
 import {
@@ -37,6 +38,7 @@ import {
   projectFlag,
   refuseActionFlags,
   typedFields,
+  withoutPairs,
 } from './library.ts';
 
 const { shape } = ListAssetsBody;
@@ -68,13 +70,13 @@ const flags = {
 type Flags = FlagValues<typeof flags>;
 type ListedAssets = Listed<Pick<LibraryPage, 'Items'> & Partial<LibraryPage>>;
 
-/** --json: the reply unchanged, or with --all one item a line, as it came. */
-export const listJson = ({ reply, page, all }: Listed<LibraryPage>): string | Uint8Array =>
-  all
-    ? itemTexts(reply.text, ['Result', 'Items'], page.Items)
-        .map((item) => `${compactJson(item)}\n`)
-        .join('')
-    : reply.bytes;
+/** --json: the reply unchanged, or with --all one item a line, as it was written where its text is found. */
+export function listJson({ reply, page, all }: Listed<LibraryPage>): string | Uint8Array {
+  if (!all) return reply.bytes;
+  const found = textsAt(reply.text, 'Result', 'Items');
+  const items = found.length === page.Items.length ? found : page.Items.map((item) => JSON.stringify(item));
+  return items.map((item) => `${compactJson(item)}\n`).join('');
+}
 
 export const list = defineCommand<typeof flags, ListedAssets>({
   flags,
@@ -91,21 +93,22 @@ export const list = defineCommand<typeof flags, ListedAssets>({
   sends: 'body',
   human: ({ page }) => assetTable(page.Items),
   raw: listJson,
-  async *run({ flags }, ctx): AsyncGenerator<Outcome<ListedAssets>> {
+  async *run({ flags: given }, ctx): AsyncGenerator<Outcome<ListedAssets>> {
+    const flags = withoutPairs(given, besideRest, ctx);
     if (flags.rest) return yield { ...(await listByRest(flags, ctx)) };
     if (flags.offset !== undefined)
       throw usage(`--offset ${flags.offset}: only --rest takes it`, 'use --page and --page-size, or --token');
-    const make = await bodyMaker(ListAssetsBody, ctx);
-    const body = make((base) => listBody(base, flags), fillListBody(flags.all));
-    yield* listPages(listAssets, body, flags.all, ctx);
+    yield* listPages(listAssets, flags, ctx);
   },
 });
 
 const restFlags: readonly string[] = ['rest', 'name', 'status', 'limit', 'offset'];
+const notOfRest = Object.keys(flags).filter((key) => !restFlags.includes(key));
+const besideRest = notOfRest.map((key) => ['rest', key] as const);
 
 async function listByRest(flags: Flags, ctx: Context): Promise<Outcome<ListedAssets>> {
   refuseActionFlags(flags.project, ctx);
-  const other = Object.keys(flags).find((key) => !restFlags.includes(key));
+  const other = notOfRest.find((key) => key in flags);
   if (other !== undefined)
     throw usage(
       `${flagName(other)}: --rest takes only ${restFlags.slice(1).map(flagName).join(', ')}`,
@@ -129,40 +132,35 @@ async function listByRest(flags: Flags, ctx: Context): Promise<Outcome<ListedAss
   });
 }
 
-type ListFlags = FlagValues<typeof listFlags> & {
-  readonly sortBy?: string;
-  readonly status?: readonly string[];
-};
+/** "Two modes cannot be mixed" ("Pagination"). */
+const twoModes = ['all', 'token', 'limit'].flatMap((key) => [
+  ['page', key] as const,
+  ['pageSize', key] as const,
+]);
 
 /** Lays the flags over the body of --body; each filter that was typed replaces the one that stands there. */
-export function listBody(base: JsonObject, flags: ListFlags): JsonObject {
-  const { Filter } = base;
-  // A filter that is no object is left as it is: the schema says what is wrong with it.
-  const isOdd = Filter !== undefined && !isObject(Filter);
+function listBody(base: JsonObject, flags: WithStored): JsonObject {
+  const { Filter = {} } = base;
+  const typed = typedFields(flags, 'GroupType', 'Name', 'GroupIds', 'Statuses');
   return {
     ...base,
-    Filter: isOdd
-      ? Filter
-      : { ...Filter, ...typedFields(flags, 'GroupType', 'Name', 'GroupIds', 'Statuses') },
+    // A filter that is no object is left as it is: the schema says what is wrong with it.
+    Filter: isObject(Filter) ? { ...Filter, ...typed } : Filter,
     ...typedFields(flags, 'SortBy', 'SortOrder', 'MaxResults', 'NextToken', 'PageNumber', 'PageSize'),
     ...typedFields(flags, 'ProjectName'),
   };
 }
 
 /** `Filter.GroupType` is required by the service; --all asks for as few pages as there can be. */
-export const fillListBody =
-  (all: boolean | undefined) =>
-  (body: JsonObject): JsonObject => {
-    const { Filter, ...rest } = body;
-    const byPage = body.PageNumber !== undefined || body.PageSize !== undefined;
-    if (all && byPage)
-      throw usage('--all: it follows tokens and cannot be mixed with page numbers', 'leave one of them out');
-    return {
-      Filter: isObject(Filter) ? { GroupType: DEFAULT_GROUP_TYPE, ...Filter } : Filter,
-      ...(all && { MaxResults: LIST_MAX }),
-      ...rest,
-    };
+function fillListBody({ Filter, ...rest }: JsonObject, all: boolean): JsonObject {
+  if (all && (rest.PageNumber !== undefined || rest.PageSize !== undefined))
+    throw usage('--all: it follows tokens and cannot be mixed with page numbers', 'leave one of them out');
+  return {
+    Filter: isObject(Filter) ? { GroupType: DEFAULT_GROUP_TYPE, ...Filter } : Filter,
+    ...(all && { MaxResults: LIST_MAX }),
+    ...rest,
   };
+}
 
 export interface Listed<P> {
   readonly reply: Reply;
@@ -173,10 +171,12 @@ export interface Listed<P> {
 /** The page that was asked for, or with --all every one that follows from it, each as it comes. */
 export async function* listPages(
   endpoint: Endpoint,
-  first: JsonObject,
-  all = false,
+  given: FlagValues<typeof listFlags>,
   ctx: Context,
 ): AsyncGenerator<Outcome<Listed<LibraryPage>>> {
+  const flags = withoutPairs(given, twoModes, ctx);
+  const { all = false } = flags;
+  const first = (await bodyMaker(endpoint, listBody, flags, ctx))({}, (body) => fillListBody(body, all));
   const shown = await showInstead(endpoint, { body: first }, ctx);
   if (shown !== undefined) return yield { value: shown };
   const { client } = await ctx.gateway();
@@ -209,15 +209,6 @@ function tellOfMore(page: LibraryPage, { PageNumber, PageSize }: JsonObject, { i
     // A note is cut where it is long, and half a token is none.
     if (!io.mode.quiet) io.aside(`${oneLine(text, Number.POSITIVE_INFINITY)}\n`);
   }
-}
-
-/**
- * The items of a list that stands in JSON text under these names, each as it was written, so that no number is written
- * anew; written from `items` where the list is not to be found or is another one.
- */
-function itemTexts(text: string, names: readonly string[], items: readonly unknown[]): string[] {
-  const found = textsAt(text, ...names);
-  return found.length === items.length ? found : items.map((item) => JSON.stringify(item));
 }
 
 const cell = (value: unknown): string =>

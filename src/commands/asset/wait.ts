@@ -59,7 +59,7 @@ export const wait = defineCommand<typeof flags, LibraryResult>({
   human: idLine,
   async *run({ args, flags, globals }, ctx) {
     const ids = libraryIds(args, ctx);
-    const bodyOf = await idBodies(flags.project, ctx);
+    const bodyOf = await idBodies(flags, ctx);
     for (const id of ids) bodyOf(id);
     if (!globals.dryRun && !globals.curl) return yield* waitOutcomes(ids, { ...flags, bodyOf }, ctx, false);
     for (const id of ids) {
@@ -83,8 +83,8 @@ export async function* waitOutcomes(
 ): AsyncGenerator<Outcome<LibraryResult>> {
   const { clock, signal } = ctx;
   const { project, bodyOf = (Id: string) => ({ Id, ...typedFields({ project }, 'ProjectName') }) } = flags;
-  const { set, body } = ctx.globals;
-  const isSpecial = project !== undefined || (flags.bodyOf && (set ?? body) !== undefined);
+  const isSpecial =
+    project !== undefined || (flags.bodyOf && (ctx.globals.set ?? ctx.globals.body) !== undefined);
   const deadlineMs = waitDeadlineMs(flags, ctx);
   const { client } = await ctx.gateway();
   const interval = flags.interval ?? (await ctx.settings()).intervalMs.value;
