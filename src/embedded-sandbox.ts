@@ -5,6 +5,7 @@ import { stateDir } from './config/dirs.ts';
 import { sandboxKey } from './config/settings.ts';
 import { diskFault } from './disk/disk-fault.ts';
 import { ensureDirectory } from './disk/durable-directory.ts';
+import { readLines } from './disk/read-lines.ts';
 import { GwError, usage } from './errors.ts';
 import { NewerFormat, refuseNewer } from './formats.ts';
 import type { AccountType } from './gateway/limits.ts';
@@ -24,10 +25,11 @@ export const wasmDir = (host: Host): string => path.join(host.assetsDir, 'wasm')
 /** The directory in which a sandbox remembers its tasks, with its parents made. Throws GwError `usage`. */
 export function sandboxStateDir(host: Host, name: 'sandbox' | 'sandbox-serve'): string {
   const dir = path.join(stateDir(host), name);
-  refuseNewerTasks(dir);
   try {
+    refuseNewerTasks(dir);
     ensureDirectory(dir);
   } catch (error) {
+    if (error instanceof GwError) throw error;
     const { reason, remedy } = diskFault(error);
     throw usage(
       `the state directory ${path.dirname(dir)} cannot be made or written: ${reason}`,
@@ -70,23 +72,11 @@ const HEAD_BYTES = 32;
 /** Throws NewerFormat where a newer gw has kept a task or a document in a sandbox's directory. */
 function refuseNewerTasks(dir: string): void {
   const names = fs.existsSync(dir) ? (fs.readdirSync(dir, { recursive: true }) as string[]) : [];
-  const head = Buffer.alloc(HEAD_BYTES);
   for (const name of names.filter((each) => each.endsWith('.json'))) {
     const file = path.join(dir, name);
-    let fd: number;
-    try {
-      fd = fs.openSync(file, 'r');
-    } catch {
-      // It was swept meanwhile.
-      continue;
-    }
-    try {
-      const text = head.toString('latin1', 0, fs.readSync(fd, head, 0, HEAD_BYTES, 0));
-      const version = /^\{\s*"v":\s*(\d+)/.exec(text)?.[1];
-      refuseNewer('sandbox', Number(version ?? 1), file);
-    } finally {
-      fs.closeSync(fd);
-    }
+    const head = [...readLines(file, { endByte: HEAD_BYTES })].join('\n');
+    const version = /^\{\s*"v":\s*(\d+)/.exec(head)?.[1];
+    refuseNewer('sandbox', Number(version ?? 1), file);
   }
 }
 

@@ -78,7 +78,7 @@ export async function run({
       };
     },
     guardTerminal: () => watchdog.guardTerminal(),
-    hideKeys: () => watchdog.hideKeys(),
+    holdTerminal: (show) => watchdog.holdTerminal(show),
     // The second Ctrl-C: nothing may hold the process any longer.
     endNow: (code) => process.exit(code),
   };

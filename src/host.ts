@@ -34,8 +34,8 @@ export interface Host {
    * this thread is busy. The function ends the guard.
    */
   readonly guardTerminal: () => Promise<() => void>;
-  /** Where bars are drawn on the process's own terminal: shows no pressed key until the function is called. */
-  readonly hideKeys?: () => Promise<() => void>;
+  /** Where bars are drawn on the process's own terminal, until the function is called (`terminal-keys.ts`). */
+  readonly holdTerminal?: (show: ShowBars) => Promise<() => void>;
   /** Ends the process at once; for a second Ctrl-C only. */
   readonly endNow: (exitCode: number) => void;
   /** Set where a program runs gw (`gw` of gw-cli): what it prints is JSON, and events are told beside it. */
@@ -43,6 +43,9 @@ export interface Host {
   /** Calls back at each SIGINT, SIGTERM or SIGHUP; returns the function that stops listening. */
   readonly onSignal: (heard: (signal: 'SIGINT' | 'SIGTERM' | 'SIGHUP') => void) => () => void;
 }
+
+/** With false, takes bars off the screen and gives the cursor back, until it is called with true. */
+export type ShowBars = (isShown: boolean) => void;
 
 /** A program that runs gw in its own process, perhaps many at once. */
 export interface Program {

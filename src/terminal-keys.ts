@@ -1,61 +1,66 @@
 import { spawnSync } from 'node:child_process';
-import { closeSync, openSync, readFileSync } from 'node:fs';
+import type { ShowBars } from './host.ts';
 
 // A key that is pressed while bars are drawn is not shown among them: the terminal's echo is off until they are gone. The
-// terminal keeps the key for whoever reads next, and Ctrl-C and Ctrl-Z stay signals.
+// terminal keeps the key for whoever reads next, and Ctrl-C and Ctrl-Z stay signals. While gw is stopped or in the background
+// after that, the terminal is as it was.
 
-const ENV = { PATH: '/usr/bin:/bin' };
+/** Whoever changes the terminal while another job has it is stopped. */
+const IN_BACKGROUND = 9;
+const FRONT = `s=$(cat /proc/$$/stat || ps -o state=,ppid=,pgid=,sess=,tty=,tpgid= -p $$)
+set -- \${s##*) }; [ "$3" = "$6" ] || exit ${IN_BACKGROUND}; trap '' TSTP`;
 /** Ends with 0 where the echo was on. */
 const HIDE = 'for mode in $(stty -a); do [ "$mode" = echo ] && exec stty -echo; done; exit 1';
 const SHOW = 'stty echo';
 
-/** Turns the echo off, and on again after each stop (Ctrl-Z, `fg`); the function gives the echo back, once. */
-export function hideKeys(): () => void {
-  let isHidden = onTerminal(HIDE);
-  const again = () => {
-    isHidden = onTerminal(HIDE) || isHidden;
+const held = new Set<ShowBars>();
+let isHidden = false;
+
+/** Holds the terminal for bars, which may be drawn from then on, until the function is called. */
+export function holdTerminal(show: ShowBars): () => void {
+  if (held.size === 0) process.on('SIGTSTP', stop).on('SIGCONT', take).on('exit', giveBack);
+  held.add(show);
+  take();
+  show(true);
+  return () => {
+    held.delete(show);
+    if (held.size > 0) return;
+    process.off('SIGTSTP', stop).off('SIGCONT', take).off('exit', giveBack);
+    giveBack();
   };
-  const show = () => {
-    process.off('SIGCONT', again);
-    process.off('exit', show);
-    if (isHidden) onTerminal(SHOW);
-    isHidden = false;
-  };
-  process.on('SIGCONT', again);
-  process.once('exit', show);
-  return show;
+}
+
+function stop(): void {
+  for (const show of held) show(false);
+  giveBack();
+  process.off('SIGTSTP', stop);
+  // Returns once gw goes on, and at once where no shell could let it go on.
+  process.kill(process.pid, 'SIGTSTP');
+  process.on('SIGTSTP', stop);
+  take();
+}
+
+function take(): void {
+  const status = onTerminal(HIDE);
+  isHidden ||= status === 0;
+  if (status !== IN_BACKGROUND) for (const show of held) show(true);
+}
+
+function giveBack(): void {
+  if (isHidden) onTerminal(SHOW);
+  isHidden = false;
 }
 
 /** Gives the echo back for a process that is about to be killed. */
 export const showKeys = (): void => void onTerminal(SHOW);
 
-/** Runs a line of the shell on this process's terminal; false where that failed, or where another job has the terminal. */
-function onTerminal(line: string): boolean {
-  if (process.platform === 'win32' || !hasTerminal()) return false;
-  try {
-    const terminal = openSync('/dev/tty', 'r+');
-    const { status } = spawnSync('/bin/sh', ['-c', line], {
-      stdio: [terminal, 'ignore', 'ignore'],
-      env: ENV,
-    });
-    closeSync(terminal);
-    return status === 0;
-  } catch {
-    return false;
-  }
-}
-
-/** Whether this process is in the terminal's foreground: any other that changes the terminal is stopped. */
-function hasTerminal(): boolean {
-  try {
-    const stat = readFileSync('/proc/self/stat', 'utf8');
-    const [, , group, , , foreground] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return group === foreground;
-  } catch {
-    const { stdout } = spawnSync('/bin/ps', ['-o', 'stat=', '-p', String(process.pid)], {
-      env: ENV,
-      encoding: 'utf8',
-    });
-    return stdout?.includes('+') ?? false;
-  }
+/** Runs a line of the shell on this process's terminal, if that is in the foreground; gives its exit code. */
+function onTerminal(line: string): number | null {
+  if (process.platform === 'win32') return null;
+  return spawnSync('/bin/sh', ['-c', `{\n${FRONT}\n${line}\n} </dev/tty`], {
+    stdio: 'ignore',
+    env: { PATH: '/usr/bin:/bin' },
+    timeout: 1_000,
+    killSignal: 'SIGKILL',
+  }).status;
 }

@@ -79,7 +79,7 @@ setInterval(() => {
 function end(): void {
   const isGuarded = Atomics.load(pulse, 1) === 1;
   if (isGuarded && modeBefore !== '') stty(modeBefore);
-  if (Atomics.load(pulse, 3) === 1) showKeys();
+  if (Atomics.load(pulse, 3) > 0) showKeys();
   const fd = [2, 1].find(isatty);
   if (fd !== undefined) writeSync(fd, restoreTerminal(isGuarded));
   process.kill(process.pid, 'SIGKILL');

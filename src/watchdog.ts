@@ -1,10 +1,10 @@
 import * as path from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { once } from './host.ts';
+import { once, type ShowBars } from './host.ts';
 
 /**
  * Shared with the thread: a number that the main thread counts up, whether it has changed the terminal's mode, the
- * interrupts that it has heard, and whether it has turned the terminal's echo off.
+ * interrupts that it has heard, and how many bars have the terminal's echo turned off.
  */
 export type Pulse = Int32Array;
 
@@ -44,15 +44,14 @@ export class Watchdog {
     return this.#pulse[1] === 1;
   }
 
-  /** Shows no pressed key on the terminal until the function is called; line editing shows its own. */
-  async hideKeys(): Promise<() => void> {
-    if (this.isGuarding) return () => {};
-    const { hideKeys } = await import('./terminal-keys.ts');
-    const show = hideKeys();
-    Atomics.store(this.#pulse, 3, 1);
+  /** Holds the terminal for bars until the function is called; line editing holds it itself. */
+  async holdTerminal(show: ShowBars): Promise<() => void> {
+    const { holdTerminal } = await import('./terminal-keys.ts');
+    const letGo = this.isGuarding ? () => show(true) : holdTerminal(show);
+    Atomics.add(this.#pulse, 3, 1);
     return () => {
-      Atomics.store(this.#pulse, 3, 0);
-      show();
+      Atomics.sub(this.#pulse, 3, 1);
+      letGo();
     };
   }
 

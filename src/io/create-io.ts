@@ -15,7 +15,7 @@ import { canShowUnicode, loadStyle, plainStyle, type Style, wantsColor } from '.
 import { wrapMessage } from './wrap.ts';
 
 export interface IoOptions {
-  readonly host: Pick<Host, 'stdin' | 'stdout' | 'stderr' | 'env' | 'platform' | 'clock' | 'hideKeys'>;
+  readonly host: Pick<Host, 'stdin' | 'stdout' | 'stderr' | 'env' | 'platform' | 'clock' | 'holdTerminal'>;
   readonly mode: OutputMode;
   readonly noColor?: boolean | undefined;
 }
@@ -165,6 +165,7 @@ class RunIo implements Io {
     const { Page } = await import('./page.ts');
     this.#page ??= new Page({
       stream: this.#host.stdout,
+      region: liveRegionOn(this.#host.stdout, this.#cursor, this.#host),
       secrets: this.#secrets,
       cursor: this.#cursor,
       hasColor: this.#resultColor,
@@ -215,9 +216,9 @@ class RunIo implements Io {
 
 export const createIo = (options: IoOptions): Io => new RunIo(options);
 
-function liveRegionOn(stream: Host['stdout'], cursor: TerminalCursor, { hideKeys }: IoOptions['host']) {
+function liveRegionOn(stream: Host['stdout'], cursor: TerminalCursor, { holdTerminal }: IoOptions['host']) {
   const write = (text: string) => void (stream.destroyed || stream.write(text));
-  return new LiveRegion(write, () => sizeOf(stream), cursor, hideKeys);
+  return new LiveRegion(write, () => sizeOf(stream), cursor, holdTerminal);
 }
 
 function binaryOnTerminal(): GwError {

@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from 'node:util';
-import type { Host } from '../host.ts';
+import type { Host, ShowBars } from '../host.ts';
 import { displayWidth } from './display-width.ts';
 
 // The lines at the foot of the terminal that are drawn over again: bars. One write a frame, each line overwritten in
@@ -19,19 +19,25 @@ export class LiveRegion {
   #columns = 0;
   #wanted: readonly string[] = [];
   #cursorIsHidden = false;
-  /** Gives back what pressed keys show. */
-  #showKeys: Promise<() => void> | undefined;
+  #isShown = true;
+  /** Lets go of the terminal. */
+  #letGo: Promise<() => void> | undefined;
 
   constructor(
     private readonly write: (text: string) => void,
     private readonly size: () => TerminalSize,
     private readonly cursor: TerminalCursor,
-    private readonly hideKeys?: Host['hideKeys'],
+    private readonly hold?: Host['holdTerminal'],
   ) {}
 
   /** Puts these lines at the foot, in place of those that stood there; each must be narrower than the terminal. */
   draw(lines: readonly string[]): void {
     this.#wanted = lines;
+    if (this.hold && lines.length > 0 && this.#letGo === undefined) {
+      // A frame hides the cursor, which Ctrl-Z must be able to give back.
+      this.#isShown = false;
+      this.#letGo = this.hold(this.#show);
+    }
     const isSame = lines.length === this.#drawn.length && lines.every((line, at) => line === this.#drawn[at]);
     if (!isSame) this.#emit('');
   }
@@ -43,37 +49,38 @@ export class LiveRegion {
 
   /** Takes the lines off the screen, so that something else may write; they come back with the next frame. */
   lift(): void {
-    if (this.#drawn.length === 0) return;
-    this.write(`${this.#home()}${ESC}J`);
+    if (this.#drawn.length > 0) this.write(`${this.#home()}${ESC}J`);
     this.#drawn = [];
   }
 
   /** Takes the lines off for good and gives the cursor back. */
   end(): void {
     this.#wanted = [];
-    const home = this.#home();
-    const erase = this.#drawn.length > 0 ? `${home}${ESC}J` : '';
-    const cursor = this.#cursorIsHidden ? `${ESC}?25h` : '';
-    this.#drawn = [];
-    this.#cursorIsHidden = false;
-    void this.#showKeys?.then((show) => show());
-    this.#showKeys = undefined;
-    if (erase + cursor !== '') this.write(erase + cursor);
+    this.#show(false);
+    this.#isShown = true;
+    void this.#letGo?.then((letGo) => letGo());
+    this.#letGo = undefined;
   }
+
+  readonly #show: ShowBars = (isShown) => {
+    this.#isShown = isShown;
+    if (isShown) return this.draw(this.#wanted);
+    this.lift();
+    if (this.#cursorIsHidden) this.write(`${ESC}?25h`);
+    this.#cursorIsHidden = false;
+  };
 
   #emit(text: string): void {
     const home = this.#home();
     const hadLines = this.#drawn.length > 0;
     // Lines under an unfinished line would be drawn into it.
-    const lines = this.cursor.atLineStart ? this.#wanted.slice(0, Math.max(1, this.size().rows - 1)) : [];
+    const mayDraw = this.cursor.atLineStart && this.#isShown;
+    const lines = mayDraw ? this.#wanted.slice(0, Math.max(1, this.size().rows - 1)) : [];
     this.#drawn = lines;
     this.#columns = this.size().columns;
     const erase = hadLines && (text !== '' || lines.length === 0) ? `${ESC}J` : '';
     const hide = lines.length > 0 && !this.#cursorIsHidden ? `${ESC}?25l` : '';
-    if (hide !== '') {
-      this.#cursorIsHidden = true;
-      this.#showKeys = this.hideKeys?.();
-    }
+    if (hide !== '') this.#cursorIsHidden = true;
     const body = lines.length === 0 ? '' : `${lines.map((line) => `${line}${ESC}K`).join('\n')}${ESC}J`;
     const frame = home + erase + text + hide + body;
     if (frame !== '') this.write(frame);

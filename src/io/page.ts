@@ -1,7 +1,7 @@
 // stdout as the terminal that a conversation is held on: finished text, lines below it that are still being made, and
 // the line that is being typed, all written through one hand so that none tears another.
 import type { Host } from '../host.ts';
-import { LiveRegion, sizeOf, type TerminalCursor, type TerminalSize } from './live-region.ts';
+import { type LiveRegion, sizeOf, type TerminalCursor, type TerminalSize } from './live-region.ts';
 import { SafeStream, type SecretFilter } from './secret-filter.ts';
 
 interface TypedLine {
@@ -13,6 +13,7 @@ interface TypedLine {
 
 export interface PageOptions {
   readonly stream: Host['stdout'];
+  readonly region: LiveRegion;
   readonly secrets: SecretFilter;
   readonly cursor: TerminalCursor;
   readonly hasColor: boolean;
@@ -27,14 +28,9 @@ export class Page {
   isOpen = true;
 
   constructor(readonly options: PageOptions) {
-    const { stream, cursor } = options;
-    this.#region = new LiveRegion(
-      (text) => this.#write(text),
-      () => this.size(),
-      cursor,
-    );
+    this.#region = options.region;
     // A terminal that is gone is noticed by whoever reads from it.
-    stream.on('error', () => {});
+    options.stream.on('error', () => {});
   }
 
   size(): TerminalSize {

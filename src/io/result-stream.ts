@@ -114,14 +114,7 @@ function writeAndWait(stream: Host['stdout'], data: string | Uint8Array): Promis
 }
 
 /** The reader is gone, the terminal hung up, or stdout was never open for writing. */
-const closedCodes = new Set([
-  'EPIPE',
-  'ECONNRESET',
-  'EBADF',
-  'ERR_STREAM_DESTROYED',
-  'ERR_STREAM_WRITE_AFTER_END',
-  'ERR_STREAM_PREMATURE_CLOSE',
-]);
+const closedCodes = /^(EPIPE|ECONNRESET|EBADF|ERR_STREAM_(DESTROYED|WRITE_AFTER_END|PREMATURE_CLOSE))$/;
 
 const reasons: Readonly<Record<string, string>> = {
   ENOSPC: 'no space left on the device',
@@ -137,7 +130,7 @@ const reasons: Readonly<Record<string, string>> = {
 function stdoutError(error: unknown, isTerminal: boolean): ClosedPipe | GwError {
   const code = errorCode(error) ?? 'unknown error';
   // A terminal that went away answers EIO.
-  if (closedCodes.has(code) || (isTerminal && code === 'EIO')) return new ClosedPipe('stdout was closed');
+  if (closedCodes.test(code) || (isTerminal && code === 'EIO')) return new ClosedPipe('stdout was closed');
   const reason = reasons[code];
   const words = reason === undefined ? code : `${reason} (${code})`;
   return new GwError('internal', `could not write to stdout: ${words}`, {

@@ -16,15 +16,15 @@ interface Shown extends Ended {
   readonly screen: Screen;
 }
 
-/** Runs gw on a pseudo-terminal; `types` is what somebody types as soon as a text appears. */
+/** Runs gw, or a line of a shell with jobs, on a pseudo-terminal; `types` is what somebody types as soon as a text appears. */
 async function onTerminal(
   place: Place,
-  argv: readonly string[],
+  argv: readonly string[] | string,
   types: readonly (readonly [string, string])[] = [],
   env: Record<string, string | undefined> = {},
 ): Promise<Shown> {
   const order = {
-    argv: [...builtGw().command, ...argv],
+    argv: typeof argv === 'string' ? ['bash', '-mc', argv] : [...builtGw().command, ...argv],
     columns: COLUMNS,
     rows: 30,
     types,
@@ -87,6 +87,30 @@ describe('on a terminal', { tags: ['python3'] }, () => {
     expect(shown.code, shown.bytes).toBe(0);
     // Letters that no name of a temporary directory has.
     expect(shown.bytes).not.toMatch(/[ψφξ]/);
+    expect(shown.bytes).toContain('<modes ECHO ICANON ISIG>');
+  });
+
+  test('Ctrl-Z gives the terminal back, and the bars return with fg', async () => {
+    const place = await openPlace({ speed: 10 });
+    const line = `$GW ${create.join(' ')} 'a fox'; echo "code $?"; stty -a | grep -wo -- '-\\?echo'; echo STOPPED; fg`;
+    const shown = await onTerminal(place, line, [['\x1b[?25l', '\x1a']]);
+    expect(shown.code, shown.bytes).toBe(0);
+    const [before = '', after = ''] = shown.bytes.replaceAll('\r\n', '\n').split('\necho\nSTOPPED\n');
+    expect(before).toContain('code 148');
+    const screen = new Screen(COLUMNS).write(before);
+    expect(screen.cursorIsHidden).toBe(false);
+    expect(screen.shown().filter((row) => /[█▓░⠁-⣿]/.test(row))).toEqual([]);
+    expect(after).toContain('\x1b[?25l');
+    expect(after).toMatch(/[█▓░⠁-⣿]/);
+    expect(shown.screen.cursorIsHidden).toBe(false);
+    expectNoForeignControls(shown);
+  });
+
+  test('Ctrl-Z where no shell could let gw go on does not stop it', async () => {
+    const place = await openPlace({ speed: 10 });
+    const shown = await onTerminal(place, [...create, 'a fox'], [['\x1b[?25l', '\x1a']], { MODES: '1' });
+    expect(shown.code, shown.bytes).toBe(0);
+    expect(shown.bytes.split('\x1b[?25l').length).toBeGreaterThan(2);
     expect(shown.bytes).toContain('<modes ECHO ICANON ISIG>');
   });
 

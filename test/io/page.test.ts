@@ -1,5 +1,6 @@
 import { Writable } from 'node:stream';
 import { expect, test } from 'vitest';
+import { LiveRegion } from '../../src/io/live-region.ts';
 import { Page } from '../../src/io/page.ts';
 import { SecretFilter } from '../../src/io/secret-filter.ts';
 
@@ -11,8 +12,14 @@ test('the cursor that drawing hides is back when a line is typed', () => {
       done();
     },
   });
+  const cursor = { atLineStart: true };
+  const region = new LiveRegion(
+    (text) => stream.write(text),
+    () => ({ columns: 80, rows: 24 }),
+    cursor,
+  );
   const page = new Page({
-    ...{ stream, secrets: new SecretFilter(), cursor: { atLineStart: true } },
+    ...{ stream, region, secrets: new SecretFilter(), cursor },
     ...{ hasColor: false, hasUnicode: true, canRedraw: true },
   });
   page.draw(['being written']);
