@@ -33,19 +33,19 @@ interface Asked {
 /** A field that the user's own words say, and the option that says it. */
 export type Said = readonly [option: string, path: readonly string[]];
 
-/** The flags without the defaults that yield, also to what is `said` elsewhere; `note` hears of each. `asked` tells what such flags ask for. */
+/** The flags without the defaults that yield, also to what is `said` elsewhere; `note` hears of each. `asked` tells what such flags ask for: alone, or laid over the body and under what is set. */
 export function withoutYielding(
   flags: WithStored,
-  asked: (flags: FlagValues<FlagSet>) => Asked,
+  asked: (flags: FlagValues<FlagSet>, isAlone: boolean) => Asked,
   note: (text: string) => void,
   said: readonly Said[],
 ): WithStored {
   const { stored = [], ...all } = flags;
   if (stored.length === 0) return all;
-  const alone = brokenBy(stored, () => asked(Object.fromEntries(stored.map((key) => [key, all[key]]))));
+  const alone = brokenBy(stored, () => asked(Object.fromEntries(stored.map((key) => [key, all[key]])), true));
   const left = { ...all };
-  const broken = brokenBy(stored, () => asked(all));
-  const { fields } = asked({});
+  const broken = brokenBy(stored, () => asked(all, false));
+  const { fields } = asked({}, true);
   const flagAt = (path: Said[1]) => (path[0] === 'model' ? '--model' : fields.flagAt(path, {}));
   for (const key of stored) {
     const rule = alone.has(key) ? undefined : broken.get(key);

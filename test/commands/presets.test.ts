@@ -413,6 +413,33 @@ test.each([
   expect(await world.gw([...words, `--${flag}`, value])).toMatchObject({ code: 2, out: '' });
 });
 
+const frame = { type: 'image_url', image_url: { url: 'https://example.com/a.png' }, role: 'first_frame' };
+const clip = ['--video', 'https://example.com/a.mp4'];
+test.each<[string, string, string[], object, string]>([
+  [
+    'video.alpha.ratio',
+    '16:9',
+    ['video', 'alpha', 'create', ...clip, '--set', 'omni_reference_task_type=extend'],
+    {},
+    'ratio',
+  ],
+  ['video.alpha.ratio', '16:9', ['video', 'alpha', 'create'], { content: [frame] }, 'content'],
+])(
+  'a default yields where it breaks a rule only beside --set or --body: %s %s beside %j',
+  async (name, value, words, base, has) => {
+    const world = await World.open();
+    await world.ok(['config', 'set', `defaults.${name}`, value]);
+    const stdin = JSON.stringify(base);
+    const run = await world.ok([...words, 'a fox', '--body', '-', '--dry-run', '--json'], { stdin });
+    expect(bodyOf(run.out)).toHaveProperty(has);
+    expect(JSON.stringify(bodyOf(run.out))).not.toContain(value);
+    const flag = `--${name.split('.').at(-1)}`;
+    expect(run.err).toContain(`${flag} ${value} of the profile's defaults is left out: `);
+    const typed = await world.gw([...words, 'a fox', flag, value, '--body', '-', '--dry-run'], { stdin });
+    expect(typed.code).toBe(2);
+  },
+);
+
 test.each(Object.keys(yields))('a default yields, typed and in a row: %s', async (name) => {
   const world = await World.open();
   const [setting = '', value = '', { command, ...fields } = {}, body = {}] = yields[name] ?? [];

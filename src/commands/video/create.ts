@@ -122,12 +122,8 @@ export const madeBy = (
     )
     .join(', or of ');
 
-const uploadFlags = {
-  yes: { ...on('upload a local file without asking (upload_command)'), hidden: true },
-} as const;
-
 const sharedFlags = {
-  ...uploadFlags,
+  yes: { ...on('upload a local file without asking (upload_command)'), hidden: true } as const,
   ...waitFlags,
   ...pollFlags,
   ...saveFlags,
@@ -177,7 +173,9 @@ async function makeReady<F extends FlagSet>(
   const json = isBegun ? await import('../../flags/json-body.ts') : undefined;
   const base = (await json?.baseBody(ctx)) ?? {};
   const said = json?.saidIn(base, globals.set) ?? [];
-  const words = withoutYielding(given, (flags) => asOfFlags(spec, flags, settings), ctx.io.note, said);
+  const asOf = (flags: FlagValues<FlagSet>, isAlone: boolean) =>
+    asOfFlags(spec, flags, settings, isAlone ? {} : base, isAlone ? undefined : json, globals.set);
+  const words = withoutYielding(given, asOf, ctx.io.note, said);
   const flags =
     words.callbackUrl === 'auto'
       ? { ...words, callbackUrl: await (await import('./listener-url.ts')).listenerUrl(ctx) }
@@ -331,14 +329,20 @@ async function read<F extends FlagSet>(
 
 const noMedia: Media = { media: { items: [], breaches: [] }, uploads: [] };
 
-/** What flags alone ask for, with a stand-in for each medium. */
-function asOfFlags<F extends FlagSet>(spec: VideoCreate<F>, typed: FlagValues<FlagSet>, settings: Settings) {
+/** What flags ask for over `base` and under what is set, with a stand-in for each medium. */
+function asOfFlags<F extends FlagSet>(
+  spec: VideoCreate<F>,
+  typed: FlagValues<FlagSet>,
+  settings: Settings,
+  base: Body,
+  ...over: readonly [json: Json, sets: readonly string[] | undefined]
+) {
   const references = referencesOf(spec.fields.items, typed).map((each) =>
     each.modality ? { ...each, raw: ANY_MEDIUM } : each,
   );
-  const model = modelOf(spec, typed, {}, settings);
-  const read = { base: {}, typed, model, prompt: 'any', references, inputs: [], media: noMedia.media };
-  const body = bodyMaker(spec, read, undefined);
+  const model = modelOf(spec, typed, base, settings);
+  const read = { base, typed, model, prompt: 'any', references, inputs: [], media: noMedia.media };
+  const body = bodyMaker(spec, read, ...over);
   const { body: schema } = spec.endpointOf(typed as unknown as FlagValues<F>);
   return { schema, fields: spec.fields, body: body((_, url) => url) };
 }
@@ -418,11 +422,7 @@ function modelOf<F extends FlagSet>(
  * media of a role replace the items of that role. A content that is no list is left as it is: the schema says what is wrong
  * with it.
  */
-export function placeContent({
-  base,
-  prompt,
-  items,
-}: Pick<BodyInput<FlagSet>, 'base' | 'prompt' | 'items'>): Body {
+export function placeContent({ base, prompt, items }: Omit<BodyInput<FlagSet>, 'flags'>): Body {
   const { content } = base;
   if (content !== undefined && !Array.isArray(content) && prompt === undefined && items.length === 0)
     return base;
