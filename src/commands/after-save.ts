@@ -13,11 +13,7 @@ export async function runAfterSave(
   command: string,
   file: string,
   { key, id, family, once }: Job,
-  {
-    host,
-    note,
-    settings,
-  }: { readonly host: Host; readonly note: (text: string) => void; readonly settings: Settings },
+  { host, note, settings }: { host: Host; note: (text: string) => void; settings: Settings },
 ): Promise<void> {
   const named = `the command after ${file} was saved`;
   try {
@@ -25,7 +21,6 @@ export async function runAfterSave(
       {
         command,
         what: named,
-        setting: 'after_save',
         kind: 'partial',
         env: { GW_FILE: file, GW_ID: id ?? key, GW_FAMILY: family, GW_KEY: once?.key ?? key },
         longestMs: LONGEST_MS,

@@ -149,8 +149,8 @@ export interface OwnCommand {
   readonly command: string;
   /** `the key command` */
   readonly what: string;
-  /** What shows it: `key_command`. */
-  readonly setting: string;
+  /** What shows it where it is stored: `key_command`. */
+  readonly setting?: string | undefined;
   /** What it is to print: `key`. Absent where its end is all that is waited for: what it prints goes to stderr. */
   readonly gives?: string;
   readonly kind: ErrorKind;
@@ -161,14 +161,15 @@ export interface OwnCommand {
   readonly onSlow?: () => void;
 }
 
-/** Runs a profile's key command. Throws GwError `auth` where it gives no key within ten seconds. */
+/** Runs a key command; `setting` says that it is stored. Throws GwError `auth` where it gives no key within ten seconds. */
 export async function runKeyCommand(
   command: string,
   host: KeyCommandHost,
   longestMs = KEY_COMMAND_MS,
+  setting?: 'key_command',
 ): Promise<string> {
-  const own = { what: 'the key command', setting: 'key_command', gives: 'key', kind: 'auth' } as const;
-  const line = await firstLineOf({ ...own, command, longestMs }, host);
+  const own = { what: 'the key command', gives: 'key', kind: 'auth' } as const;
+  const line = await firstLineOf({ ...own, setting, command, longestMs }, host);
   return checkKey(line, 'what the key command printed');
 }
 
@@ -199,7 +200,7 @@ export async function firstLineOf(
   child.stderr?.on('data', (piece: Uint8Array) => stderr.write(piece));
   const failed = (how: string) =>
     new GwError(kind, `${what} ${how}`, {
-      hint: `run it by hand to see why; gw config get ${setting} shows it`,
+      hint: `run it by hand to see why${setting ? `; gw config get ${setting} shows it` : ''}`,
     });
   const end = () => {
     // Windows ends no child with its parent.

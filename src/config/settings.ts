@@ -339,7 +339,8 @@ async function readAnyKey(
   if (command !== undefined) {
     const own = storedSetting(stored, 'base_url');
     const ownOrigin = own === undefined ? 'no address' : originOf(own);
-    if (ownOrigin === origin) return runKeyCommand(command, { ...host, env: children() });
+    if (ownOrigin === origin)
+      return runKeyCommand(command, { ...host, env: children() }, undefined, 'key_command');
     throw new GwError(
       'auth',
       `the key command of profile ${profile} is for ${ownOrigin}, not for ${origin}`,

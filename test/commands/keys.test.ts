@@ -270,6 +270,13 @@ describe('a key command', () => {
       .toMatch(/^\/pid \d+ \/t \/f\n$/);
   });
 
+  test('where it was only typed, no setting is named that would show it', async () => {
+    const { run, work } = await place();
+    const { code, err } = await run(['login', '--base-url', work.url, '--key-command', 'exit 3']);
+    expect(code).toBe(3);
+    expect(err).toMatch(/^hint: run it by hand to see why$/m);
+  });
+
   test('leaves what it started in the background where it gave a key', async () => {
     const { world } = await place();
     const pid = path.join(world.dir, 'pid');
