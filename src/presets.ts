@@ -183,7 +183,7 @@ const endings = ['json', 'yaml', 'yml'];
 
 function presetFile(name: string, host: Host): { readonly file: string; readonly isOwn: boolean } {
   if (!/^[\w][\w.-]{0,99}$/.test(name))
-    throw usage(`--preset ${name.slice(0, 60) || '""'}: not a name`, 'write letters, digits, - and _ only');
+    throw usage(`--preset ${name.slice(0, 60)}: not a name`, 'write letters, digits, - and _ only');
   const own = path.join(configDir(host), 'presets');
   const dirs = [own, path.resolve(host.cwd, '.gw', 'presets')];
   for (const dir of dirs) {
