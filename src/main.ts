@@ -3,7 +3,7 @@ import { type AnyCommand, type Outcome, RowStream, ShownRequest } from './comman
 import type { Context } from './context.ts';
 import { afterSaveWith, makeContext } from './context.ts';
 import { ClosedPipe, Ended, type EndingSignal, GwError, Interrupted, usage } from './errors.ts';
-import type { FlagSet, FlagValues, GlobalFlags } from './flags/flag.ts';
+import { type FlagSet, type FlagValues, type GlobalFlags, withValue } from './flags/flag.ts';
 import { nearest } from './flags/nearest.ts';
 import { type Host, once } from './host.ts';
 import { createIo, readOutputMode } from './io/create-io.ts';
@@ -223,7 +223,7 @@ function helpLast(argv: readonly string[]): readonly string[] {
   if (names.includes(second)) return [second, ...rest, '--help'];
   const [near] = nearest(second, [...names, ...helpTopics]);
   throw usage(
-    `there is no help on ${second}`,
+    withValue('there is no help on', second),
     near ? `did you mean gw help ${near}?` : `gw lists the commands; the topics are ${helpTopics.join(', ')}`,
   );
 }

@@ -6,7 +6,7 @@ import { keyOrigin, removeKey } from '../config/keys.ts';
 import { defaultProfile, parseStoredProfileName, sandboxProfile } from '../config/profile-name.ts';
 import { profileInForce } from '../config/settings.ts';
 import { usage } from '../errors.ts';
-import { text } from '../flags/flag.ts';
+import { text, withValue } from '../flags/flag.ts';
 import { accountTypes } from '../gateway/limits.ts';
 import { columnsOf } from '../io/layout.ts';
 
@@ -89,7 +89,8 @@ export const remove = defineCommand<Record<string, never>, { profile: string }>(
   async run({ args: [name = ''] }, ctx) {
     await updateConfig(ctx.host, ({ current, ...config }) => {
       if (name === sandboxProfile) parseStoredProfileName(name, 'profile');
-      if (!profileOf(config, name)) throw usage(`there is no profile ${name}`, 'gw profile list shows them');
+      if (!profileOf(config, name))
+        throw usage(withValue('there is no profile', name), 'gw profile list shows them');
       const { [name]: _, ...profiles } = config.profiles;
       return { ...config, ...(current !== undefined && current !== name && { current }), profiles };
     });
@@ -106,7 +107,10 @@ export const use = defineCommand<Record<string, never>, { profile: string }>({
   async run({ args: [name = ''] }, ctx) {
     await updateConfig(ctx.host, (config) => {
       if (name !== sandboxProfile && name !== defaultProfile && !profileOf(config, name))
-        throw usage(`there is no profile ${name}`, 'gw profile list shows them; gw profile add makes one');
+        throw usage(
+          withValue('there is no profile', name),
+          'gw profile list shows them; gw profile add makes one',
+        );
       return { ...config, current: name };
     });
     return { value: { profile: name } };

@@ -1,7 +1,7 @@
 import { rowFields } from '../batch/rows.ts';
 import { defineCommand } from '../command.ts';
 import { errorKinds, usage } from '../errors.ts';
-import { type Flag, type FlagSet, flagName } from '../flags/flag.ts';
+import { type Flag, type FlagSet, flagName, withValue } from '../flags/flag.ts';
 import { MAX_COUNT } from '../flags/job-flags.ts';
 import { nearest } from '../flags/nearest.ts';
 import type { ErrorReport } from '../io/error-lines.ts';
@@ -208,7 +208,7 @@ export const schema = defineCommand({
     if (make) return { value: make() };
     const [near] = nearest(words, known);
     throw usage(
-      `no schema of ${words.slice(0, 60)}`,
+      withValue('no schema of', words.slice(0, 60)),
       near ? `did you mean gw schema ${near}?` : 'gw schema lists what there is',
     );
   },

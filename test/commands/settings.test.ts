@@ -276,6 +276,7 @@ describe('help', () => {
         'gw lists the commands; the topics are options,',
       ],
       [['help', 'enviroment'], 'there is no help on enviroment', 'did you mean gw help environment?'],
+      [['help', ''], 'there is no help on ""', 'did you mean gw help ci?'],
       [['help', 'vidoe'], 'there is no help on vidoe', 'did you mean gw help video?'],
       [['help', 'video', 'alhpa'], 'unknown command: gw video alhpa', 'did you mean gw video alpha?'],
       [['vidoe', '--help'], 'unknown command: gw vidoe', 'did you mean gw video?'],
@@ -328,6 +329,13 @@ test.each([
   ['worker', '--root', ''],
   ['batch', 'check', 'a.csv', '--root', ''],
   ['login', '--key-command', ''],
+  ['models', '--api-key-file', ''],
+  ['models', '--cacert', ''],
+  ['models', '--client-key', ''],
+  ['models', '--profile', ''],
+  ['models', '--base-url', ''],
+  ['models', '--preset', ''],
+  ['image', 'create', 'a fox', '--body', ''],
   ['video', 'alpha', 'create', 'a fox', '--wait', '--exec', ''],
 ])('%s %s %s %s: a flag whose variable was not set is refused', async (...argv) => {
   const world = await World.open();

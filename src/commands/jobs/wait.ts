@@ -131,7 +131,7 @@ async function jobsToWaitFor(
 ): Promise<readonly NamedJob[]> {
   if (all === args.length > 0)
     throw usage(
-      all ? '--all: and IDs are both given' : 'no ID is given',
+      all ? 'IDs and --all are both given' : 'no ID is given',
       'give the IDs of jobs, or --all for every job that is not finished or not saved',
     );
   if (!all) return namedJobs(args, ctx);
