@@ -6,6 +6,7 @@ import { refuseNewer } from '../formats.ts';
 import { type AccountType, accountTypes } from '../gateway/limits.ts';
 import { createTurns, type Turns } from '../jobs/watch/turns.ts';
 import { jsonOf } from '../json-text.ts';
+import { isForeignKey } from './door.ts';
 import { fenceOf, type Stage } from './row.ts';
 import type { RowStore } from './store.ts';
 
@@ -61,6 +62,8 @@ interface Taker {
   readonly work: (given: Given) => Promise<Put>;
   /** Hears of a row that was given to another because this worker did not answer for a while. */
   readonly onLost: (key: string) => void;
+  /** Hears that no more rows of a queue can be given out: a key of it holds something else. */
+  readonly onForeign: (error: unknown) => void;
 }
 
 /** What became of a row that was given out: it leaves the queue, or goes back to its front for another worker. */
@@ -135,12 +138,7 @@ export class Engine {
         .map(({ key, round }) => ({
           name: 'row',
           data: { key, round },
-          opts: {
-            jobId: ticketOf({ key, round }),
-            lifo: first,
-            removeOnComplete: true,
-            removeOnFail: true,
-          },
+          opts: { jobId: ticketOf({ key, round }), lifo: first, removeOnComplete: true, removeOnFail: true },
         }));
       await this.#change(name, (queue) => queue.addBulk(tickets));
     }
@@ -162,7 +160,7 @@ export class Engine {
     this.#open(SAVE, 'save', savesAtOnce, taker);
   }
 
-  #open(name: string, stage: Stage, concurrency: number, { host, work, onLost }: Taker): void {
+  #open(name: string, stage: Stage, concurrency: number, { host, work, onLost, onForeign }: Taker): void {
     const { door, prefix } = this.store;
     const keys = new Map<string, string>();
     const give = async (job: Job<unknown>, token?: string): Promise<void> => {
@@ -193,6 +191,7 @@ export class Engine {
     });
     worker.on('error', (error) => {
       if (error instanceof SyntaxError) this.#dropDamaged(name).catch(() => {});
+      if (isForeignKey(error)) door.ask(() => Promise.reject(error)).catch(onForeign);
     });
     worker.on('lockRenewalFailed', (ids) => {
       for (const id of ids) onLost(keys.get(id) ?? '');
@@ -298,8 +297,7 @@ class Room {
     const isPaused = this.#taken >= this.most || this.#isClosed;
     for (const worker of this.workers) {
       if (worker.name === SAVE || worker.isPaused() === isPaused) continue;
-      if (isPaused) void worker.pause(true);
-      else void worker.resume();
+      void (isPaused ? worker.pause(true) : worker.resume());
     }
   }
 }

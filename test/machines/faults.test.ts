@@ -116,6 +116,20 @@ describe('a Redis that refuses', () => {
     }
   });
 
+  test('with a word of another program in place of a queue: its worker says so and ends', async () => {
+    const studio = await openStudio();
+    const laptop = studio.machine();
+    write(laptop, [alpha]);
+    const env = { ...studio.env, GW_REDIS_URL: studio.redis.url };
+    expect((await batch(laptop, env, 'run', '--detach').ended).code).toBe(0);
+    const queue = `${await prefixOf(studio)}:alpha:wait`;
+    await studio.redis.client.del(queue);
+    await studio.redis.client.set(queue, 'theirs');
+    const { code, err } = await studio.machine().start(['worker', '--redis'], { env }).ended;
+    expect([code, err]).toEqual([8, expect.stringContaining("one of gw's keys holds something else there")]);
+    expect(paid(studio)).toHaveLength(0);
+  });
+
   test.each(['READONLY', 'OOM'] as const)(
     '%s, in mid-run: a worker asks at most 100 times a second, and ends',
     async (fault) => {

@@ -127,6 +127,7 @@ export class WorkerRun {
       work: (given) => this.#work(given),
       onLost: (key) =>
         this.#underWay.get(key)?.own.abort(new Error('the queue has given the row to another')),
+      onForeign: (error) => this.stopFor(error, 'creates'),
     });
     const { timeoutMs } = await this.ctx.settings();
     void this.#beat();
