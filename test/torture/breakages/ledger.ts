@@ -214,6 +214,6 @@ export const ledger: readonly Breakage[] = [
     costs: 'the lines of a journal that is being rewritten are read as all there is',
     find: 'return isWhole ? opened : undefined;',
     replace: 'isWhole = true; return opened;',
-    tests: ['ledger/contents'],
+    tests: ['ledger/open-journals'],
   },
 ];
