@@ -242,13 +242,17 @@ describe('what the document does not list is sent with one warning, which names 
     const body = write(world, 'b.json', '{"prompt":"a","settings":{"resolutoin":"720p"}}');
     const run = await world.gw(['video', 'beta', 'create', '--body', body, '--dry-run']);
     expect(run.err).toBe(`${told} it: settings.resolutoin (did you mean settings.resolution?)\n`);
-    const messages = write(
-      world,
-      'm.json',
-      '[{"role":"user","content":[{"type":"text","text":"a","cach":1}]}]',
-    );
-    const chat = await world.gw(['chat', '--messages', messages, '--dry-run']);
-    expect(chat.err).toBe(`${told} it: messages.content.cach\n`);
+    // Also beside a part that the document does not show.
+    for (const [beside, warned] of [
+      ['', ''],
+      [',{"type":"sound"}', 'content.1.type: sound'],
+    ]) {
+      const part = '{"type":"text","text":"a","cach":1}';
+      const messages = write(world, 'm.json', `[{"role":"user","content":[${part}${beside}]}]`);
+      const chat = await world.gw(['chat', '--messages', messages, '--dry-run']);
+      expect(chat.err).toContain(`${told} it: messages.content.cach\n`);
+      expect(chat.err).toContain(warned);
+    }
   });
 
   test('a body that the document does not show lists nothing', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { keyIdOf } from '../../src/config/api-key.ts';
 import { originOf, parseBaseUrl } from '../../src/config/base-url.ts';
 import { cacheDir, configDir, stateDir } from '../../src/config/dirs.ts';
 import { environmentVariables, readSwitch, readVariable } from '../../src/config/environment.ts';
@@ -51,6 +52,10 @@ describe('durations', () => {
     expect(error.message).toContain('--timeout');
     expect(error.facts.hint).toBeTruthy();
   });
+});
+
+it('a key is known by the start of its SHA-256, which stands in every ledger', () => {
+  expect(keyIdOf('sk-abcdefghijklmnop')).toBe('32f4cf588c77');
 });
 
 describe('base URLs', () => {
