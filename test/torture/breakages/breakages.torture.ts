@@ -12,9 +12,9 @@ import { ledger } from './ledger.ts';
 import { sandbox } from './sandbox.ts';
 
 // A test that no fault turns red promises nothing. Each breakage is made in a copy of the project, and the test that
-// killers.json names for it must turn red, or, where it names none, a test of its files: a build that fails, a file that
-// does not load and a run without a report are errors. GW_BREAKAGE=TEXT takes those with that text, GW_BREAKAGES=fifth those
-// whose turn is today, and GW_BREAKAGES=record writes down which test was the first to notice.
+// killers.json names for it must turn red: a build that fails, a file that does not load and a run without a report are
+// errors. GW_BREAKAGE=TEXT takes those with that text, GW_BREAKAGES=fifth those whose turn is today, and
+// GW_BREAKAGES=record writes down which test of its files was the first to notice one that names none.
 
 const breakages: readonly Breakage[] = [...download, ...disk, ...sandbox, ...jobs, ...ledger];
 const root = path.join(import.meta.dirname, '../../..');
@@ -60,8 +60,9 @@ interface Report {
 
 describe('fits the code', () => {
   for (const breakage of breakages) test(breakage.costs, () => expectFitting(breakage));
-  test('whoever is named as a killer is the killer of a breakage', () => {
+  test('each breakage names the test that notices it, and no other is named', () => {
     const known = new Map(breakages.map(({ costs, tests }) => [costs, tests]));
+    expect(Object.keys(killers).sort()).toEqual([...known.keys()].sort());
     for (const [costs, [file]] of Object.entries(killers))
       expect(known.get(costs), costs).toContain(file.replace(/^test\/|\.test\.ts$/g, ''));
   });
