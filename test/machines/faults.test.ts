@@ -50,6 +50,35 @@ test('a Redis that falls silent: what runs is looked at and saved, and the worke
   expect((await next.ended).code).toBe(143);
 });
 
+test('a row that its worker saved while Redis was away has all its events', async () => {
+  const studio = await openStudio();
+  const { laptop, anna } = { laptop: studio.machine(), anna: studio.machine() };
+  write(laptop, [alpha]);
+  const env = { ...studio.env, GW_REDIS_URL: studio.redis.url };
+  expect((await batch(laptop, env, 'run', '--detach').ended).code).toBe(0);
+  const away = studio.proxy.at('accepted', 'READONLY');
+  const worker = anna.start(['worker', '--redis'], { env: studio.env });
+  const following = batch(laptop, env, 'run', '--events');
+  await away;
+  await until('the output is saved', () => anna.files().some((name) => name.endsWith('.mp4')));
+  studio.proxy.fault = 'none';
+  const { code, out, err } = await following.ended;
+  expect(code, err).toBe(0);
+  const events = out
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line).event);
+  expect(events.filter((event) => event !== 'intent')).toEqual([
+    'accepted',
+    'status',
+    'download',
+    'saved',
+    'result',
+  ]);
+  worker.child.kill('SIGTERM');
+  await worker.ended;
+});
+
 test.each(['status', 'cancel', 'run'] as const)(
   'batch %s ends where Redis falls silent under it, and at once where it is told to',
   async (command) => {

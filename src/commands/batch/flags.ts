@@ -191,6 +191,5 @@ async function fromStdin({ host, signal }: Context): Promise<{ manifest: Manifes
     throw error;
   }
   // Media of such rows are relative to the working directory.
-  const kept = openJsonLines('-', file);
-  return { manifest: { ...kept, file: path.join(host.cwd, '-') }, close };
+  return { manifest: { ...openJsonLines('-', file), file: path.join(host.cwd, '-') }, close };
 }

@@ -94,6 +94,5 @@ async function settledOutcome({ job: { key }, family }: KnownJob, ctx: Context):
   const what = lost?.path === undefined ? unsaved : `${lost.path} is gone, unreadable or not what was saved`;
   const message = `image job ${key}: ${what}, and the gateway keeps none to fetch again`;
   const hint = lost?.path === undefined ? facts.hint : hintAnew(key, ctx);
-  const error = new GwError('download', message, { ...facts, hint });
-  return { ...(value && { value }), error };
+  return { ...(value && { value }), error: new GwError('download', message, { ...facts, hint }) };
 }

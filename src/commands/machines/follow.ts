@@ -93,6 +93,8 @@ class BatchOnQueue {
   #over: readonly string[] = [];
   readonly #sums: RowSums;
   #handedOver = 0;
+  /** Rows of whose tasks it was told that they succeeded. */
+  readonly #hasEnded = new Set<string>();
   readonly #settled: Outcome<RowResult>[] = [];
   readonly #wanted = new Set<string>();
   /** Rows that are open on the queue already; --limit counts them. */
@@ -536,8 +538,9 @@ class BatchOnQueue {
     const atMs = Number(at.split('-')[0]);
     if (step === 'sending') this.#say('intent', row, record, { model: record.job?.model, host }, atMs);
     if (step === 'accepted') this.#say('accepted', row, record, { id, host }, atMs);
-    if (step === 'ended')
-      this.#say('status', row, record, { id: record.id, status: record.status, host }, atMs);
+    if (step !== 'ended') return;
+    this.#hasEnded.add(key);
+    this.#say('status', row, record, { id: record.id, status: record.status, host }, atMs);
   }
 
   /** One event of a row, as a run on one machine prints it. */
@@ -555,8 +558,9 @@ class BatchOnQueue {
     // An image has no task, and comes with its answer.
     const id = isImage ? undefined : result.id;
     const files = state === 'saved' ? result.files : [];
-    if (isImage ? state === 'saved' : state === 'failed' && error?.kind === 'task_failed')
-      this.#say('status', row, record, { id, status });
+    // A worker that Redis answers late saves an output at once.
+    const hasEnded = state === 'saved' || (!isImage && error?.kind === 'task_failed');
+    if (hasEnded && !this.#hasEnded.has(row.key)) this.#say('status', row, record, { id, status });
     for (const { bytes } of isImage ? [] : files)
       this.#say('download', row, record, { id, bytes, total: bytes });
     for (const file of files) this.#say('saved', row, record, { id, ...file });

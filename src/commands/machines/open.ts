@@ -40,18 +40,16 @@ function redisUrl(
   const name = typed === '' ? 'GW_REDIS_URL' : '--redis';
   const url = URL.canParse(said) ? new URL(said) : undefined;
   if (url?.password) io.hideSecret(decodeURIComponent(url.password));
-  if (!url || !/^rediss?:$/.test(url.protocol) || url.hostname === '') {
+  if (!url || !/^rediss?:$/.test(url.protocol) || url.hostname === '')
     throw usage(
       `${name}: not the URL of a Redis server`,
       'write it as redis://HOST:6379 or rediss://:PASSWORD@HOST:6379; without a value, --redis stands last',
     );
-  }
-  if (url.protocol === 'redis:' && !isLoopback(url.hostname) && !insecureRedis) {
+  if (url.protocol === 'redis:' && !isLoopback(url.hostname) && !insecureRedis)
     throw usage(
       `${name}: redis:// to ${url.hostname} is not encrypted: anyone on the way can read and change the rows`,
       'use rediss://, or allow it with --insecure-redis',
     );
-  }
   return said;
 }
 
