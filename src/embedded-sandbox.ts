@@ -75,8 +75,7 @@ function refuseNewerTasks(dir: string): void {
   for (const name of names.filter((each) => each.endsWith('.json'))) {
     const file = path.join(dir, name);
     const head = [...readLines(file, { endByte: HEAD_BYTES })].join('\n');
-    const version = /^\{\s*"v":\s*(\d+)/.exec(head)?.[1];
-    refuseNewer('sandbox', Number(version ?? 1), file);
+    refuseNewer('sandbox', Number(/^\{\s*"v":\s*(\d+)/.exec(head)?.[1] ?? 1), file);
   }
 }
 

@@ -44,10 +44,11 @@ export class Watchdog {
     return this.#pulse[1] === 1;
   }
 
-  /** Holds the terminal for bars until the function is called; line editing holds it itself. */
+  /** Holds the terminal for bars until the function is called. Line editing holds it itself, and they are drawn at once. */
   async holdTerminal(show: ShowBars): Promise<() => void> {
     const { holdTerminal } = await import('./terminal-keys.ts');
-    const letGo = this.isGuarding ? () => show(true) : holdTerminal(show);
+    if (this.isGuarding) show(true);
+    const letGo = this.isGuarding ? () => {} : holdTerminal(show);
     Atomics.add(this.#pulse, 3, 1);
     return () => {
       Atomics.sub(this.#pulse, 3, 1);

@@ -198,6 +198,18 @@ describe('on a terminal', { tags: ['python3'] }, () => {
     expect(shown.bytes).toMatch(/<modes ECHO ICANON ISIG>$/);
   });
 
+  test('a conversation shows an answer while it comes, and Ctrl-C stops it', async () => {
+    const place = await openPlace({ fault: 'chat:slow' });
+    const types = [
+      ['> ', 'hello there\r'],
+      ['I read 1 message', '\x03'],
+      ['> ', '/exit\r'],
+    ] as const;
+    const shown = await onTerminal(place, ['chat'], types);
+    expect(shown.code, shown.bytes).toBe(0);
+    expect(shown.lines.join('\n')).toMatch(/stopped/);
+  });
+
   test('a fault that nothing catches leaves the terminal as it was', { tags: ['node'] }, async () => {
     const place = await openPlace();
     const file = path.join(place.dir, 'fault.cjs');
