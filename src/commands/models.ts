@@ -45,8 +45,8 @@ export const list = defineCommand<typeof flags, Listed>({
       kindOf(entry) === type || entry.supported_endpoint_types?.includes(type) === true;
     const entries = value.data.filter(fits);
     if (entries.length === 0) refuseUnknownType(type, value.data);
-    const data = textsAt(asItCame, 'data').filter((_, nth) => entries.some(({ at }) => at === nth));
-    const kept = new RawJson(`[${data.map(compactJson).join(',')}]`);
+    const texts = textsAt(asItCame, 'data');
+    const kept = new RawJson(`[${entries.map(({ at = 0 }) => compactJson(texts[at] ?? '')).join(',')}]`);
     return { value: { entries, json: `${safeJson({ ...(json as object), data: kept })}\n` } };
   },
   human: ({ entries }) => modelTable(entries),

@@ -8,7 +8,7 @@ import { type Host, isObject } from '../host.ts';
 import { leavesOf } from '../io/layout.ts';
 import { counted } from '../io/quantity-text.ts';
 import { JsonTokens, jsonOf } from '../json-text.ts';
-import { decodeUtf8, parseOnce } from '../media/decode-utf8.ts';
+import { decodeUtf8, parseTypedJson } from '../media/decode-utf8.ts';
 import { shorten } from '../media/reference.ts';
 import { type CheckedRun, type FlagOfPath, lookAtBody, refuseLook } from './breaches.ts';
 import type { Said } from './yielding.ts';
@@ -26,8 +26,8 @@ export interface JsonBodyDeps {
 /**
  * The body that `--body FILE` starts from; `-` is stdin.
  * Throws `usage` for a file that cannot be read or is over 256 MB, text that is not UTF-8 or not JSON (with line and
- * column), JSON that gives a name twice or is no object, nested over 64 levels, with a field name that is not taken, or with an integer that
- * would be sent as another.
+ * column), JSON that is no object, gives a name twice or a field name that is not taken, is nested over 64 levels, or has
+ * an integer that would be sent as another.
  */
 export async function readJsonBody(source: string, deps: JsonBodyDeps, flag = '--body'): Promise<JsonObject> {
   const value = await readJsonFile(source, deps, flag);
@@ -97,7 +97,7 @@ export async function readJsonAsWritten(
     ? readInputStream(deps.stdin, options)
     : readTypedFile(path.resolve(deps.cwd, source), options));
   const text = decodeUtf8(bytes, named);
-  const value = parseOnce(text, named);
+  const value = parseTypedJson(text, named);
   assertSafeJson(value, named);
   return { text, value };
 }

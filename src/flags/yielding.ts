@@ -33,7 +33,7 @@ interface Asked {
 /** A field that the user's own words say, and the option that says it. */
 export type Said = readonly [option: string, path: readonly string[]];
 
-/** The flags without the defaults that yield, also to what is `said` elsewhere; `note` hears of each. `asked` tells what such flags ask for: alone, or laid over the body and under what is set. */
+/** The flags without the defaults that yield; `note` hears of each. `asked` tells what flags ask for, `isAlone` without --body and --set. */
 export function withoutYielding(
   flags: WithStored,
   asked: (flags: FlagValues<FlagSet>, isAlone: boolean) => Asked,

@@ -2,7 +2,7 @@ import { isGeoModel } from './chat/models.ts';
 import { type Endpoint, readBy, replyThat } from './endpoint.ts';
 import { fieldsOf, isObject, numberOf } from './json-value.ts';
 
-/** One entry of the list, and where it stands there; only the ID is needed, the rest is read where it has the documented form. */
+/** One entry, and its place `at` in the list; beside the ID only what has the documented form is read. */
 export interface ModelEntry {
   readonly id: string;
   readonly at?: number;
@@ -88,7 +88,7 @@ export const billingFields: readonly BillingField[] = [
   { path: 'delinquent', label: 'delinquent', form: 'yes-no' },
 ];
 
-/** `GET /v1/dashboard/billing/subscription` ("Management"): any JSON object will do that is no error. */
+/** `GET /v1/dashboard/billing/subscription` ("Management"): any JSON object but an error is one. */
 export const billingQuery: Endpoint = {
   name: 'billing',
   method: 'GET',

@@ -34,7 +34,7 @@ export function writeError(error: unknown, path: string, key: string, event: Led
   return new GwError(kind, what, { hint: `${remedy}, then run: gw jobs sync` });
 }
 
-/** The error of a claim that could not be made, naming the reason and the path, or the directory in place of a lock there: `usage` before a job begins, else `download`. */
+/** The error of a claim that could not be made; it names a directory in place of a lock, else `path`. `usage` before a job begins. */
 export function claimError(error: unknown, path: string, kind: 'usage' | 'download'): unknown {
   if (!isDiskFault(error)) return error;
   const { reason, remedy } = diskFault(error);

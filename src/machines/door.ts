@@ -177,8 +177,8 @@ export class Door {
     this.#ask(question, false, ifForeign);
 
   /**
-   * Asks until there is an answer, for as long as the door has patience. What may be asked again must do no more the second
-   * time. `ifForeign` is the answer where the key holds something else than gw puts there. Throws GwError `unavailable` or `auth`, the signal's reason, and what else the question throws.
+   * Asks until there is an answer, for as long as the door has patience; asked again, it must do no more the second time.
+   * `ifForeign` answers for a key that holds another program's word. Throws GwError `unavailable` or `auth`, or what it throws.
    */
   readonly tell = <T>(question: (redis: Redis) => Promise<T>, ifForeign?: T): Promise<T> =>
     this.#ask(question, true, ifForeign);

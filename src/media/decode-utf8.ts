@@ -38,7 +38,7 @@ function firstBadByte(bytes: Uint8Array): number {
 }
 
 /** The value of JSON text. Throws `usage` with the place of what is no JSON, or of a name that an object gives twice. */
-export function parseOnce(text: string, named: string, hint?: string): unknown {
+export function parseTypedJson(text: string, named: string, hint?: string): unknown {
   const value = jsonOf(text);
   const { line, column, problem } = findJsonFault(text, true) ?? {};
   if (problem === undefined) return value;

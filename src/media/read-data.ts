@@ -3,7 +3,7 @@ import { parse } from 'yaml';
 import { readSmallFile } from '../disk/typed-input.ts';
 import { usage } from '../errors.ts';
 import { isObject } from '../host.ts';
-import { decodeUtf8, parseOnce } from './decode-utf8.ts';
+import { decodeUtf8, parseTypedJson } from './decode-utf8.ts';
 
 const MAX_BYTES = 1024 * 1024;
 
@@ -18,7 +18,7 @@ export async function readObject(
 ): Promise<Record<string, unknown> | undefined> {
   const text = decodeUtf8(readSmallFile(file, { named, maxBytes: MAX_BYTES }), named);
   const isJson = /\.json$/i.test(file);
-  let value = isJson ? parseOnce(text, named, hint) : undefined;
+  let value = isJson ? parseTypedJson(text, named, hint) : undefined;
   try {
     if (!isJson) value = parse(text, { logLevel: 'error' });
   } catch (error) {

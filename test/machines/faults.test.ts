@@ -22,6 +22,16 @@ const rowKey = (prefix: string, at: number) => `${prefix}:row:day/r${at}`;
 const prefixOf = async ({ redis }: Studio) =>
   ((await redis.client.keys('*:row:day/*'))[0] ?? '').replace(/:row:.*/, '');
 
+/** A row that waits on the queue; by `env` Redis is asked without the proxy. */
+async function handedOver() {
+  const studio = await openStudio();
+  const laptop = studio.machine();
+  write(laptop, [alpha]);
+  const env = { ...studio.env, GW_REDIS_URL: studio.redis.url };
+  expect((await batch(laptop, env, 'run', '--detach').ended).code).toBe(0);
+  return { studio, laptop, env };
+}
+
 test('a Redis that falls silent: what runs is looked at and saved, and the worker ends as unavailable', async () => {
   const studio = await openStudio({ speed: 60 });
   const laptop = studio.machine();
@@ -51,11 +61,8 @@ test('a Redis that falls silent: what runs is looked at and saved, and the worke
 });
 
 test('a row that its worker saved while Redis was away has all its events', async () => {
-  const studio = await openStudio();
-  const { laptop, anna } = { laptop: studio.machine(), anna: studio.machine() };
-  write(laptop, [alpha]);
-  const env = { ...studio.env, GW_REDIS_URL: studio.redis.url };
-  expect((await batch(laptop, env, 'run', '--detach').ended).code).toBe(0);
+  const { studio, laptop, env } = await handedOver();
+  const anna = studio.machine();
   const away = studio.proxy.at('accepted', 'READONLY');
   const worker = anna.start(['worker', '--redis'], { env: studio.env });
   const following = batch(laptop, env, 'run', '--events');
@@ -130,11 +137,7 @@ describe('a Redis that refuses', () => {
   });
 
   test('with a word of another program under a key that all commands ask for: each ends with a sentence', async () => {
-    const studio = await openStudio();
-    const laptop = studio.machine();
-    write(laptop, [alpha]);
-    const env = { ...studio.env, GW_REDIS_URL: studio.redis.url };
-    expect((await batch(laptop, env, 'run', '--detach').ended).code).toBe(0);
+    const { studio, laptop, env } = await handedOver();
     await studio.redis.client.set(`${await prefixOf(studio)}:meta`, 'theirs');
     for (const words of ['batch run day.jsonl --redis', 'batch status day.jsonl --redis', 'worker --redis']) {
       const { code, err } = await laptop.run(words.split(' '), { env });
@@ -146,11 +149,7 @@ describe('a Redis that refuses', () => {
   });
 
   test('with a word of another program in place of a queue: its worker says so and ends', async () => {
-    const studio = await openStudio();
-    const laptop = studio.machine();
-    write(laptop, [alpha]);
-    const env = { ...studio.env, GW_REDIS_URL: studio.redis.url };
-    expect((await batch(laptop, env, 'run', '--detach').ended).code).toBe(0);
+    const { studio, env } = await handedOver();
     const queue = `${await prefixOf(studio)}:alpha:wait`;
     await studio.redis.client.del(queue);
     await studio.redis.client.set(queue, 'theirs');
