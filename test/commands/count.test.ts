@@ -1,3 +1,5 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
 import { expect } from 'vitest';
 import { test, World } from '../helpers/gw.ts';
 
@@ -6,6 +8,7 @@ import { test, World } from '../helpers/gw.ts';
 const create = (world: World, ...more: string[]) =>
   world.gw(['video', 'beta', 'create', 'a fox', '--duration', '3', ...more]);
 const posts = (world: World) => world.sandbox.requests.filter(({ method }) => method === 'POST');
+const queries = (world: World) => world.requests().filter((each) => each.startsWith('GET /tasks'));
 const lines = (text: string) => text.trim().split('\n');
 
 test('each is a job of its own, with an external ID of its own and a line', async ({ world }) => {
@@ -42,6 +45,21 @@ test('with --once K the jobs are K/1 to K/N: run again, with more, only those ar
   expect(lines(second.out)).toEqual(expect.arrayContaining(lines(first.out)));
   expect(posts(world)).toHaveLength(4);
   expect((await create(world, '--once', 'k/3')).out.trim()).toBe(lines(second.out)[2]);
+});
+
+test('jobs that stand under K go on as one command: no output replaces another, each is told by its ID', async ({
+  world,
+}) => {
+  const again = ['--count', '3', '--once', 'k', '--wait', '-o', 'clip-{duration}.mp4', '--force'];
+  await create(world, ...again);
+  for (const file of Object.keys(world.files())) fs.rmSync(path.join(world.cwd, file));
+  const looksBefore = queries(world).length;
+  const run = await create(world, ...again);
+  expect(run.code, run.err).toBe(0);
+  expect(Object.keys(world.files()).sort()).toEqual(['clip-3-1.mp4', 'clip-3-2.mp4', 'clip-3.mp4']);
+  expect(new Set(lines(run.out)).size).toBe(3);
+  expect(run.err.match(/task \S+: 3 s/g), run.err).toHaveLength(3);
+  expect(queries(world).length - looksBefore).toBeLessThan(3);
 });
 
 test('of those that fail in different ways the exit code is 13, of those that fail alike theirs', async () => {

@@ -484,7 +484,7 @@ function requestOf(
 async function createOne(making: Promise<Checked | ShownRequest>, ctx: Context): Promise<Outcome<JobResult>> {
   const ready = await making;
   if (ready instanceof ShownRequest) return { value: ready };
-  return send(ready, { followers: createFollowers(ctx), turn: (make) => make() }, ctx);
+  return send(ready, { turn: (make) => make() }, { ...ctx, followers: createFollowers(ctx) });
 }
 
 async function* createMany(
@@ -498,7 +498,7 @@ async function* createMany(
   // Under a key some may have been made before: each is counted when its turn comes.
   if (how.once === undefined) await refuseOverBudget(ready.request, ctx);
   const { sendMany } = await import('./send-many.ts');
-  yield* sendMany(count, how.wait ?? false, (one) => send(ready, one, ctx), ctx);
+  yield* sendMany(count, how.wait ?? false, (place, own) => send(ready, place, own), ctx);
 }
 
 /** Throws what went wrong before the job was begun. */
@@ -527,7 +527,7 @@ async function send(ready: Checked, place: SendPlace, ctx: Context): Promise<Out
       return (await import('../once.ts')).goOnWith(made, how, ctx);
     case 'accepted':
       if (made.isOwnReply) ready.warnOfReply(made.reply);
-      return { ...(await follow(made, request, { ...place, deadlineMs }, ctx)), made };
+      return { ...(await follow(made, request, deadlineMs, ctx)), made };
     case 'unknown': {
       // A job that may exist without an ID is printed under gw's own.
       const { error, job } = made;
@@ -548,7 +548,7 @@ interface MakePlace extends SendPlace {
 async function make(
   request: JobRequest<TaskFamily>,
   body: Body,
-  { access, deadlineMs, under, followers, index = 1 }: MakePlace,
+  { access, deadlineMs, under, index = 1 }: MakePlace,
   ctx: Context,
 ): Promise<Made> {
   const { family, how } = request;
@@ -558,6 +558,7 @@ async function make(
   const within = await withinBudget(request, ctx);
   const digests = digestsOf(family, request.body);
   const identified = identifyBody(family, body, under?.key, under?.externalId);
+  const followers = createFollowers(ctx);
   const telling = tellIfInterrupted(ctx);
   let stopWaiting = () => {};
   let beat: NodeJS.Timeout | undefined;
@@ -612,7 +613,7 @@ async function make(
 async function follow(
   { id, job: { key }, unrecorded, reply: record, status = '', error }: Extract<Made, { kind: 'accepted' }>,
   { family, how, intent: { gateway, save } }: JobRequest<TaskFamily>,
-  { followers, isOneOfMany, deadlineMs }: SendPlace & { readonly deadlineMs: number },
+  deadlineMs: number,
   ctx: Context,
 ): Promise<Outcome<JobResult>> {
   const first = await firstOfTask({ gateway, key, id }, await ctx.ledger()).catch(() => undefined);
@@ -629,9 +630,9 @@ async function follow(
   const failure = unrecorded !== undefined && { error: unrecorded };
   if (how.wait) {
     ctx.io.note(`task ${id}`);
-    const request = { id, key, family, flags: how, save, deadlineMs, accepted, isOneOfMany };
+    const request = { id, key, family, flags: how, save, deadlineMs, accepted };
     const { followFromFlags, resultIn } = await import('./follow-job.ts');
-    const followed = await followFromFlags(request, followers, ctx);
+    const followed = await followFromFlags(request, createFollowers(ctx), ctx);
     const saved = resultIn(followed)?.files.map(({ path }) => path) ?? [];
     if (!(unrecorded instanceof GwError) || saved.length === 0) return { ...failure, ...followed };
     const what = `${unrecorded.message}; its output is saved as ${saved.join(', ')}`;

@@ -32,8 +32,6 @@ export interface FollowRequest {
   readonly atOnce?: boolean;
   /** What is known before the first look. */
   readonly accepted?: JobResult | undefined;
-  /** Other jobs are followed beside it: what is told of it names it. */
-  readonly isOneOfMany?: boolean | undefined;
 }
 
 /** Waits for one job as the flags say, and saves its outputs. The result is there also where the wait failed. */
@@ -78,13 +76,13 @@ export async function* followAll(
   const depsOf = ({ family, request }: (typeof inputs)[number]) =>
     followers.followDeps(family, request.access);
   for await (const { input, followed } of followMany(inputs, depsOf, ctx.signal)) {
-    const { family, id, accepted, job, access, isOneOfMany } = input.request;
+    const { family, id, accepted, job, access } = input.request;
     const { keyId } = access ?? (await ctx.gateway());
     const explained = job
       ? { ...followed, error: explainOtherKey(followed.error, { ...job, id }, keyId) }
       : followed;
     if (followed.error === undefined) {
-      const name = requests.length > 1 || isOneOfMany ? id : undefined;
+      const name = requests.length > 1 || followers.turns ? id : undefined;
       await noteUsage(followed.usage, input.request.key, name, ctx);
     }
     yield outcomeOf(explained, { family: family.name, id, accepted, job }, ctx);

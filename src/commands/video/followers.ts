@@ -19,7 +19,7 @@ export interface Followers {
   claims(): Promise<Claims>;
   /** Tells for all jobs of the run what concerns them all: a text once, and what changes `about` something seldom. */
   readonly tellAll: (text: string, about?: string) => void;
-  /** Who saves first, where a batch saves many. */
+  /** Who saves first, where a run saves several jobs: what is told of one names it then. */
   readonly turns?: Turns | undefined;
   poolOf(job: Pick<Job, 'family' | 'settings'>): Promise<RatePool>;
 }

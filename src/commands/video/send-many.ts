@@ -5,15 +5,13 @@ import type { Made } from '../../jobs/create/make.ts';
 import type { Stands } from '../../jobs/create/once.ts';
 import { asTheyEnd, createTurns, SAVES_AT_ONCE } from '../../jobs/watch/turns.ts';
 import { interruptedLast, type JobResult } from './follow-job.ts';
-import { createFollowers, type Followers } from './followers.ts';
+import { createFollowers } from './followers.ts';
 
 export interface SendPlace {
-  readonly followers: Followers;
   /** One create at a time. */
   turn(make: () => Promise<Made | Stands>): Promise<Made | Stands>;
   /** Which of several jobs it is, from 1. */
   readonly index?: number;
-  readonly isOneOfMany?: boolean;
 }
 
 /** After these the next create of the same body would meet the same. */
@@ -23,10 +21,11 @@ const endsAlike: ReadonlySet<ErrorKind> = new Set([...endsAll, 'usage', 'rejecte
 export async function* sendMany(
   count: number,
   isWaitedFor: boolean,
-  send: (place: SendPlace) => Promise<Outcome<JobResult>>,
+  send: (place: SendPlace, ctx: Context) => Promise<Outcome<JobResult>>,
   ctx: Context,
 ): AsyncGenerator<Outcome<JobResult>> {
-  const followers = createFollowers(ctx, { turns: createTurns(SAVES_AT_ONCE) });
+  // One that stands under its key is gone on with beside the others too.
+  const followers = createFollowers(ctx, count > 1 ? { turns: createTurns(SAVES_AT_ONCE) } : {});
   const turns = createTurns(1);
   let isOver = false;
   const turn: SendPlace['turn'] = (make) =>
@@ -38,7 +37,7 @@ export async function* sendMany(
       return made;
     });
   const one = (index: number): Promise<Outcome<JobResult> | undefined> =>
-    send({ followers, turn, index, isOneOfMany: count > 1 }).catch((error: unknown) =>
+    send({ turn, index }, { ...ctx, followers }).catch((error: unknown) =>
       error instanceof NotMade ? undefined : { error },
     );
   const outcomes = async function* () {
