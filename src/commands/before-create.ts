@@ -9,13 +9,25 @@ import { fieldsOf, isObject } from '../gateway/json-value.ts';
 import { counted } from '../io/quantity-text.ts';
 import type { LimitedJob, Limits, Within } from '../jobs/create/budget.ts';
 import type { JobRequest } from '../jobs/create/job-request.ts';
+import { checkTarget } from '../jobs/save/check-target.ts';
 import { type Job, type KeptRequest, mayExist } from '../ledger/event.ts';
 import { EMBEDDED } from '../ledger/job-key.ts';
 import { parseReference } from '../media/reference.ts';
 import type { FoundOutput } from '../media/resolve.ts';
 import { outputsByWord, pinned } from '../shots/outputs.ts';
+import { outNamed } from './video/job-result.ts';
 
-// What a create asks of the ledger before it sends: whether the user's limits leave room, and whether the same was just made.
+// What a create asks before it sends: whether its outputs can be saved, the user's limits leave room, and the same was just made.
+
+/** Checks the place where the outputs of a job go that is about to be made. Throws `usage`. */
+export async function checkPlace(
+  { how, intent, outputsExpected }: JobRequest,
+  { settings, clock }: Context,
+): Promise<void> {
+  const once = how.once === undefined ? undefined : { key: how.once };
+  const named = outNamed(how, await settings(), intent.request?.command);
+  checkTarget(intent.save, { ...intent, once, named, atMs: clock.now(), outputsExpected });
+}
 
 /** The limits of a command; undefined where it has none, or costs nothing. Throws `usage` for a currency that is not told. */
 export async function limitsOf(

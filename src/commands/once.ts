@@ -12,7 +12,6 @@ import {
   pathOf,
   type Stands,
 } from '../jobs/create/once.ts';
-import type { KnownJob } from './jobs/find-jobs.ts';
 import { endedBeside, fromOtherHands, planToSave, resultOf, taskJob } from './jobs/task-job.ts';
 import { followFromFlags, type JobResult, resultIn, waitDeadlineMs } from './video/follow-job.ts';
 import { createFollowers } from './video/followers.ts';
@@ -77,14 +76,12 @@ async function pickUp({ job, error }: Stands, flags: GoingOn, ctx: Context): Pro
     return syncImage(left.known ?? known, createFollowers(ctx), ctx);
   }
   ctx.io.note(`task ${id}`);
-  const task = await taskToSave(known, flags, ctx).catch((error: unknown) => ({ error }));
-  if ('error' in task) return { value: resultOf(job, []), error: task.error };
-  const { family, access, save } = task;
-  const request = { key: job.key, id, family, flags, job, access, save, atOnce: true, deadlineMs };
-  return followFromFlags(request, createFollowers(ctx), ctx);
+  try {
+    const { family, access } = await taskJob(known, ctx);
+    const save = await planToSave(known, flags, ctx);
+    const request = { key: job.key, id, family, flags, job, access, save, atOnce: true, deadlineMs };
+    return await followFromFlags(request, createFollowers(ctx), ctx);
+  } catch (error) {
+    return { value: resultOf(job, []), error };
+  }
 }
-
-const taskToSave = async (known: KnownJob, flags: SaveFlags, ctx: Context) => ({
-  ...(await taskJob(known, ctx)),
-  save: await planToSave(known, flags, ctx),
-});

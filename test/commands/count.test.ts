@@ -27,14 +27,15 @@ test('with --wait --json one object a line, each with its file', async ({ world 
   expect(Object.keys(world.files()).sort()).toEqual(['clip-1.mp4', 'clip-2.mp4', 'clip.mp4']);
 });
 
-test('{index} is the number of the job', async ({ world }) => {
-  const run = await create(world, '--count', '3', '--wait', '-o', 'clips/{{a}}-{index}.{ext}');
-  expect(run.code, run.err).toBe(0);
-  expect(Object.keys(world.files()).sort()).toEqual([
-    'clips/{a}-1.mp4',
-    'clips/{a}-2.mp4',
-    'clips/{a}-3.mp4',
-  ]);
+test('{index} is the number of the job, also where it stands under its key', async ({ world }) => {
+  const words = ['--count', '3', '--once', 'k', '--wait', '-o', 'clips/{{a}}-{index}.{ext}'];
+  const names = ['clips/{a}-1.mp4', 'clips/{a}-2.mp4', 'clips/{a}-3.mp4'];
+  expect((await create(world, ...words)).code).toBe(0);
+  expect(Object.keys(world.files()).sort()).toEqual(names);
+  fs.rmSync(path.join(world.cwd, 'clips/{a}-2.mp4'));
+  const again = await create(world, ...words);
+  expect(again.code, again.err).toBe(0);
+  expect(Object.keys(world.files()).sort()).toEqual(names);
 });
 
 test('with --once K the jobs are K/1 to K/N: run again, with more, only those are made that lack', async () => {

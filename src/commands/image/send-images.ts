@@ -16,12 +16,12 @@ import type { Made } from '../../jobs/create/make.ts';
 import type { OncePlace } from '../../jobs/create/once.ts';
 import { createImages } from '../../jobs/image/create-images.ts';
 import { printableRecord } from '../../jobs/job-view.ts';
-import { checkTarget, refuseOneName } from '../../jobs/save/check-target.ts';
+import { refuseOneName } from '../../jobs/save/check-target.ts';
 import { isFixedName, planTarget } from '../../jobs/save/output-path.ts';
 import { withoutSecrets } from '../../ledger/serialize.ts';
 import { namesOutput } from '../../shots/outputs.ts';
-import { warnOfAlike, withinBudget } from '../before-create.ts';
-import { type JobResult, noteUsage, outNamed } from '../video/follow-job.ts';
+import { checkPlace, warnOfAlike, withinBudget } from '../before-create.ts';
+import { type JobResult, noteUsage } from '../video/follow-job.ts';
 import { calmOf, createFollowers } from '../video/followers.ts';
 
 /**
@@ -58,17 +58,11 @@ export async function sendImages(
     keyId: access.keyId,
     bodySha256: digestOf(input.multipart?.fields ?? input.body),
   };
-  const once = how.once === undefined ? undefined : { key: how.once };
-  const named = outNamed(how, await ctx.settings(), intent.request?.command);
-  const check = () =>
-    checkTarget(intent.save, { ...intent, once, named, atMs: ctx.clock.now(), outputsExpected });
-  if (!once) check();
   const deps = await createFollowers(ctx).jobDeps();
   const { timeoutMs: silence } = await ctx.settings();
   const within = await withinBudget(request, ctx);
   const make = async (place?: OncePlace): Promise<Made> => {
-    // A job that stands under the key may be saved elsewhere, and then no folder is made.
-    if (place) check();
+    await checkPlace(request, ctx);
     if (ctx.followers) await calmOf(ctx.followers, ctx)();
     ctx.signal.throwIfAborted();
     if (!canBeSent) throw new Error('the output of a job is not found yet, and nothing was sent');

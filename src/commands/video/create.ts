@@ -34,17 +34,16 @@ import { BEAT_MS, isObject, once } from '../../host.ts';
 import { digestsOf, identifyBody, type JobRequest } from '../../jobs/create/job-request.ts';
 import type { Made } from '../../jobs/create/make.ts';
 import type { OncePlace } from '../../jobs/create/once.ts';
-import { checkTarget } from '../../jobs/save/check-target.ts';
 import { withIndex } from '../../jobs/save/output-path.ts';
 import { onceJobKey, originOfGateway } from '../../ledger/job-key.ts';
 import { firstOfTask } from '../../ledger/named-jobs.ts';
 import { withoutSecrets } from '../../ledger/serialize.ts';
 import type { MediaInput } from '../../media/resolve.ts';
 import { askedOf, findOutputs, noteOutputsInCurl, shownOf } from '../../shots/outputs.ts';
-import { keptRequest, refuseOverBudget, warnOfAlike, withinBudget } from '../before-create.ts';
+import { checkPlace, keptRequest, refuseOverBudget, warnOfAlike, withinBudget } from '../before-create.ts';
 import { showInstead } from '../show-instead.ts';
 import { calmOf, createFollowers } from './followers.ts';
-import { type JobResult, jobLines, newSavePlan, outNamed, waitDeadlineMs } from './job-result.ts';
+import { type JobResult, jobLines, newSavePlan, waitDeadlineMs } from './job-result.ts';
 import type { Media } from './read-media.ts';
 import type { SendPlace } from './send-many.ts';
 import { noteOfName, refuseIdleExec, refuseSharedName } from './task-ids.ts';
@@ -473,10 +472,15 @@ function requestOf(
 ): JobRequest<TaskFamily> {
   const { how, intent } = request;
   const { save } = intent;
+  const { once, out } = how;
   const safe = withoutSecrets(intent, (text) => io.withoutSecrets(text));
   return Object.freeze({
     ...request,
-    how: { ...how, ...(how.once !== undefined && index !== undefined && { once: `${how.once}/${index}` }) },
+    how: {
+      ...how,
+      ...(out !== undefined && { out: withIndex(out, index) }),
+      ...(once !== undefined && index !== undefined && { once: `${once}/${index}` }),
+    },
     intent: { ...safe, keyId, save: { ...save, target: withIndex(save.target, index) } },
   });
 }
@@ -505,16 +509,11 @@ async function* createMany(
 async function send(ready: Checked, place: SendPlace, ctx: Context): Promise<Outcome<JobResult>> {
   const access = await ctx.gateway();
   const request = requestOf(ready, access, place.index, ctx);
-  const { family, how, intent, outputsExpected } = request;
-  const once = how.once === undefined ? undefined : { key: how.once };
-  const named = outNamed(how, await ctx.settings(), intent.request?.command);
-  const check = () =>
-    checkTarget(intent.save, { ...intent, once, named, atMs: ctx.clock.now(), outputsExpected });
-  if (!once) check();
+  const { family, how } = request;
   const deadlineMs = waitDeadlineMs(how, ctx);
   const making = async (under?: OncePlace) => {
-    // A job that stands under the key may be saved elsewhere, and then no folder is made.
-    if (under) check();
+    // Not before: a job that stands under the key may be saved elsewhere, and then no folder is made.
+    await checkPlace(request, ctx);
     return make(request, await ready.finish(), { ...place, access, deadlineMs, under }, ctx);
   };
   const made = await place.turn(async () => {
