@@ -19,13 +19,8 @@ interface Launch {
 }
 
 /** Runs gw in the real process; the exit code is set, never forced, so that pipes take all that was written. */
-export async function run({
-  version,
-  build,
-  distDir,
-  mayTouchFlags = () => false,
-  codeCache,
-}: Launch): Promise<void> {
+export async function run(launch: Launch): Promise<void> {
+  const { version, build, distDir, mayTouchFlags = () => false, codeCache } = launch;
   // SIGHUP is the closing of its window on Windows, and SIGBREAK Ctrl-Break.
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGBREAK'] as const;
   const env = { ...process.env };
@@ -39,10 +34,7 @@ export async function run({
       try {
         return process.cwd();
       } catch {
-        throw usage(
-          'the working directory is gone',
-          'change to a directory that is there, such as your home',
-        );
+        throw usage('the working directory is gone', 'change to one that is there, such as your home');
       }
     },
     platform: process.platform,

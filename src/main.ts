@@ -1,7 +1,6 @@
 import { setMaxListeners } from 'node:events';
-import { type AnyCommand, type Outcome, RowStream, ShownRequest } from './command.ts';
-import type { Context } from './context.ts';
-import { afterSaveWith, makeContext } from './context.ts';
+import { type AnyCommand, type Node, type Outcome, RowStream, ShownRequest } from './command.ts';
+import { afterSaveWith, type Context, makeContext } from './context.ts';
 import { ClosedPipe, Ended, type EndingSignal, GwError, Interrupted, usage } from './errors.ts';
 import { type FlagSet, type FlagValues, type GlobalFlags, withValue } from './flags/flag.ts';
 import { nearest } from './flags/nearest.ts';
@@ -215,15 +214,22 @@ function argvGlobals(argv: readonly string[], host: Host) {
 
 /** `gw help video alpha` is `gw video alpha --help`; the topics have a command of their own. */
 function helpLast(argv: readonly string[]): readonly string[] {
-  const [first, second, ...rest] = argv;
-  if (first !== 'help') return argv;
-  if (second === undefined || second.startsWith('-')) return [...rest, '--help'];
-  if (second === 'man' || helpTopics.includes(second)) return argv;
-  const names = (program.children ?? []).map(({ name }) => name);
-  if (names.includes(second)) return [second, ...rest, '--help'];
-  const [near] = nearest(second, [...names, ...helpTopics]);
-  throw usage(
-    withValue('there is no help on', second),
-    near ? `did you mean gw help ${near}?` : `gw lists the commands; the topics are ${helpTopics.join(', ')}`,
-  );
+  const [first, ...words] = argv;
+  if (first !== 'help' || words[0] === 'man' || helpTopics.includes(words[0] ?? '')) return argv;
+  let { children }: Node = program;
+  for (const [at, word] of words.entries()) {
+    const next = children?.find(({ name }) => name === word);
+    // A word that a group does not know is named by the group.
+    if (word.startsWith('-') || (at > 0 && children && !next)) break;
+    if (!next) {
+      const known = [...(children ?? []).map(({ name }) => name), ...helpTopics];
+      const [near] = at > 0 ? [words.slice(0, at).join(' ')] : nearest(word, known);
+      throw usage(
+        withValue('there is no help on', words.slice(0, at + 1).join(' ')),
+        near ? `did you mean gw help ${near}?` : 'gw lists the commands, and gw help help the topics',
+      );
+    }
+    ({ children } = next);
+  }
+  return [...words, '--help'];
 }

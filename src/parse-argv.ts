@@ -89,7 +89,7 @@ function addFlag(command: Command, key: string, flag: Flag, typed: Typed, isHidd
 export async function parseArgv(
   argv: readonly string[],
   root: Node,
-  host: { readonly columns: number | undefined; readonly version: string },
+  { columns, version }: { readonly columns: number | undefined; readonly version: string },
 ): Promise<Invocation> {
   const typed = new Typed(argv);
   let found: Invocation | undefined;
@@ -107,7 +107,6 @@ export async function parseArgv(
     deepest = { command, node, path, spec };
     command.helpCommand(false).helpOption('-h, --help').enablePositionalOptions();
     command.addOption(new Option('-V, --version')).on('option:version', () => {
-      const { version } = host;
       throw new HelpShown(() => `${argv.includes('--json') ? JSON.stringify({ version }) : version}\n`);
     });
     const children = new Map((node.children ?? []).map((child) => [child.name, child]));
@@ -133,7 +132,7 @@ export async function parseArgv(
       const [word] = command.args;
       if (word !== undefined) throw await unknown(word, node, path);
       const spec = await node.load?.();
-      if (!spec) throw await helpOf(deepest, host.columns);
+      if (!spec) throw await helpOf(deepest, columns);
       const input = { args: [], flags: {}, globals: typed.of(globalFlags) as GlobalFlags };
       found = { path, command: spec, input };
     });
@@ -146,12 +145,12 @@ export async function parseArgv(
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.code === 'commander.helpDisplayed' || error.code === 'commander.help')
-      throw await helpOf(deepest, host.columns);
+      throw await helpOf(deepest, columns);
     const { command, path, spec } = deepest;
     const long = command.options.flatMap((option) => (option.hidden ? [] : (option.long ?? [])));
     throw (await import('./argv-errors.ts')).fromCommander(error, path, spec, long);
   }
-  if (!found) throw await helpOf(deepest, host.columns);
+  if (!found) throw await helpOf(deepest, columns);
   checkSharedOptions(found);
   return found;
 }
