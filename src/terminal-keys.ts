@@ -21,7 +21,6 @@ export function holdTerminal(show: ShowBars): () => void {
   if (held.size === 0) process.on('SIGTSTP', stop).on('SIGCONT', take).on('exit', giveBack);
   held.add(show);
   take();
-  show(true);
   return () => {
     held.delete(show);
     if (held.size > 0) return;

@@ -106,6 +106,13 @@ describe('on a terminal', { tags: ['python3'] }, () => {
     expectNoForeignControls(shown);
   });
 
+  test('a job in the background of a shell draws no bars', async () => {
+    const place = await openPlace({ speed: 10 });
+    const shown = await onTerminal(place, `$GW ${create.join(' ')} 'a fox' & wait $!; echo "code $?"`);
+    expect(shown.bytes).toContain('code 0');
+    expect(shown.bytes).not.toMatch(/[█▓░⠁-⣿]|\x1b\[\?25l/);
+  });
+
   test('Ctrl-Z where no shell could let gw go on does not stop it', async () => {
     const place = await openPlace({ speed: 10 });
     const shown = await onTerminal(place, [...create, 'a fox'], [['\x1b[?25l', '\x1a']], { MODES: '1' });
