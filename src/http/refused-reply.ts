@@ -73,11 +73,15 @@ export function cutText(text: string): string {
   return characters.length <= LONGEST_MESSAGE ? text : `${characters.slice(0, LONGEST_MESSAGE).join('')}…`;
 }
 
+/** Proxies send pages that begin with a heading or a comment, or as XHTML. */
+const htmlPage =
+  /^(?:<(?:\?xml\b|!--)[^>]*>\s*)*<(?:!doctype|html|head|body|title|meta|script|style|div|p|h[1-6]|center|pre)\b/i;
+
 /** What a body that should have been JSON is instead, in a few words. */
 export function describeBody(text: string): string {
   const trimmed = text.trimStart();
   if (trimmed === '') return 'an empty body';
-  if (/^<(!doctype|html|head|body)/i.test(trimmed)) return 'an HTML page';
+  if (htmlPage.test(trimmed)) return 'an HTML page';
   if (trimmed.startsWith('<')) return 'XML';
   if (/^(null|true|false|-?\d+(\.\d+)?)\s*$/.test(trimmed))
     return `the JSON value ${trimmed.trim().slice(0, 40)}`;
@@ -98,12 +102,8 @@ function missingMessage({ status, text, headers }: RefusedReply): string {
   return `it sent ${describeBody(text)} instead of a message`;
 }
 
-function hintOf(
-  { status, headers }: RefusedReply,
-  { failure, hint }: StatusMeaning,
-  { isCreate }: ReplyContext,
-): string | undefined {
-  const moved = redirectTarget({ status, headers }) && movedAway;
+function hintOf(reply: RefusedReply, { failure, hint }: StatusMeaning, { isCreate }: ReplyContext) {
+  const moved = redirectTarget(reply) && movedAway;
   return moved || (isCreate && failure === 'not_found' ? wrongPath : hint);
 }
 
