@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { jsonIn } from '../http/parse-json.ts';
+import { placeOf } from '../json-text.ts';
 import { askedUrl, ownHosts, strangerIn, urlHost } from '../loopback.ts';
 
 /** No callback that the document describes is a hundredth as large. */
@@ -34,7 +35,7 @@ export interface CallbackServer {
 
 /**
  * Receives status callbacks under a path that only their senders know. A `challenge` is echoed ("Events": within 3 s), before
- * anything else is done; what else comes is a hint and nothing more. Rejects with the system's error where it cannot listen.
+ * anything else is done and as it was written (a long number that is read loses digits); what else comes is a hint and nothing more. Rejects with the system's error where it cannot listen.
  */
 export async function startCallbackServer(options: CallbackServerOptions): Promise<CallbackServer> {
   const { host, publicUrl } = options;
@@ -52,17 +53,16 @@ export async function startCallbackServer(options: CallbackServerOptions): Promi
     if (strangerIn(request.headers, { hosts, origins })) return end(request, response, 403);
     if (!paths.has(pathname)) return end(request, response, 404);
     const asked = searchParams.get('challenge');
-    if (request.method === 'GET' && asked !== null) return echo(response, asked);
-    if (request.method !== 'POST') {
-      response.setHeader('allow', 'POST');
-      return end(request, response, 405);
-    }
+    if (request.method === 'GET' && asked !== null) return echo(response, JSON.stringify(asked));
+    if (request.method !== 'POST') return end(request, response.setHeader('allow', 'POST'), 405);
     const body = await readBody(request);
     if (body === undefined) return end(request, response, 413);
-    const said = jsonIn(new TextDecoder().decode(body));
+    const text = new TextDecoder().decode(body);
+    const said = jsonIn(text);
     if (said === undefined) return end(request, response, 400);
-    const challenge = fieldOf(said, 'challenge');
-    if (typeof challenge === 'string' || typeof challenge === 'number') return echo(response, challenge);
+    const isEchoed = /^(string|number)$/.test(typeof fieldOf(said, 'challenge'));
+    const place = isEchoed && placeOf(text, ['challenge']);
+    if (place) return echo(response, text.slice(place.start, place.end));
     const ids = taskIdsIn(said);
     end(request, response, ids.length > 0 ? 200 : 204);
     options.onCallback({ ids, body, type: request.headers['content-type'] ?? 'application/json' });
@@ -99,9 +99,9 @@ function end(request: IncomingMessage, response: ServerResponse, status: number)
   response.writeHead(status, status === 204 ? {} : { 'content-length': 0 }).end();
 }
 
-function echo(response: ServerResponse, challenge: string | number): void {
+function echo(response: ServerResponse, challenge: string): void {
   const headers = { 'content-type': 'application/json', 'x-content-type-options': 'nosniff' };
-  response.writeHead(200, headers).end(JSON.stringify({ challenge }));
+  response.writeHead(200, headers).end(`{"challenge":${challenge}}`);
 }
 
 /** The body; undefined where it is too large. */

@@ -39,7 +39,8 @@ test('a challenge is echoed, by POST and by GET, and is no callback', async () =
     'application/json',
     { challenge: 'a b\u2028c' },
   ]);
-  expect((await post(url, '{"challenge":17}')).text).toBe('{"challenge":17}');
+  for (const number of ['17', '12345678901234567890', '1.50'])
+    expect((await post(url, `{"challenge": ${number}}`)).text).toBe(`{"challenge":${number}}`);
   const byGet = await ask(`${url}?challenge=a%20b`);
   expect([byGet.status, JSON.parse(byGet.text)]).toEqual([200, { challenge: 'a b' }]);
   expect(heard).toEqual([]);
