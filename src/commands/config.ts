@@ -1,3 +1,5 @@
+import { resolve } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { defineCommand, type Node } from '../command.ts';
 import { updateConfig, withProfile, withSetting } from '../config/change-config.ts';
 import { configFilePath, profileOf } from '../config/config-file.ts';
@@ -8,25 +10,30 @@ import { DEFAULTS, settingNames } from '../config/table.ts';
 import { type Context, commandFor } from '../context.ts';
 import { GwError, usage } from '../errors.ts';
 import { nearest } from '../flags/nearest.ts';
+import type { Host } from '../host.ts';
 import { columnsOf } from '../io/layout.ts';
 import { program } from '../program.ts';
 
+const nameArg = {
+  name: 'NAME',
+  summary: `one of ${settingNames.join(', ')}`,
+  required: true,
+  choices: settingNames,
+  completes: 'setting',
+} as const;
+
 /** `gw config get NAME`: one setting in force, as `gw config list` shows it. */
 export const get = defineCommand<Record<string, never>, SettingRow>({
-  args: {
-    name: 'NAME',
-    summary: 'a name from gw config list',
-    required: true,
-    choices: settingNames,
-    completes: 'setting',
-  },
+  args: { ...nameArg, summary: 'a name from gw config list' },
   examples: ['gw config get timeout', 'gw config get models.alpha'],
   async run({ args: [name = ''] }, ctx) {
     const { rows } = await ctx.settings();
     const row = rows.find((candidate) => candidate.name === name);
     if (!row && !name.startsWith(`${DEFAULTS}.`)) {
-      const names = rows.map((candidate) => candidate.name);
-      const [near] = nearest(name, names);
+      const [near] = nearest(
+        name,
+        rows.map((candidate) => candidate.name),
+      );
       const hint = near ? `did you mean ${near}?` : 'gw config list shows them all';
       throw usage(`there is no setting ${name}`, hint);
     }
@@ -51,14 +58,7 @@ export const list = defineCommand<Record<string, never>, SettingRow[]>({
 
 /** `gw config set NAME VALUE`: changes one setting of the profile in force. */
 export const set = defineCommand<Record<string, never>, ChangedSetting>({
-  args: {
-    name: 'NAME_AND_VALUE',
-    summary: `one of ${settingNames.join(', ')}, and its value`,
-    required: true,
-    many: true,
-    choices: settingNames,
-    completes: 'setting',
-  },
+  args: { ...nameArg, name: 'NAME_AND_VALUE', summary: `${nameArg.summary}, and its value`, many: true },
   examples: [
     'gw config set timeout 90s',
     'gw config set budget.jobs 100/day',
@@ -77,12 +77,21 @@ export const set = defineCommand<Record<string, never>, ChangedSetting>({
     if (value === undefined || more.length > 0)
       throw usage('config set takes a name and one value', 'gw config set timeout 90s');
     if (name.startsWith(`${DEFAULTS}.`)) await checkOwnDefault(name, value);
+    if (value.trim() !== '') await checkFile(name, value, ctx.host);
     if (/^defaults\..*\.exec$/.test(name))
       ctx.io.note(`${name} holds for no row of a batch; the setting after_save holds for rows too`);
     return { value: await changeSetting(name, value, ctx) };
   },
   human: ({ profile, name, value }) => `${name} = ${value} (profile ${profile})\n`,
 });
+
+/** Throws `usage` for a file that the next command could not use. */
+async function checkFile(name: string, value: string, host: Host): Promise<void> {
+  const { readCertificates } = await import('../config/certificates.ts');
+  const { readPriceFile } = await import('../jobs/price-file.ts');
+  if (name === 'prices') await readPriceFile(resolve(host.cwd, value));
+  if (name === 'cacert') await readCertificates({ cacert: { value, source: 'profile' } }, host);
+}
 
 /** `defaults.video.alpha.resolution`: the flag of a command. Throws `usage` where there is no such command or flag. */
 async function checkOwnDefault(name: string, text: string): Promise<void> {
@@ -103,13 +112,7 @@ async function checkOwnDefault(name: string, text: string): Promise<void> {
 
 /** `gw config unset NAME`: takes one setting out of the profile in force. */
 export const unset = defineCommand<Record<string, never>, ChangedSetting>({
-  args: {
-    name: 'NAME',
-    summary: `one of ${settingNames.join(', ')}`,
-    required: true,
-    choices: settingNames,
-    completes: 'setting',
-  },
+  args: nameArg,
   examples: ['gw config unset timeout'],
   run: async ({ args: [name = ''] }, ctx) => ({ value: await changeSetting(name, undefined, ctx) }),
   human: ({ profile, name }) => `${name} is not set any more (profile ${profile})\n`,
@@ -129,12 +132,14 @@ interface ChangedSetting {
 }
 
 async function changeSetting(name: string, text: string | undefined, ctx: Context): Promise<ChangedSetting> {
-  const { globals, host } = ctx;
+  const { globals, host, io } = ctx;
   // What is stored and cannot be used must not stand in the way of what mends it.
   const profile = parseStoredProfileName(profileInForce(globals, host), 'profile');
-  const world = { cwd: host.cwd, insecureHttp: globals.insecureHttp };
-  await updateConfig(host, (config) =>
-    withProfile(config, profile, withSetting(profileOf(config, profile) ?? {}, name, text, world)),
-  );
+  await updateConfig(host, (config) => {
+    const before = profileOf(config, profile) ?? {};
+    const after = withSetting(before, name, text, { ...globals, cwd: host.cwd });
+    if (text === undefined && isDeepStrictEqual(after, before)) io.note(`${name} was not set before`);
+    return withProfile(config, profile, after);
+  });
   return { profile, name, value: text ?? null };
 }

@@ -10,6 +10,11 @@ type Draw = (paper: Paper) => string;
 const onlySending =
   'A command that sends no request refuses --dry-run, --curl, --no-validate, --set and --body; one that has no body, the last two.';
 
+const paragraphs = (load: () => Promise<readonly string[]>) => async (): Promise<Draw> => {
+  const texts = await load();
+  return (paper) => drawText(texts, paper);
+};
+
 /** Each loads what it tells of only when it is asked for. */
 const topics: Readonly<Record<string, () => Promise<Draw>>> = {
   options: async () => (paper) => {
@@ -53,22 +58,13 @@ const topics: Readonly<Record<string, () => Promise<Draw>>> = {
   machines: async () => (await explained()).machines,
   shots: async () => (await import('../shots/help-page.ts')).shots,
   agents: async () => (await explained()).agents,
-  'asset-files': async () => {
-    const { requirementsHelp } = await import('./asset/asset.ts');
-    return (paper) => drawText([requirementsHelp()], paper);
-  },
-  'image-sizes': async () => {
-    const { sizesHelp } = await import('./image.ts');
-    return (paper) => drawText(sizesHelp(), paper);
-  },
-  faults: async () => {
-    const { faultHelp } = await import('../sandbox/faults.ts');
-    return (paper) => drawText([faultHelp.join('\n')], paper);
-  },
-  'sandbox-limits': async () => {
+  'asset-files': paragraphs(async () => [(await import('./asset/asset.ts')).requirementsHelp()]),
+  'image-sizes': paragraphs(async () => (await import('./image.ts')).sizesHelp()),
+  faults: paragraphs(async () => [(await import('../sandbox/faults.ts')).faultHelp.join('\n')]),
+  'sandbox-limits': paragraphs(async () => {
     const { notImitated } = await import('../sandbox/not-imitated.ts');
-    return (paper) => drawText([notImitated.map((line) => `- ${line}`).join('\n')], paper);
-  },
+    return [notImitated.map((line) => `- ${line}`).join('\n')];
+  }),
 };
 
 const explained = () => import('./help/topics.ts');
@@ -86,8 +82,7 @@ export const help: AnyCommand = defineCommand<Record<string, never>, undefined>(
     const { columns } = ctx.host.stdout;
     // For man itself, so it is not drawn, and no topic of help: gw help man > gw.1
     if (name === 'man') {
-      const { manual } = await import('../man.ts');
-      await ctx.io.out(await manual(ctx.host.version));
+      await ctx.io.out(await (await import('../man.ts')).manual(ctx.host.version));
       return {};
     }
     const topic = topics[name];

@@ -43,18 +43,15 @@ export async function removeKey(
   return true;
 }
 
-export function keyOrigin(host: DirHost, profile: string): string | undefined {
-  const { keys } = readKeys(host);
-  return Object.hasOwn(keys, profile) ? keys[profile]?.origin : undefined;
-}
+const entryOf = (host: DirHost, name: string) => new Map(Object.entries(readKeys(host).keys)).get(name);
+export const keyOrigin = (host: DirHost, profile: string) => entryOf(host, profile)?.origin;
 
 /**
  * A profile's stored key for an origin; undefined where none is stored. Throws GwError `auth` where it belongs to another
  * origin, or where the file is open to others, damaged or unreadable.
  */
 export function readKey(host: DirHost, profile: string, origin: string): string | undefined {
-  const { keys } = readKeys(host);
-  const stored = Object.hasOwn(keys, profile) ? keys[profile] : undefined;
+  const stored = entryOf(host, profile);
   if (stored === undefined) return undefined;
   if (stored.origin !== origin) {
     throw new GwError(

@@ -33,7 +33,8 @@ interface ParseOptions {
 /** A text as it stands; an empty one is a variable that a script did not set. Throws GwError `usage`. */
 export const asTyped = (text: string, what: string): string => {
   if (text.trim() !== '') return text;
-  throw usage(`${what} is empty`, 'give a value, or leave it out; gw config unset takes a setting out');
+  const instead = what.startsWith('--') ? 'leave it out' : 'take it out with gw config unset';
+  throw usage(`${what} is empty`, `give a value, or ${instead}`);
 };
 
 const model = <D extends string>(kind: string, chosen: D) => ({
@@ -277,7 +278,8 @@ function parseAmountBudget(text: string, what: string): Amount & Pick<JobsBudget
 
 function parseProviderVersion(text: string, what: string): string {
   // It goes into a header: nothing that could end one.
-  if (/^\d{4}-\d{2}-\d{2}[A-Za-z0-9._-]{0,32}$/.test(text)) return text;
+  const [, day = ''] = /^(\d{4}-\d{2}-\d{2})[A-Za-z0-9._-]{0,32}$/.exec(text) ?? [];
+  if (new Date(Date.parse(day) || 0).toISOString().startsWith(`${day}T`)) return text;
   const shown = JSON.stringify(text.slice(0, 80));
   throw usage(`${what} ${shown} is not a date`, 'write it as YYYY-MM-DD, such as 2023-06-01');
 }

@@ -215,6 +215,33 @@ describe('profiles and settings', () => {
     }
   });
 
+  test.each([
+    ['prices', 'nowhere.yaml', /the price file \/.*nowhere\.yaml: no such file/],
+    ['prices', 'words.yaml', /words\.yaml: img-2: a model has an object of prices/],
+    ['cacert', 'nowhere.pem', /the setting cacert nowhere\.pem: no such file/],
+    ['cacert', 'words.yaml', /the setting cacert words\.yaml holds no certificate/],
+    ['prices', ' ', /prices is empty\nhint: give a value, or take it out with gw config unset/],
+  ])('config set %s %s refuses the file as the next command would', async (name, file, message) => {
+    const world = await World.open();
+    writeFileSync(path.join(world.cwd, 'words.yaml'), 'img-2: dear\n');
+    expect(await world.gw(['config', 'set', name, file], bare)).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(message),
+    });
+    expect(existsSync(path.join(world.dir, '.config/gw/config.json'))).toBe(false);
+  });
+
+  test('config unset says where a setting was not set', async () => {
+    const world = await World.open();
+    await world.ok(['config', 'set', 'timeout', '90s'], bare);
+    expect((await world.gw(['config', 'unset', 'timeout'], bare)).err).toBe('');
+    for (const name of ['timeout', 'defaults.chat.nope'])
+      expect(await world.gw(['config', 'unset', name], bare)).toMatchObject({
+        code: 0,
+        err: `${name} was not set before\n`,
+      });
+  });
+
   test('an address that needs --insecure-http is stored with it alone', async ({ world }) => {
     const set = ['config', 'set', 'base_url', 'http://gateway.example.com'];
     expect(await world.gw(set, bare)).toMatchObject({
@@ -273,12 +300,13 @@ describe('help', () => {
       [
         ['help', 'nonsense'],
         'there is no help on nonsense',
-        'gw lists the commands; the topics are options,',
+        'gw lists the commands, and gw help help the topics',
       ],
       [['help', 'enviroment'], 'there is no help on enviroment', 'did you mean gw help environment?'],
       [['help', ''], 'there is no help on ""', 'did you mean gw help ci?'],
       [['help', 'vidoe'], 'there is no help on vidoe', 'did you mean gw help video?'],
       [['help', 'video', 'alhpa'], 'unknown command: gw video alhpa', 'did you mean gw video alpha?'],
+      [['help', 'chat', 'x'], 'there is no help on chat x', 'did you mean gw help chat?'],
       [['vidoe', '--help'], 'unknown command: gw vidoe', 'did you mean gw video?'],
     ] as const) {
       const run = await world.gw([...argv], bare);

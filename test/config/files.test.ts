@@ -149,6 +149,7 @@ describe('settings of a profile', () => {
     ['out', ' '],
     ['provider_version', '2026-01-31\r\nx: y'],
     ['provider_version', 'soon'],
+    ['provider_version', '2023-13-01'],
     ['base_url', 'https://h.example/v1'],
     ['base_url', 'h'],
     ['base_url', 'http://h.example'],
