@@ -22,12 +22,14 @@ export interface CreateOnce {
   readonly find: ((sinceMs: number) => Promise<Found>) | undefined;
   /** The command that shows whether it is there. */
   readonly lookCommand: string;
-  /** When a run that was killed may have sent the same, Unix milliseconds of this machine: it is looked for first. */
-  readonly leftAtMs?: number | undefined;
+  /** When an earlier run of the same may have sent it that did not learn what became of it, Unix milliseconds of this machine. */
+  readonly leftAtMs: number | undefined;
+  /** Says that it is being created, until that is released: what is not released is looked for by the next run. */
+  take(): { release(): void } | undefined;
 }
 
 /** What a look for a lost create brought: it is there, it is not, or something is there that may be it. */
-type Found = { readonly id: string; readonly record: unknown } | 'absent' | 'unclear';
+type Found = Created | 'absent' | 'unclear';
 
 export interface Created {
   readonly id: string;
@@ -42,59 +44,55 @@ export interface Created {
 const LOOK_AFTER_MS = [2_000, 5_000];
 
 /**
- * Creates an asset or a group. Where the answer is lost it is looked for first: found, it is the one; certainly not there,
- * it is sent once more, unless a whole reply said that it was created; in any other case `unavailable` says that it may exist (promises, section 2). Throws as
- * {@link askLibrary}; an Interrupted after it was sent says how to look for it.
+ * Creates an asset or a group. Where the answer is lost, now or to an earlier run, it is looked for first: found, it is the
+ * one; certainly not there, it is sent once more, unless a whole reply said that it was created; in any other case
+ * `unavailable` says that it may exist (promises, section 2). Throws as {@link askLibrary}; an Interrupted after it was sent
+ * says how to look for it.
  */
 export async function createOnce(request: CreateOnce): Promise<Created> {
-  const { client, endpoint, body, clock, signal, note, what } = request;
-  let sentAtMs: number | undefined;
-  const send = async (): Promise<Created> => {
-    const onSend = () => {
-      sentAtMs ??= clock.now();
-    };
-    const reply = await askLibrary(client, endpoint, { body }, { signal, onSend });
-    return { id: resultOf(CreatedId, reply.json).Id, record: reply.json, reply, isFound: false };
-  };
-  let lost: UnknownOutcome;
-  if (request.leftAtMs !== undefined && request.find) {
-    note(`a run of the same was killed; looking for the ${what} first`);
-    const found = await request.find(request.leftAtMs);
-    if (typeof found === 'object') {
-      note(`found: the ${what} ${found.id} was created`);
-      return { ...found, isFound: true };
-    }
-    if (found === 'unclear')
-      throw new GwError('unavailable', `a killed run may have created this ${what}; nothing was sent`, {
-        hint: `look whether it is there: ${request.lookCommand}; run this again to make it anew`,
-      });
+  const { client, endpoint, body, clock, signal, note, what, find, leftAtMs, lookCommand } = request;
+  let found: Found = 'absent';
+  if (find && leftAtMs !== undefined) {
+    note(`an earlier run of the same did not learn what became of it; looking for the ${what} first`);
+    found = await find(leftAtMs);
   }
+  const lock = request.take();
+  let sentAtMs: number | undefined;
+  const onSend = () => {
+    sentAtMs ??= clock.now();
+  };
   try {
-    for (let sends = 1; ; sends += 1) {
+    for (let sends = 1; found === 'absent'; sends += 1) {
       try {
-        return await send();
+        const reply = await askLibrary(client, endpoint, { body }, { signal, onSend });
+        const { Id: id } = resultOf(CreatedId, reply.json);
+        lock?.release();
+        return { id, record: reply.json, reply, isFound: false };
       } catch (error) {
-        if (!(error instanceof UnknownOutcome)) throw error;
-        lost = error;
+        if (!(error instanceof UnknownOutcome) || !find) throw error;
+        note(`the answer was lost; looking for the ${what}`);
+        found = await lookFor(request, find, sentAtMs ?? clock.now());
+        if (found === 'unclear' || (found === 'absent' && (sends === 2 || wasAnswered(error)))) throw error;
+        if (found === 'absent') note(`the gateway has no such ${what}; sending it once more`);
       }
-      if (!request.find) throw notKnown(lost, request);
-      note(`the answer was lost; looking for the ${what}`);
-      const found = await lookFor(request, request.find, sentAtMs ?? clock.now());
-      if (typeof found === 'object') {
-        note(`found: the ${what} ${found.id} was created`);
-        return { ...found, isFound: true };
-      }
-      if (found === 'unclear' || sends === 2 || wasAnswered(lost)) throw notKnown(lost, request);
-      note(`the gateway has no such ${what}; sending it once more`);
     }
   } catch (error) {
-    if (!(error instanceof Interrupted) || sentAtMs === undefined) throw error;
-    throw new Interrupted(
-      error.signal,
-      `look whether it is there: ${request.lookCommand}`,
-      `the ${what} may have been created`,
-    );
+    // The lock of one that may exist is left behind, so that the next run looks for it.
+    if (error instanceof UnknownOutcome) throw notKnown(error, request);
+    if (error instanceof Interrupted && sentAtMs !== undefined) {
+      const hint = `look whether it is there: ${lookCommand}`;
+      throw new Interrupted(error.signal, hint, `the ${what} may have been created`);
+    }
+    lock?.release();
+    throw error;
   }
+  lock?.release();
+  if (found === 'unclear')
+    throw new GwError('unavailable', `an earlier run may have created this ${what}; nothing was sent`, {
+      hint: `look whether it is there: ${lookCommand}; run this again to make it anew`,
+    });
+  note(`found: the ${what} ${found.id} was created`);
+  return found;
 }
 
 /** Whether a whole reply of the library came, a success without an ID that can be used: it was created, or something was. */
@@ -202,6 +200,7 @@ function judge(reply: Reply, isIt: ReturnType<typeof same>, sinceMs: number, clo
     return Number.isNaN(createdAtMs) ? undefined : createdAtMs >= sinceMs + aheadMs - SLACK_MS;
   });
   const newest = candidates[isNew.indexOf(true)];
-  if (newest && isNew.filter((each) => each === true).length === 1) return { id: newest.Id, record: newest };
+  if (newest && isNew.filter((each) => each === true).length === 1)
+    return { id: newest.Id, record: newest, isFound: true };
   return isNew.every((each) => each === false) ? 'absent' : 'unclear';
 }

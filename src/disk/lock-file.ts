@@ -61,18 +61,15 @@ export const leftBehindMs = (file: string): number | undefined =>
  * Who holds a lock, dead or alive: whether it is a process of this machine, and this very one, and what changes as long as it
  * lives. Undefined where nobody does. Never throws.
  */
-export function lockHolder(file: string) {
-  try {
+export const lockHolder = (file: string) =>
+  quietly(() => {
     const found = readHolder(file);
     if (!found || found === UNREADABLE) return undefined;
     const { pid, host, nonce } = found;
     const isHere = isOfThisMachine(found);
     const isSelf = isHere && pid === process.pid;
     return { pid, host, isHere, isSelf, sign: `${nonce} ${fs.statSync(file).mtimeMs}` };
-  } catch {
-    return undefined;
-  }
-}
+  });
 
 /** Who holds a lock, for a message. */
 export const holderName = (file: string): string => {
@@ -125,10 +122,12 @@ function create(file: string, own: Holder, step: Step): boolean {
 }
 
 /** Does what is of no use to anybody where it fails. */
-const quietly = (act: () => void): void => {
+export const quietly = <T>(act: () => T): T | undefined => {
   try {
-    act();
-  } catch {}
+    return act();
+  } catch {
+    return undefined;
+  }
 };
 
 /** Writes a new file. Throws EEXIST where there is one, and leaves none that is not whole unless the process is killed. */

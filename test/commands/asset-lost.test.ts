@@ -44,9 +44,14 @@ describe('a create whose answer was lost', () => {
     },
   );
 
-  test('of a run that was killed is looked for first, where the same is run again', async () => {
-    const { world, group, sent, count } = await withGroup();
-    const locks = path.join(world.dir, '.local/state/gw/locks');
+  /** What a killed run leaves: its lock, of a process that is no more. */
+  const leaveLock = (file: string) =>
+    writeFileSync(file, JSON.stringify({ pid: 2 ** 22, host: hostOf(), started: '', nonce: 'ab' }));
+  const locksOf = (world: World) => path.join(world.dir, '.local/state/gw/locks');
+
+  /** A run that makes the asset, and what it would leave behind if it were killed. */
+  async function killed({ world, group }: Awaited<ReturnType<typeof withGroup>>) {
+    const locks = locksOf(world);
     const making = world.gw(argvOf(group));
     let name = '';
     await expect
@@ -54,13 +59,38 @@ describe('a create whose answer was lost', () => {
       .not.toBe('');
     const made = await making;
     expect(readdirSync(locks)).toEqual([]);
-    // What a killed run leaves: its lock, of a process that is no more.
-    writeFileSync(
-      path.join(locks, name),
-      JSON.stringify({ pid: 2 ** 22, host: hostOf(), started: '', nonce: 'ab' }),
-    );
+    leaveLock(path.join(locks, name));
+    return made;
+  }
+
+  test('of a run that was killed is looked for first, where the same is run again', async () => {
+    const library = await withGroup();
+    const made = await killed(library);
+    const { world, group, sent, count } = library;
     const again = await world.gw(argvOf(group));
     expect(again.out).toBe(made.out);
+    expect([sent('CreateAsset'), await count()]).toEqual([1, 1]);
+    expect(readdirSync(locksOf(world))).toEqual([]);
+  });
+
+  test('of a run that was killed is looked for until a look was answered', async () => {
+    const library = await withGroup('query:503:x1');
+    const made = await killed(library);
+    const { world, group, sent, count } = library;
+    expect((await world.gw([...argvOf(group), '--retries', '0'])).code).toBe(8);
+    expect((await world.gw(argvOf(group))).out).toBe(made.out);
+    expect([sent('CreateAsset'), await count()]).toEqual([1, 1]);
+  });
+
+  test('of a run that ended without knowing it is looked for first, where the same is run again', async () => {
+    const { world, group, count, sent } = await withGroup('create:reset-after:x1,query:503:x1');
+    const run = await world.gw([...argvOf(group), '--retries', '0']);
+    expect(run.err).toMatch(/may have been created/);
+    const locks = locksOf(world);
+    const [name = ''] = readdirSync(locks);
+    leaveLock(path.join(locks, name));
+    const again = await world.ok(argvOf(group));
+    expect(again.err).toMatch(/an earlier run of the same did not learn what became of it; looking/);
     expect([sent('CreateAsset'), await count()]).toEqual([1, 1]);
   });
 

@@ -6,7 +6,7 @@ import { defineCommand, type Outcome } from '../../command.ts';
 import { trustedStateDir } from '../../config/dirs.ts';
 import { type Context, commandFor } from '../../context.ts';
 import { ensureDirectory } from '../../disk/durable-directory.ts';
-import { leftBehindMs, tryLock } from '../../disk/lock-file.ts';
+import { leftBehindMs, quietly, tryLock } from '../../disk/lock-file.ts';
 import { GwError, shellQuote, usage } from '../../errors.ts';
 import { type FlagSet, flagName, on } from '../../flags/flag.ts';
 import type { JsonObject } from '../../flags/json-body.ts';
@@ -48,35 +48,25 @@ export async function create(
   const { clock, io, signal } = ctx;
   const body = (await finish?.(told)) ?? told;
   const request = { client, body, clock, signal };
-  const note = (text: string) => io.note(text);
   const digest = digestOf(JSON.stringify([client.gateway.baseUrl, endpoint.name, told]));
-  const { leftAtMs, release } = announce(`asset-${digest}`, ctx);
-  const sending = { ...request, endpoint, what, lookCommand, note, leftAtMs };
-  try {
-    return await createOnce({ ...sending, find: findOf(request) });
-  } finally {
-    release();
-  }
+  const sending = { ...request, ...markOf(`asset-${digest}`, ctx), endpoint, what, lookCommand };
+  return createOnce({ ...sending, note: io.note, find: findOf(request) });
 }
 
 /** A create takes no longer, and the lock of one that lives is touched now and then. */
 const LONGEST_CREATE_MS = 600_000;
 
-/** Says by a lock that something is being created, and tells whether a run that said so was killed; a disk that fails costs that alone. */
-function announce(
-  name: string,
-  { host, clock }: Context,
-): { readonly leftAtMs?: number | undefined; release(): void } {
-  try {
-    const file = path.join(trustedStateDir(host), 'locks', `${name}.lock`);
-    const agoMs = leftBehindMs(file);
-    ensureDirectory(path.dirname(file));
-    const lock = tryLock(file);
-    const leftAtMs = agoMs === undefined ? undefined : clock.now() - agoMs - LONGEST_CREATE_MS;
-    return { leftAtMs, release: () => lock?.release() };
-  } catch {
-    return { release() {} };
-  }
+/** The lock that says that something is being created, and since when one may have been left behind; a disk that fails costs that alone. */
+function markOf(name: string, { host, clock }: Context): Pick<CreateOnce, 'leftAtMs' | 'take'> {
+  const ofFile = <T>(act: (file: string) => T) =>
+    quietly(() => {
+      const locks = path.join(trustedStateDir(host), 'locks');
+      ensureDirectory(locks);
+      return act(path.join(locks, `${name}.lock`));
+    });
+  const agoMs = ofFile(leftBehindMs);
+  const leftAtMs = agoMs === undefined ? undefined : clock.now() - agoMs - LONGEST_CREATE_MS;
+  return { leftAtMs, take: () => ofFile((file) => tryLock(file)) };
 }
 
 /** A list command that finds what a request named: its filters, as they can be typed into a shell. */
