@@ -1,6 +1,7 @@
 import type * as z from 'zod/mini';
 import { GwError } from '../errors.ts';
 import { inOurWords } from '../gateway/body.ts';
+import type { Fields } from '../gateway/json-value.ts';
 import type { BodyFlags } from './body-flags.ts';
 import { type FlagSet, type FlagValues, flagName } from './flag.ts';
 
@@ -27,47 +28,46 @@ export const ANY_MEDIUM = 'https://example.com/any';
 interface Asked {
   readonly schema: z.ZodMiniType | undefined;
   readonly fields: Pick<BodyFlags, 'flagAt'>;
-  readonly body: Readonly<Record<string, unknown>>;
+  readonly body: Fields;
 }
 
 /** A field that the user's own words say, and the option that says it. */
 export type Said = readonly [option: string, path: readonly string[]];
 
-/** The flags without the defaults that yield; `note` hears of each. `asked` tells what flags ask for, `isAlone` without --body and --set. */
+/** The flags without the defaults that yield; `note` hears of each. `asked` tells what flags ask for beside --body and --set. */
 export function withoutYielding(
   flags: WithStored,
-  asked: (flags: FlagValues<FlagSet>, isAlone: boolean) => Asked,
+  asked: (flags: FlagValues<FlagSet>, base: Fields, sets: readonly string[]) => Asked,
   note: (text: string) => void,
-  said: readonly Said[],
+  ...[said = [], base = {}, sets = []]: [said?: readonly Said[], base?: Fields, sets?: readonly string[]]
 ): WithStored {
   const { stored = [], ...all } = flags;
   if (stored.length === 0) return all;
-  const alone = brokenBy(stored, () => asked(Object.fromEntries(stored.map((key) => [key, all[key]])), true));
+  const own = Object.fromEntries(stored.map((key) => [key, all[key]]));
+  const alone = brokenBy(() => asked(own, {}, []));
   const left = { ...all };
-  const broken = brokenBy(stored, () => asked(all, false));
-  const { fields } = asked({}, true);
+  const broken = brokenBy(() => asked(all, base, sets));
+  const { fields } = asked({}, {}, []);
   const flagAt = (path: Said[1]) => (path[0] === 'model' ? '--model' : fields.flagAt(path, {}));
   for (const key of stored) {
-    const rule = alone.has(key) ? undefined : broken.get(key);
-    const [by] = said.find(([, path]) => flagAt(path) === flagName(key).replace(/-file$/, '')) ?? [];
+    const flag = flagName(key);
+    const rule = alone.has(flag) ? undefined : broken.get(flag);
+    const [by] = said.find(([, path]) => flagAt(path) === flag.replace(/-file$/, '')) ?? [];
     const why = by ? `${by} says it` : rule;
     if (why === undefined) continue;
-    note(`${flagName(key)} ${String(all[key])} of the profile's defaults is left out: ${why}`);
+    note(`${flag} ${String(all[key])} of the profile's defaults is left out: ${why}`);
     delete left[key];
   }
   return { ...left, stored: stored.filter((key) => key in left) };
 }
 
-function brokenBy(stored: readonly string[], asked: () => Asked): ReadonlyMap<string, string> {
+/** The rules that are broken, by the flag that breaks each. */
+function brokenBy(asked: () => Asked): ReadonlyMap<string | undefined, string> {
   try {
     const { schema, fields, body } = asked();
     const issues = schema?.safeParse(body, { error: inOurWords }).error?.issues ?? [];
-    return new Map(
-      stored.flatMap((key) => {
-        const issue = issues.find(({ path }) => fields.flagAt(path, body) === flagName(key));
-        return issue ? [[key, issue.message] as const] : [];
-      }),
-    );
+    // Of several the first is told.
+    return new Map(issues.toReversed().map(({ path, message }) => [fields.flagAt(path, body), message]));
   } catch (error) {
     // What cannot be laid out at all is told where it is read.
     if (error instanceof GwError) return new Map();

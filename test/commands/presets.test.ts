@@ -424,18 +424,24 @@ test.each<[string, string, string[], object, string]>([
     'ratio',
   ],
   ['video.alpha.ratio', '16:9', ['video', 'alpha', 'create'], { content: [frame] }, 'content'],
+  ['image.create.quality', 'medium', ['image', 'create', '--set', 'model=legacy-image-3'], {}, 'model'],
+  ['image.create.quality', 'medium', ['image', 'create'], { model: 'legacy-image-3' }, 'model'],
+  ['chat.reasoning-effort', 'none', ['chat', '--set', 'model=geo-3.7-flash'], {}, 'model'],
+  ['chat.reasoning-effort', 'none', ['chat'], { model: 'geo-3.7-flash' }, 'model'],
+  ['asset.list.limit', '77', ['asset', 'list', '--set', 'PageSize=5'], { PageNumber: 2 }, 'PageNumber'],
 ])(
   'a default yields where it breaks a rule only beside --set or --body: %s %s beside %j',
   async (name, value, words, base, has) => {
     const world = await World.open();
     await world.ok(['config', 'set', `defaults.${name}`, value]);
     const stdin = JSON.stringify(base);
-    const run = await world.ok([...words, 'a fox', '--body', '-', '--dry-run', '--json'], { stdin });
+    const all = [...words, ...(words[0] === 'asset' ? [] : ['a fox']), '--body', '-', '--dry-run', '--json'];
+    const run = await world.ok(all, { stdin });
     expect(bodyOf(run.out)).toHaveProperty(has);
     expect(JSON.stringify(bodyOf(run.out))).not.toContain(value);
     const flag = `--${name.split('.').at(-1)}`;
     expect(run.err).toContain(`${flag} ${value} of the profile's defaults is left out: `);
-    const typed = await world.gw([...words, 'a fox', flag, value, '--body', '-', '--dry-run'], { stdin });
+    const typed = await world.gw([...all, flag, value], { stdin });
     expect(typed.code).toBe(2);
   },
 );

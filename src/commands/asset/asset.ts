@@ -1,5 +1,6 @@
 import { findAsset } from '../../assets/create-once.ts';
 import { defineCommand, type Outcome, ShownRequest } from '../../command.ts';
+import type { Context } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import { fromField } from '../../flags/body-flags.ts';
 import { on } from '../../flags/flag.ts';
@@ -77,8 +78,8 @@ export const assetCreate = (verb: 'create' | 'upload') =>
       const said = output ? { ...flags, url: output.standIn, type: output.type } : flags;
       const endpoint = verb === 'create' ? createAsset : uploadAsset;
       const lay = layOf('GroupId', 'URL', 'AssetType', 'Name', 'ProjectName');
-      const make = await bodyMaker(endpoint, lay, said, ctx);
-      const body = make({}, (whole) => withType(whole, globals.validate === undefined));
+      const fill = (body: JsonObject) => withType(body, globals.validate === undefined);
+      const body = (await bodyMaker(endpoint, lay, said, ctx, fill))();
       warnOfEnding(body, ctx);
       const { GroupId, Name, ProjectName } = body;
       const filters = { '--group-id': GroupId, '--name': Name, '--project': ProjectName };
@@ -101,8 +102,7 @@ export const assetCreate = (verb: 'create' | 'upload') =>
         const { status } = created.isFound
           ? readAsset(created.record as LibraryRecord)
           : { status: 'Processing' };
-        yield { value: libraryResult('asset', created.id, status, created.reply, created.record) };
-        return;
+        return yield { value: libraryResult('asset', created.id, status, created.reply, created.record) };
       }
       ctx.io.note(`asset ${created.id}`);
       const project = typeof ProjectName === 'string' && { project: ProjectName };
@@ -124,10 +124,7 @@ function withType(body: JsonObject, isChecked: boolean): JsonObject {
 }
 
 /** An ending may lie, so it is no breach; the service would say AssetTypeMismatch much later. */
-function warnOfEnding(
-  { URL: url, AssetType: type }: JsonObject,
-  { io }: { readonly io: { warn(text: string): void } },
-) {
+function warnOfEnding({ URL: url, AssetType: type }: JsonObject, { io }: Context) {
   const promised = typeof url === 'string' ? assetTypeOfUrl(url) : undefined;
   const asked = canonical(assetTypes, type);
   if (promised === undefined || asked === undefined || promised === asked) return;

@@ -109,17 +109,26 @@ export const layOf =
  * Makes bodies of library requests: --body (read once), the flags over it, --set over both, and what is implied. Each is
  * checked: throws `usage` for a breach of a documented rule, unless --no-validate turns it into a warning.
  */
-export async function bodyMaker({ body: schema, name }: Endpoint, lay: Lay, given: WithStored, ctx: Context) {
+export async function bodyMaker(
+  { body: schema, name }: Endpoint,
+  lay: Lay,
+  given: WithStored,
+  ctx: Context,
+  fill = (body: JsonObject) => body,
+) {
   if (!schema) throw new Error(`${name} has no body`);
   const base = await baseBody(ctx);
+  const { set: sets = [] } = ctx.globals;
   const flagOf = (path: readonly PropertyKey[]): string | undefined => {
     const field = path.findLast((each) => Object.hasOwn(flagOfField, each));
     return field === undefined ? undefined : flagName(flagOfField[field as keyof typeof flagOfField]);
   };
-  const asked = (flags: WithStored) => ({ schema, fields: { flagAt: flagOf }, body: lay({}, flags) });
-  const flags = withoutYielding(given, asked, ctx.io.note, saidIn(base, ctx.globals.set));
-  return (over: JsonObject = {}, fill = (body: JsonObject) => body): JsonObject => {
-    const body = fill(applySets({ ...lay(base, flags), ...over }, ctx.globals.set ?? []));
+  const asked = (flags: WithStored, under: JsonObject, over: readonly string[]) => {
+    return { schema, fields: { flagAt: flagOf }, body: fill(applySets(lay(under, flags), over)) };
+  };
+  const flags = withoutYielding(given, asked, ctx.io.note, saidIn(base, sets), base, sets);
+  return (over: JsonObject = {}): JsonObject => {
+    const body = fill(applySets({ ...lay(base, flags), ...over }, sets));
     checkBody(schema, body, flagOf, base, ctx)();
     return body;
   };
@@ -140,7 +149,7 @@ export function withoutPairs<F extends WithStored>(given: F, pairs: readonly Pai
   });
   const schema = z.looseObject({}).check(refine);
   const fields = { flagAt: ([key]: readonly PropertyKey[]) => flagName(String(key)) };
-  return withoutYielding(given, (body) => ({ schema, fields, body }), io.note, []) as F;
+  return withoutYielding(given, (body) => ({ schema, fields, body }), io.note) as F;
 }
 
 /** Two flags of which a command takes one. */
@@ -148,10 +157,9 @@ type Pair = readonly [string, string];
 
 /** The REST look-ups know no projects and have no body. Throws `usage` where one is given. */
 export function refuseActionFlags(project: string | undefined, { globals }: Pick<Context, 'globals'>): void {
-  for (const key of ['set', 'body'] as const) {
+  for (const key of ['set', 'body'] as const)
     if (globals[key] !== undefined)
       throw usage(`--${key}: with --rest there is no request body`, 'leave it out');
-  }
   if (project === undefined) return;
   const hint = 'leave --rest out: the action looks into one project';
   throw usage(`--project ${project}: GET /api/assets takes no project`, hint);

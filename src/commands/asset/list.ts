@@ -176,7 +176,7 @@ export async function* listPages(
 ): AsyncGenerator<Outcome<Listed<LibraryPage>>> {
   const flags = withoutPairs(given, twoModes, ctx);
   const { all = false } = flags;
-  const first = (await bodyMaker(endpoint, listBody, flags, ctx))({}, (body) => fillListBody(body, all));
+  const first = (await bodyMaker(endpoint, listBody, flags, ctx, (body) => fillListBody(body, all)))();
   const shown = await showInstead(endpoint, { body: first }, ctx);
   if (shown !== undefined) return yield { value: shown };
   const { client } = await ctx.gateway();

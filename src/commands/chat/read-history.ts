@@ -188,17 +188,20 @@ export async function readStart(given: ChatFlags, ctx: Context): Promise<Start> 
   const history = given.messages === undefined ? {} : await readHistory(given.messages, surface, deps);
   const sets = ctx.globals.set ?? [];
   const said = [...saidIn(base, sets), ...systemSaid(history, base)];
-  const flags = withoutYieldingIn(surface, given, said, ctx.io.note);
-  const system = await readTypedText({ flag: '--system', text: flags.system, file: flags.systemFile }, deps);
   const known = session?.settings.api === surface.api ? session.settings.model : undefined;
-  const ofModel = sets.filter((raw) => raw.startsWith('model='));
-  const { model } = applySets({ model: flags.model ?? base.model }, ofModel);
+  const modelOf = ({ model: typed }: ChatFlags, under: JsonObject, over: readonly string[]) => {
+    const ofModel = over.filter((raw) => raw.startsWith('model='));
+    const { model } = applySets({ model: typed ?? under.model }, ofModel);
+    return typeof model === 'string' ? model : (known ?? defaultModel(surface.api, inForce));
+  };
+  const flags = withoutYieldingIn(surface, given, modelOf, ctx.io.note, said, base, sets);
+  const system = await readTypedText({ flag: '--system', text: flags.system, file: flags.systemFile }, deps);
   return {
     surface,
     base,
     history,
     session,
-    model: typeof model === 'string' ? model : (known ?? defaultModel(surface.api, inForce)),
+    model: modelOf(flags, base, sets),
     system: system ?? history.system ?? session?.settings.system,
     settings: await readSettings(flags, surface, deps, session?.settings.tools),
     silenceMs: inForce.timeoutMs.source === 'default' ? SLOW_ANSWER_SILENCE_MS : inForce.timeoutMs.value,

@@ -5,7 +5,7 @@ import {
   chatApis,
   DEFAULT_MAX_TOKENS,
 } from '../../chat/chat.ts';
-import { flagOf, refuseUndocumented, type Surface } from '../../chat/surface.ts';
+import { flagOf, type JsonObject, refuseUndocumented, type Surface } from '../../chat/surface.ts';
 import { GwError, usage } from '../../errors.ts';
 import {
   alsoFrom,
@@ -20,7 +20,7 @@ import {
   withValue,
 } from '../../flags/flag.ts';
 import { promptFlags } from '../../flags/job-flags.ts';
-import { type JsonBodyDeps, readJsonBody, readJsonFile } from '../../flags/json-body.ts';
+import { applySets, type JsonBodyDeps, readJsonBody, readJsonFile } from '../../flags/json-body.ts';
 import { type Said, type SaidBy, withoutYielding } from '../../flags/yielding.ts';
 import { reasoningEfforts, thinkingLevels } from '../../gateway/chat/models.ts';
 import { fieldsOf, itemsOf } from '../../gateway/json-value.ts';
@@ -58,20 +58,22 @@ export async function readSettings(
   return all;
 }
 
-/** The flags without the defaults that yield to what is typed, or `said` elsewhere. */
+/** The flags without the defaults that yield to what is typed, or said elsewhere; `modelOf` tells the model that is asked for. */
 export function withoutYieldingIn(
   surface: Surface,
   flags: ChatFlags,
-  said: readonly Said[],
+  modelOf: (flags: ChatFlags, base: JsonObject, sets: readonly string[]) => string | undefined,
   note: (text: string) => void,
+  ...beside: [said: Said[], base: JsonObject, sets: readonly string[]]
 ): ChatFlags & SaidBy {
   const flagAt = (at: readonly PropertyKey[]) => (at[0] === 'system' ? '--system' : flagOf(surface, at));
-  const asked = ({ model = 'any', tool: _, ...settings }: ChatFlags) => {
+  const asked = ({ tool: _, ...settings }: ChatFlags, base: JsonObject, sets: readonly string[]) => {
+    const model = modelOf(settings, base, sets) ?? 'any';
     const turns = [{ role: 'user', parts: [{ type: 'text', text: 'any' }] }] as const;
-    const body = surface.body({ model, turns, settings: settings as object, stream: false });
-    return { schema: surface.schema(model), fields: { flagAt }, body };
+    const body = surface.body({ model, turns, settings: settings as object, base, stream: false });
+    return { schema: surface.schema(model), fields: { flagAt }, body: applySets(body, sets) };
   };
-  return withoutYielding(flags, asked, note, said);
+  return withoutYielding(flags, asked, note, ...beside);
 }
 
 /** Whether a default of the profile is left out because the surface that was typed does not document it. */

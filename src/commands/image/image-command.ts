@@ -120,7 +120,7 @@ async function run<F extends FlagSet>(
   refuseSharedStdin(stdinReaders(args, given as SharedValues, globals));
   const base = await baseBody(ctx);
   const said = saidIn(base, globals.set);
-  const typed = withoutYielding(given, (values) => asOfFlags(spec, values, settings), io.note, said);
+  const typed = withoutYielding(given, asOfFlags(spec, settings), io.note, said, base, globals.set);
   const flags = typed as SharedValues;
   const validate = globals.validate === undefined;
   const { model, prompt, references: typedReferences, bodyWith } = await read(spec, args, typed, base, ctx);
@@ -232,10 +232,7 @@ async function read<F extends FlagSet>(
   base: Body,
   ctx: Context,
 ) {
-  const flags = typed as SharedValues;
   const { body: bodyFile, apiKeyFile, set = [] } = ctx.globals;
-  const inForce = (await ctx.settings()).models.image.value;
-  const model = flags.model ?? (typeof base.model === 'string' ? base.model : inForce);
   const kinds = referencesOf(spec.fields.items, typed);
   // The document states no format and no size for input images, so a file must only be an image.
   const takes = { url: true, base64: true, schemes: spec.schemes };
@@ -243,37 +240,46 @@ async function read<F extends FlagSet>(
   const isBegun = bodyFile !== undefined || set.length > 0;
   const prompt = await readPrompt(
     {
+      ...(typed as SharedValues),
       words: args,
-      prompt: flags.prompt,
-      promptFile: flags.promptFile,
       media: kinds,
       optional: isBegun || (spec.promptIsOptional && references.length > 0),
       mayReadStdin: bodyFile === undefined && apiKeyFile !== '-',
     },
     ctx,
   );
-  const bodyWith = (urls: readonly string[]): Body => {
-    const media = kinds.map(({ kind, raw }, index) => ({ kind, url: urls[index] ?? raw }));
-    const laid = spec.fields.lay(base, { ...typed, model: undefined });
-    const placed = withOddModel(spec.place({ base: laid, prompt, model, media }), base.model, typed);
-    const whole = applySets(placed, set);
-    return spec.fill?.(whole) ?? whole;
-  };
-  return { model, prompt, references, bodyWith };
+  return { prompt, references, ...bodyMaker(spec, typed, prompt, await ctx.settings(), base, set) };
 }
 
-/** What flags alone ask for, with a stand-in for each image. */
-function asOfFlags<F extends FlagSet>(
-  { endpoint, fields, fill, place }: ImageCommand<F>,
+/** The model that is asked for, and what makes the body once each reference has its address. */
+function bodyMaker<F extends FlagSet>(
+  { fields, fill, place }: ImageCommand<F>,
   typed: FlagValues<FlagSet>,
+  prompt: string | undefined,
   { models }: Settings,
+  base: Body,
+  sets: readonly string[],
 ) {
-  const media = referencesOf(fields.items, typed).map(({ kind }) => ({ kind, url: ANY_MEDIUM }));
-  const model = (typed as SharedValues).model ?? models.image.value;
-  const base = fields.lay({}, { ...typed, model: undefined });
-  const placed = place({ base, prompt: 'any', model, media });
-  return { schema: endpoint.body, fields, body: fill?.(placed) ?? placed };
+  const { model = typeof base.model === 'string' ? base.model : models.image.value } = typed as SharedValues;
+  const kinds = referencesOf(fields.items, typed);
+  const bodyWith = (urls: readonly string[]): Body => {
+    const media = kinds.map(({ kind, raw }, index) => ({ kind, url: urls[index] ?? raw }));
+    const laid = fields.lay(base, { ...typed, model: undefined });
+    const placed = withOddModel(place({ base: laid, prompt, model, media }), base.model, typed);
+    const whole = applySets(placed, sets);
+    return fill?.(whole) ?? whole;
+  };
+  return { model, bodyWith };
 }
+
+/** Tells what flags ask for over a body and under what is set, with a stand-in for each image. */
+const asOfFlags =
+  <F extends FlagSet>(spec: ImageCommand<F>, settings: Settings) =>
+  (typed: FlagValues<FlagSet>, base: Body, sets: readonly string[]) => {
+    const urls = referencesOf(spec.fields.items, typed).map(() => ANY_MEDIUM);
+    const { bodyWith } = bodyMaker(spec, typed, 'any', settings, base, sets);
+    return { schema: spec.endpoint.body, fields: spec.fields, body: bodyWith(urls) };
+  };
 
 /** Stands for an image that has not been read yet: the smallest data URL that a schema takes. */
 const STAND_IN = 'data:image/png;base64,AAAA';

@@ -172,9 +172,8 @@ async function makeReady<F extends FlagSet>(
   const json = isBegun ? await import('../../flags/json-body.ts') : undefined;
   const base = (await json?.baseBody(ctx)) ?? {};
   const said = json?.saidIn(base, globals.set) ?? [];
-  const asOf = (flags: FlagValues<FlagSet>, isAlone: boolean) =>
-    asOfFlags(spec, flags, settings, isAlone ? {} : base, isAlone ? undefined : json, globals.set);
-  const words = withoutYielding(given, asOf, ctx.io.note, said);
+  const asOf = asOfFlags(spec, settings, json);
+  const words = withoutYielding(given, asOf, ctx.io.note, said, base, globals.set);
   const flags =
     words.callbackUrl === 'auto'
       ? { ...words, callbackUrl: await (await import('./listener-url.ts')).listenerUrl(ctx) }
@@ -328,23 +327,18 @@ async function read<F extends FlagSet>(
 
 const noMedia: Media = { media: { items: [], breaches: [] }, uploads: [] };
 
-/** What flags ask for over `base` and under what is set, with a stand-in for each medium. */
-function asOfFlags<F extends FlagSet>(
-  spec: VideoCreate<F>,
-  typed: FlagValues<FlagSet>,
-  settings: Settings,
-  base: Body,
-  ...over: readonly [json: Json, sets: readonly string[] | undefined]
-) {
-  const references = referencesOf(spec.fields.items, typed).map((each) =>
-    each.modality ? { ...each, raw: ANY_MEDIUM } : each,
-  );
-  const model = modelOf(spec, typed, base, settings);
-  const read = { base, typed, model, prompt: 'any', references, inputs: [], media: noMedia.media };
-  const body = bodyMaker(spec, read, ...over);
-  const { body: schema } = spec.endpointOf(typed as unknown as FlagValues<F>);
-  return { schema, fields: spec.fields, body: body((_, url) => url) };
-}
+/** Tells what flags ask for over a body and under what is set, with a stand-in for each medium. */
+const asOfFlags =
+  <F extends FlagSet>(spec: VideoCreate<F>, settings: Settings, json: Json) =>
+  (typed: FlagValues<FlagSet>, base: Body, sets: readonly string[]) => {
+    const references = referencesOf(spec.fields.items, typed).map((each) =>
+      each.modality ? { ...each, raw: ANY_MEDIUM } : each,
+    );
+    const model = modelOf(spec, typed, base, settings);
+    const read = { base, typed, model, prompt: 'any', references, inputs: [], media: noMedia.media };
+    const body = bodyMaker(spec, read, json, sets)((_, url) => url);
+    return { schema: spec.endpointOf(typed as unknown as FlagValues<F>).body, fields: spec.fields, body };
+  };
 
 /** What makes the body once each medium has its address. */
 function bodyMaker<F extends FlagSet>(
