@@ -74,8 +74,9 @@ test('five rows in any order are made in theirs, each from the frame before it; 
 test('a redo pays for one and marks what follows as stale; with --following it pays for all of them', async () => {
   const { gw, creates, status } = await open(story);
   await gw('batch run day.jsonl');
-  const one = await gw('batch run day.jsonl --redo s1');
+  const one = await gw('batch run --retry-failed day.jsonl --redo s1');
   expect([one.code, creates()], one.err).toEqual([0, 6]);
+  expect(one.err).toContain('make them anew with: gw batch run day.jsonl --redo day/s2 --following');
   expect(one.err).toContain('3 rows are stale, made from what was made anew since: day/s2, day/s3, day/s4');
   expect(await status()).toMatchObject({
     'day/s2': ['stale', null],

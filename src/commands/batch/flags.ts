@@ -157,7 +157,7 @@ export async function allowOutside(
   throw usage(message, OUTSIDE_HINT);
 }
 
-const switches = ['--following', '--stop-on-error', '--detach'];
+const switches = ['--following', '--retry-failed', '--stop-on-error', '--detach'];
 
 /** The command line that runs a batch again: what was typed, without the flags that are dropped, and with the words that are added. */
 export function runCommand(
