@@ -699,6 +699,30 @@ test('a task whose ID the disk does not take is on the queue, and another worker
   await stop(second);
 });
 
+test('a task that its worker cannot follow for a ledger that it cannot read goes on elsewhere', async () => {
+  const studio = await openNearStudio();
+  write(studio, [alpha]);
+  const gate = await openGate(studio.redis.port, 'accepted');
+  const env = { ...studio.env, GW_REDIS_URL: gate.url };
+  const anna = studio.machine();
+  const first = anna.start(['worker', '--redis', '--name', 'anna'], { env });
+  await studio.batch('run', '--detach');
+  await gate.reached;
+  const ledger = path.join(anna.state, 'ledger');
+  const [journal = ''] = fs.readdirSync(ledger).filter((name) => name.endsWith('.jsonl'));
+  fs.renameSync(path.join(ledger, journal), path.join(anna.dir, journal));
+  fs.mkdirSync(path.join(ledger, journal));
+  gate.open();
+  await until('it says so', () => first.err().includes('could not be read'));
+  await stop(first);
+  const second = studio.worker('bert');
+  const { code, out, err } = await studio.batch('run');
+  expect(code, err).toBe(0);
+  expect(out).toMatch(/^bert:/);
+  expect(paid(studio)).toHaveLength(1);
+  await stop(second);
+});
+
 test('a worker whose key is refused while it waits hands its rows back and ends: they go on elsewhere', async () => {
   const studio = await openNearStudio({ fault: 'query:401:x1' });
   write(studio, [alpha]);

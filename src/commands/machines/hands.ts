@@ -241,7 +241,7 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
     if (ended) return ended;
     const { family, job } = await taskJob(entry, this.#ctx);
     const { flags } = record.row;
-    const outcome = await followFromFlags(
+    return followFromFlags(
       {
         key: job.key,
         id,
@@ -258,11 +258,6 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
       createFollowers(this.#ctx),
       this.#ctx,
     );
-    const isSaved = (resultIn(outcome)?.files ?? []).length > 0;
-    if (!download || outcome.error !== undefined || isSaved) return outcome;
-    // Another gw of this machine may have saved it meanwhile.
-    const [now] = await withFamilies(await (await this.#ctx.ledger()).find({ ids: [job.key] }));
-    return (now && (await endedOutcome(now, this.#ctx.signal))) ?? outcome;
   }
 
   #endedBadly(record: RowRecord, outcome: Outcome<JobResult>): Followed & Brought {

@@ -349,8 +349,9 @@ export class WorkerRun {
   async #endUndone(desk: Desk, isAnnounced: boolean, error: unknown): Promise<Put> {
     if (isAnnounced) {
       const told = toldError(error, this.ctx);
-      await desk.step('lost', { error: { ...told, ...unknownError(told.message) } });
-      return 'done';
+      const lost = await desk.step('lost', { error: { ...told, ...unknownError(told.message) } });
+      // Its task is known where it stands behind its sending: that is gone on with.
+      if (lost !== 'over') return 'done';
     }
     if (await desk.mayDoElsewhere()) return 'back';
     await desk.step('failed', { error: toldError(error, this.ctx) });
