@@ -6,13 +6,13 @@ import { findFamily, findTaskFamily } from '../gateway/families.ts';
 import type { Modality } from '../gateway/limits.ts';
 import type { Family } from '../gateway/task.ts';
 import type { HowAsked } from '../jobs/create/job-request.ts';
-import { attemptOf, lastUnderKey } from '../jobs/create/once.ts';
+import { isMadeAnew, lastUnderKey } from '../jobs/create/once.ts';
 import { gatewayNowMs } from '../jobs/gateway-clock.ts';
 import { linkExpiresAtMs } from '../jobs/job-view.ts';
 import { GetBudget } from '../jobs/save/get-output.ts';
 import { journalOf } from '../jobs/save/part-file.ts';
 import { savedOutputs } from '../jobs/save/saved.ts';
-import { taskFailed } from '../jobs/watch/look.ts';
+import { recordLook, taskFailed } from '../jobs/watch/look.ts';
 import { type Job, mayExist } from '../ledger/event.ts';
 import { originOfGateway } from '../ledger/job-key.ts';
 import { taskOf } from '../ledger/settled.ts';
@@ -57,31 +57,34 @@ export async function resolveOutputs(
   return found;
 }
 
-/** The job that stands under the key of a create, where that is gone on with: it goes on with the outputs that it was made from. */
-async function underKey({ once: key, count, again }: HowAsked, ctx: Context): Promise<Job | undefined> {
-  if (key === undefined) return undefined;
+/** A job that stands under the key of a create: all of the key are made from its outputs, which none needs where `areMade`. */
+async function underKey(how: HowAsked, ctx: Context) {
+  const { once: key, count = 1 } = how;
   const ledger = await ctx.ledger();
   const origin = originOfGateway(gatewayName(await ctx.settings()));
-  const { current } = await lastUnderKey(
-    origin,
-    count === undefined ? key : `${key}/1`,
-    async (of) => (await ledger.find({ ids: [of] }))[0],
-  );
-  if (!current) return undefined;
-  const isOver = ['failed', 'refused', 'lost'].includes(current.state);
-  const isMadeAnew = typeof again === 'number' ? attemptOf(current) < again : again === true && isOver;
-  return isMadeAnew ? undefined : current;
+  let before: Job | undefined;
+  let areMade = true;
+  for (let at = 1; key !== undefined && at <= count; at += 1) {
+    const name = how.count === undefined ? key : `${key}/${at}`;
+    const found = async (of: string) => (await ledger.find({ ids: [of] }))[0];
+    const { current } = await lastUnderKey(origin, name, found);
+    const family = current && (await findFamily(current.family));
+    const stands = current && !isMadeAnew(current, { family, how });
+    if (stands) before ??= current;
+    areMade &&= stands === true && (await isNeverSent(current));
+  }
+  return { before, areMade };
 }
 
 async function resolveOne(
   reference: OutputReference,
   asking: Asking,
-  before: Job | undefined,
+  { before, areMade }: Awaited<ReturnType<typeof underKey>>,
   ctx: Context,
 ): Promise<FoundOutput> {
   const { named, raw, modality } = asking;
   const meant = before?.request?.outputs?.[raw];
-  if (before && meant !== undefined && (await isNeverSent(before))) {
+  if (before && meant !== undefined && areMade) {
     const sha256 = before.references?.find(({ name }) => name === meant)?.sha256;
     return { label: meant, asked: raw, sha256 };
   }
@@ -274,20 +277,17 @@ async function linkOf(job: Job, role: string, named: string, ctx: Context): Prom
   const family = await findFamily(of.family);
   let { url, leftMs } = linkIn(of, family, role, ctx);
   if (leftMs < LONG_MS) ({ url, leftMs } = await lookedUp(of, url, leftMs, role, ctx));
+  const id = of.id ?? of.key;
+  const hint = 'put the file where the gateway can fetch it and give its https:// URL';
   if (url === undefined)
     throw usage(
-      `${named}: it came with the reply of job ${of.id ?? of.key} and has no address, and only an address is taken here`,
-      'put the file where the gateway can fetch it and give its https:// URL',
+      `${named}: it came with the reply of job ${id} and has no address, and only an address is taken here`,
+      hint,
     );
-  if (leftMs < SHORT_MS)
-    throw new GwError(
-      'download',
-      `${named}: the link of job ${of.id ?? of.key} has less than 5 min to live`,
-      {
-        taskId: of.id ?? of.key,
-        hint: 'put the file where the gateway can fetch it and give its https:// URL',
-      },
-    );
+  if (leftMs < SHORT_MS) {
+    const what = `${named}: the link of job ${id} has less than 5 min to live`;
+    throw new GwError('download', what, { taskId: id, hint });
+  }
   const journal = journalOf(of, (event) => ledger.append(of.key, event));
   const warn = (text: string) => ctx.io.warn(text);
   new GetBudget({ outputs: 1, journal, maxDownloads: family?.maxDownloads, force: false, warn }).take(role);
@@ -308,7 +308,6 @@ async function lookedUp(job: Job, before: string | undefined, leftMs: number, ro
   const access = await ctx.gatewayOf(job);
   const looker = await createFollowers(ctx).looker(family, access);
   const seen = await looker.look(job.id, { signal: ctx.signal });
-  const { recordLook } = await import('../jobs/watch/look.ts');
   await recordLook(await ctx.ledger(), job.key, seen, job.status);
   const url = seen.view.outputs.find((output) => output.role === role)?.url;
   return url === before ? { url, leftMs } : { url, leftMs: family.linkLifeMs };

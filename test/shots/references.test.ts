@@ -13,6 +13,7 @@ import {
   savedJob,
   succeededJob,
 } from '../commands/jobs-seed.ts';
+import { fakeGateway } from '../helpers/fake-gateway.ts';
 import { World } from '../helpers/gw.ts';
 
 // @module-tag ffmpeg
@@ -329,6 +330,35 @@ test('a key compares the words, and goes on with the job that they meant the fir
   expect(
     (await gw('video', 'alpha', 'create', 'on', '--image', 'job:last', '--once', 'k', '--wait')).code,
   ).toBe(0);
+});
+
+const gamma = 'video gamma create on --resolution 768P --duration 4 --ratio 16:9 --image job:last'.split(' ');
+
+test('with --count more jobs of a key are made from the output that its first one was made from', async () => {
+  const { world, image, gw } = await open();
+  await world.ok([...gamma, '--once', 'k', '--count', '1']);
+  await made(world, 'image create another');
+  const more = await gw(...gamma, '--once', 'k', '--count', '2');
+  expect([more.code, more.out.trim().split('\n').length], more.err).toEqual([0, 2]);
+  const shown = await gw('jobs', 'show', 'k/2', '--json');
+  expect(JSON.parse(shown.out).made_from[0].name).toBe(`job:${image}#image`);
+});
+
+test('one that its create said had failed is made anew from the output, by --again', async () => {
+  const { world, image } = await open();
+  const b64_json = readFileSync(path.join(world.cwd, `${image}.png`), 'base64');
+  let creates = 0;
+  const gateway = await fakeGateway((_, url) => {
+    if (url.includes('images')) return { body: { data: [{ b64_json }] } };
+    creates += 1;
+    return { body: { id: `cgt-${creates}`, status: creates === 1 ? 'failed' : 'queued' } };
+  });
+  const env = { GW_BASE_URL: gateway.url };
+  await made(world, 'image create a boat', env);
+  const run = (...more: string[]) =>
+    world.gw(['video', 'alpha', 'create', 'on', '--image', 'job:last', '--once', 'k', ...more], { env });
+  expect((await run()).code).toBe(9);
+  expect(await run('--again')).toMatchObject({ code: 0, out: 'cgt-2\n' });
 });
 
 test('a sidecar of a stranger names no output that lies outside its folder', async () => {

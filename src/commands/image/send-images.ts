@@ -112,7 +112,7 @@ export async function sendImages(
 }
 
 /** What a request asks for, its files by what they hold. */
-export async function askedOf({ params, body, multipart }: RequestInput): Promise<unknown> {
+export async function askedOf({ params, body, multipart }: RequestInput): Promise<Record<string, unknown>> {
   if (!multipart) return { ...params, ...(body as Record<string, unknown>) };
   const fields: Record<string, unknown> = { ...params };
   const images: string[] = [];

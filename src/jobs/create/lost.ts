@@ -54,16 +54,13 @@ class Search {
   unconfirmedId: string | undefined;
   /** The look-up was refused to this API key: nothing was learned by it. */
   denied: GwError | undefined;
-  /** How often it was sent again after an empty look-up, by earlier runs too. */
-  resends: number;
 
   constructor(
     readonly attempt: Attempt,
     private readonly input: MakeInput,
-    resends = 0,
-  ) {
-    this.resends = resends;
-  }
+    /** How often it was sent again after an empty look-up, by earlier runs too. */
+    public resends = 0,
+  ) {}
 
   async after(error: unknown): Promise<Accepted> {
     const { externalId, family, note } = this.input;

@@ -4,7 +4,7 @@ import { sleepAloud } from '../../host.ts';
 import type { SendOptions } from '../../http/client.ts';
 import type { SavedFile } from '../../ledger/event.ts';
 import { isOwnExternalId } from '../../ledger/job-key.ts';
-import type { Ledger } from '../../ledger/ledger.ts';
+import type { Hold, Ledger } from '../../ledger/ledger.ts';
 import type { Spend } from '../stats.ts';
 import type { JobDeps } from '../watch/follow.ts';
 import type { Within } from './budget.ts';
@@ -103,11 +103,15 @@ export async function makeJob(input: MakeInput): Promise<Made> {
   const asked = { ...input.intent, bodySha256: digestOf(input.asked ?? input.body), externalId };
   const beginHeld = (estimate?: Spend) => ledger.begin({ ...asked, ...(estimate && { estimate }) }, key);
   const begin = () => input.within?.(beginHeld) ?? beginHeld();
-  if (!queue) {
+  let hold: Hold;
+  if (queue) {
+    const { takeSlot } = await import('./slots.ts');
+    hold = await takeSlot({ ...input, ...queue, speed: input.client.speed }, begin);
+  } else {
     await input.calm?.();
     input.signal.throwIfAborted();
+    hold = await begin();
   }
-  const hold = await (queue ? beginInSlot(input, queue, begin) : begin());
   try {
     await input.onBegun?.();
     const attempt = new Attempt(input);
@@ -137,15 +141,6 @@ export function acceptedAs(accepted: Accepted, input: Begun & { readonly ledger:
   } catch (unrecorded) {
     return { ...made, unrecorded };
   }
-}
-
-async function beginInSlot<T>(
-  input: MakeInput,
-  queue: QueueOptions,
-  begin: () => T | Promise<T>,
-): Promise<T> {
-  const { takeSlot } = await import('./slots.ts');
-  return takeSlot({ ...input, ...queue, speed: input.client.speed }, begin);
 }
 
 /** Sends one create, and what is known of its sendings while this process lives. */

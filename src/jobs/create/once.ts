@@ -27,7 +27,7 @@ import { isUnanswered, madeNothing, nextFor } from './standing.ts';
 export interface OnceRequest {
   readonly request: JobRequest;
   /** What was asked for: its body before it gets an external ID, files by what they hold. */
-  readonly asked: unknown;
+  readonly asked: IdentifiedBody['body'];
 }
 
 export interface OnceDeps extends SettleDeps, Pick<Patience, 'silenceMs' | 'deadlineMs'> {
@@ -79,13 +79,11 @@ export async function makeOnce<T>(
     const { place, current } = await standing(request, deps);
     if (current) {
       // What a damaged job asked for is not known, and under another key it would be paid for again.
-      const { again = false, keepsOther } = request.request.how;
-      // Who numbers the attempt knows that the ones before it are over, also where this ledger has not heard of their end.
-      const isNext = typeof again === 'number' && attemptOf(current) < again;
+      const { again, keepsOther } = request.request.how;
+      const isWanted = isMadeAnew(current, request.request);
+      const isNext = typeof again === 'number' && isWanted;
       if (!keepsOther && !isNext && !current.isDamaged) refuseOther(current, place.once, request.request);
       const error = badEnd(current, request.request);
-      const isOver = error !== undefined && !isUnknownOutcome(error);
-      const isWanted = typeof again === 'number' ? isNext : again && isOver;
       if (!isWanted && goesOn(current, request, deps)) return await make(placeOf(current, place.once, deps));
       if (!isWanted && current.isDamaged && isUnanswered(current)) {
         const { origin, name } = keyOf(request);
@@ -170,13 +168,8 @@ function goesOn(job: Job, { request, asked }: OnceRequest, { clock, keyId }: Onc
   // Another gateway or API key may be another account, which does not know of it; the model is in the endpoint.
   if (job.gateway !== intent.gateway || isOtherKey(job, keyId) || job.endpoint !== intent.endpoint)
     return false;
-  const identified = identifyBody(
-    family as TaskFamily,
-    asked as IdentifiedBody['body'],
-    job.key,
-    job.externalId,
-  );
-  return digestOf(identified.body) === job.bodySha256;
+  const { body } = identifyBody(family as TaskFamily, asked, job.key, job.externalId);
+  return digestOf(body) === job.bodySha256;
 }
 
 /**
@@ -237,8 +230,19 @@ async function settled(key: string, request: OnceRequest, deps: OnceDeps): Promi
   ).job;
 }
 
+/** Whether another job is to be made in the place of one that stands under its key. */
+export function isMadeAnew(job: Job, asked: Asked): boolean {
+  const { again = false } = asked.how;
+  // Who numbers the attempt knows that the ones before it are over, also where this ledger has not heard of their end.
+  if (typeof again === 'number') return attemptOf(job) < again;
+  const error = again ? badEnd(job, asked) : undefined;
+  return error !== undefined && !isUnknownOutcome(error);
+}
+
+type Asked = Pick<JobRequest, 'how'> & { readonly family: JobRequest['family'] | undefined };
+
 /** What went wrong with a job that is over, or may be; undefined for one to go on with. */
-function badEnd(job: Job, { family, how }: OnceRequest['request']): GwError | undefined {
+function badEnd(job: Job, { family, how }: Asked): GwError | undefined {
   const { key, message = '', refusal, state } = job;
   const id = job.id ?? key;
   // The answer to its create may have said that the task failed; without --wait nobody looks.
@@ -255,7 +259,7 @@ function badEnd(job: Job, { family, how }: OnceRequest['request']): GwError | un
       const hint = `${againHint}, or with other words: gw again ${id} -p TEXT`;
       if (job.family === 'image')
         return new GwError('incomplete', `the reply to ${key} held no image`, { taskId: key, hint });
-      const { error } = taskOf(job, family) ?? family.readCreateReply?.(answerOf(job)) ?? {};
+      const { error } = taskOf(job, family) ?? family?.readCreateReply?.(answerOf(job)) ?? {};
       return taskFailed({ id, status: job.status ?? 'failed', error }, { hint });
     }
     case 'intent':
