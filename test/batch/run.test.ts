@@ -334,6 +334,21 @@ test('rows that were made before under another name are counted before they are 
   );
 });
 
+test('rows that were made before are told of only where they would be made once more', async () => {
+  const world = await World.open();
+  write(world, [{ id: 'a', ...image }]);
+  await run(world);
+  write(world, [{ id: 'b', ...image }], 'v2.jsonl');
+  const noKey = await world.gw(['batch', 'run', 'v2.jsonl'], {
+    bare: true,
+    env: { GW_BASE_URL: world.sandbox.baseUrl },
+  });
+  expect([noKey.code, noKey.err]).toEqual([3, expect.not.stringContaining('made before')]);
+  const unpriced = await world.gw(['batch', 'run', 'v2.jsonl', '--max-cost', '1 CNY']);
+  expect([unpriced.code, unpriced.err]).toEqual([15, expect.not.stringContaining('made before')]);
+  expect((await world.ok(['batch', 'run', 'v2.jsonl'])).err).toContain('made before');
+});
+
 test('a faulty row stops all of them', async ({ world }) => {
   write(world, [
     { id: 'a', ...image },

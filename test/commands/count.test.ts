@@ -48,6 +48,26 @@ test('with --once K the jobs are K/1 to K/N: run again, with more, only those ar
   expect((await create(world, '--once', 'k/3')).out.trim()).toBe(lines(second.out)[2]);
 });
 
+test.each(['the profile', 'a preset'])(
+  'the job that was made under K alone is gone on with where %s has a count since, and nothing is paid again',
+  async (by) => {
+    const world = await World.open();
+    const words = ['--once', 'k', ...(by === 'a preset' ? ['--preset', 'p'] : [])];
+    const presets = path.join(world.dir, '.config/gw/presets');
+    fs.mkdirSync(presets, { recursive: true });
+    fs.writeFileSync(path.join(presets, 'p.json'), '{}');
+    const first = await create(world, ...words);
+    if (by === 'a preset') fs.writeFileSync(path.join(presets, 'p.json'), '{"count":3}');
+    else await world.ok(['config', 'set', 'defaults.video.beta.count', '3']);
+    const told = by === 'a preset' ? '--preset p, count' : 'defaults.video.beta.count';
+    const second = await create(world, ...words);
+    expect(second).toMatchObject({ code: 0, out: first.out });
+    expect(second.err).toContain(`${told} 3 is left out: the job of --once k was made without it\n`);
+    expect(posts(world)).toHaveLength(1);
+    expect(lines((await create(world, '--once', 'n', ...words.slice(2))).out)).toHaveLength(3);
+  },
+);
+
 test('jobs that stand under K go on as one command: no output replaces another, each is told by its ID', async ({
   world,
 }) => {

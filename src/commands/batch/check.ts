@@ -147,10 +147,13 @@ export class Tally {
     this.kinds.set(kind, (this.kinds.get(kind) ?? 0) + 1);
   }
 
-  /** How many rows ask for what was made under keys that are none of this manifest, and what these begin with. */
-  madeBefore(): { readonly rows: number; readonly names: readonly string[] } {
+  /** Tells how many rows ask for what was made under keys that are none of this manifest; an empty text for none. */
+  madeBefore(): string {
     const others = [...this.alike.values()].filter((key) => !this.#keys.has(key));
-    return { rows: others.length, names: [...new Set(others.map((key) => key.replace(/\/.*$/s, '/…')))] };
+    const names = [...new Set(others.map((key) => key.replace(/\/.*$/s, '/…')))];
+    const as = `${names.slice(0, 3).join(', ')}${names.length > 3 ? ' and others' : ''}`;
+    const rows = counted(others.length, 'row was', 'rows were');
+    return names[0] ? `${rows} made before as ${as}: made under another key they are paid for again` : '';
   }
 
   /** The longest chain of rows that wait for each other, in words. */
@@ -171,10 +174,6 @@ export class Tally {
     }
   }
 }
-
-export const madeBeforeText = ({ rows, names }: ReturnType<Tally['madeBefore']>): string =>
-  `${counted(rows, 'row was', 'rows were')} made before as ${names.slice(0, 3).join(', ')}${names.length > 3 ? ' and others' : ''}: ` +
-  'made under another key they are paid for again';
 
 /** A fault may name everything that a row lacks. */
 const MAX_SHOWN = 4000;
@@ -330,7 +329,7 @@ export const check = defineCommand({
     if (input.files.outside.size > 0) await allowOutside(input, false, ctx);
     warnOfChanged(tally, named, false, ctx);
     const before = tally.madeBefore();
-    if (before.rows > 0) ctx.io.warn(madeBeforeText(before));
+    if (before) ctx.io.warn(before);
     if (tally.faults > 0) {
       const of = tally.faults === 1 ? 'one row is' : `${tally.faults} rows are`;
       const others = `${tally.rows} can be sent as ${tally.rows === 1 ? 'it stands' : 'they stand'}`;

@@ -31,7 +31,7 @@ import type { FollowedQueue } from '../machines/follow.ts';
 import { endedBy, fileLines, type JobResult, resultIn, waitDeadlineMs } from '../video/follow-job.ts';
 import { createFollowers } from '../video/followers.ts';
 import { type Announced, announce } from './beside.ts';
-import { checkRows, madeBeforeText, Tally, warningOnce, warnOfChanged } from './check.ts';
+import { checkRows, Tally, warningOnce, warnOfChanged } from './check.ts';
 import {
   allowOutside,
   defaultFlags,
@@ -167,13 +167,13 @@ export const run = defineCommand({
       warnOfChanged(tally, named, flags.retryFailed === true, ctx);
       refuseUnsettled(tally, isRedone);
       // What was handed over before is only followed.
-      for (const key of (await queue?.handed(input.name)) ?? []) tally.alike.delete(key);
-      await askOfAlike(tally, (typed as { readonly yes?: boolean }).yes === true, ctx);
+      for (const key of (await queue?.handed(input.name)) ?? elsewhere) tally.alike.delete(key);
       await refuseUnpriced(tally, flags, ctx);
       const batch = { input, flags, tally, isRedone, report, ctx, elsewhere, announced };
       try {
         // Without a queue the gateway is asked for here, and what is wrong with it said once.
         if (!queue) await ctx.gateway();
+        await askOfAlike(tally, (typed as { readonly yes?: boolean }).yes === true, ctx);
         yield* queue ? queue.run(batch) : new BatchRun(batch).outcomes();
       } finally {
         await reportLeft(batch);
@@ -424,10 +424,8 @@ async function withJob(
   if (ofRun && value !== undefined) return { outcome, key: ofRun.key };
   if (made?.kind === 'refused') {
     const { family, key } = made.job;
-    return {
-      key,
-      outcome: { ...outcome, value: { family, id: key, status: 'refused', record: null, files: [] } },
-    };
+    const refused = { family, id: key, status: 'refused', record: null, files: [] };
+    return { key, outcome: { ...outcome, value: refused } };
   }
   const nothing = { current: undefined, last: undefined };
   // A ledger that cannot be read leaves what the error itself says.
@@ -435,10 +433,8 @@ async function withJob(
   const key = ofRun?.key ?? last?.key ?? null;
   if (!isWanted(job, { wanted }) || value !== undefined) return { outcome, key };
   const stands = resultOfJob(job, outputsBySize(job, undefined).files);
-  return {
-    key,
-    outcome: { ...outcome, value: isUnanswered(job) ? { ...stands, status: 'unknown' } : stands },
-  };
+  const status = isUnanswered(job) ? 'unknown' : stands.status;
+  return { key, outcome: { ...outcome, value: { ...stands, status } } };
 }
 
 function refuseUnmet(flag: string, unmet: Iterable<string> = [], known: Tally['known'], named: string): void {
@@ -450,22 +446,19 @@ function refuseUnmet(flag: string, unmet: Iterable<string> = [], known: Tally['k
 }
 
 function refuseUnsettled({ known }: Tally, isRedone: Batch['isRedone']): void {
-  for (const [key, { state, id }] of known) {
-    if (state !== 'unknown' || !isRedone(key)) continue;
-    throw usage(
-      `--redo ${key}: it is not known what became of its job ${id}`,
-      `find out first, and say it: gw jobs resolve ${id} --as ID (or --as none)`,
-    );
-  }
+  for (const [key, { state, id }] of known)
+    if (state === 'unknown' && isRedone(key))
+      throw usage(
+        `--redo ${key}: it is not known what became of its job ${id}`,
+        `find out first, and say it: gw jobs resolve ${id} --as ID (or --as none)`,
+      );
 }
 
 /** Says that rows were made before under other keys, and asks where somebody can answer. Throws `usage` for a no. */
 async function askOfAlike(tally: Tally, yes: boolean, ctx: Context): Promise<void> {
   const before = tally.madeBefore();
-  if (before.rows === 0) return;
-  ctx.io.warn(madeBeforeText(before));
-  if (yes || !canAsk(ctx)) return;
-  await askFirst('Make them once more?', ctx, 'nothing was sent');
+  if (before) ctx.io.warn(before);
+  if (before && !yes && canAsk(ctx)) await askFirst('Make them once more?', ctx, 'nothing was sent');
 }
 
 const beingHandedOver = (named: string, ctx: Context): GwError =>

@@ -24,7 +24,7 @@ import {
   waitFlags,
 } from '../../flags/job-flags.ts';
 import { readPrompt, refuseSharedStdin, stdinReaders } from '../../flags/prompt.ts';
-import { ANY_MEDIUM, type WithStored, withoutYielding } from '../../flags/yielding.ts';
+import { ANY_MEDIUM, toldAs, type WithStored, withoutYielding } from '../../flags/yielding.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import { withOddModel } from '../../gateway/json-value.ts';
 import type { Modality } from '../../gateway/limits.ts';
@@ -145,7 +145,8 @@ export function videoCreate<F extends FlagSet>(spec: VideoCreate<F>): AnyCommand
     run({ args, flags }, ctx) {
       const { count } = flags as SharedValues;
       const ready = makeReady(spec, args, flags, ctx);
-      return count === undefined ? createOne(ready, ctx) : createMany(ready, count, ctx);
+      if (count === undefined) return createOne(ready, ctx);
+      return createMany(ready, toldAs('--count', flags, `video ${spec.family.name}`), ctx);
     },
   });
 }
@@ -225,10 +226,9 @@ async function makeReady<F extends FlagSet>(
 function firstBody({ family, body, how, intent }: JobRequest<TaskFamily>): Body {
   // A key takes random bytes, and node:crypto 2 ms to load.
   if (!family.externalIds) return body;
-  const { once: key, count } = how;
-  if (key === undefined) return identifyBody(family, body).body;
-  const name = count === undefined ? key : `${key}/1`;
-  return identifyBody(family, body, onceJobKey(originOfGateway(intent.gateway), name)).body;
+  const { once: name, count } = how;
+  const key = name && onceJobKey(originOfGateway(intent.gateway), count === undefined ? name : `${name}/1`);
+  return identifyBody(family, body, key).body;
 }
 
 // Read: flags, --body and --set, prompt and media -> the request.
@@ -485,18 +485,26 @@ async function createOne(making: Promise<Checked | ShownRequest>, ctx: Context):
   return send(ready, { turn: (make) => make() }, { ...ctx, followers: createFollowers(ctx) });
 }
 
+/** `told` is what says the count, where it was not typed. */
 async function* createMany(
   making: Promise<Checked | ShownRequest>,
-  count: number,
+  told: string,
   ctx: Context,
 ): AsyncGenerator<Outcome<JobResult>> {
   const ready = await making;
   if (ready instanceof ShownRequest) return yield { value: ready };
-  const { how } = ready.request;
+  const { once: key, count = 1, wait = false } = ready.request.how;
   // Under a key some may have been made before: each is counted when its turn comes.
-  if (how.once === undefined) await refuseOverBudget(ready.request, ctx);
+  if (key === undefined) await refuseOverBudget(ready.request, ctx);
+  else if (
+    told !== '--count' &&
+    (await (await import('../batch/known-rows.ts')).lastOfRow(key, ctx)).current
+  ) {
+    ctx.io.note(`${told} ${count} is left out: the job of --once ${key} was made without it`);
+    return yield createOne(making, ctx);
+  }
   const { sendMany } = await import('./send-many.ts');
-  yield* sendMany(count, how.wait ?? false, (place, own) => send(ready, place, own), ctx);
+  yield* sendMany(count, wait, (place, own) => send(ready, place, own), ctx);
 }
 
 /** Throws what went wrong before the job was begun. */

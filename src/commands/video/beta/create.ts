@@ -150,7 +150,6 @@ function placeContents({ base, prompt, items }: Input): Record<string, unknown> 
   const kept = (Array.isArray(base.contents) ? base.contents : []).filter(
     (item: { type?: unknown } | null) => !replaced.has(item?.type),
   );
-  const [first, ...rest] = placed;
-  const isPrompt = first?.type === 'prompt';
-  return { ...base, contents: isPrompt ? [first, ...kept, ...rest] : [...kept, ...placed] };
+  const first = prompt === undefined ? [] : placed.splice(0, 1);
+  return { ...base, contents: [...first, ...kept, ...placed] };
 }
