@@ -1,3 +1,4 @@
+import { splitDataUri } from '../chat/surface.ts';
 import { flagsOfBodies } from '../flags/body-flags.ts';
 import { everywhere, on } from '../flags/flag.ts';
 import { ImageEditBody, ImageGenerateBody, imageEdit, imageGenerate } from '../gateway/image/create.ts';
@@ -143,9 +144,6 @@ export const native = imageCommand({
 /** A part with the image: Base64 apart from its type, an address as it is; an output, which is shown by its label, is Base64. */
 function partOf(url: string): Record<string, unknown> {
   if (url.startsWith('job:')) return { inlineData: { data: url } };
-  if (!url.startsWith('data:')) return { fileData: { fileUri: url } };
-  // No pattern over the whole: images are megabytes.
-  const comma = url.indexOf(',');
-  const mimeType = url.slice('data:'.length, comma).replace(/;.*$/, '');
-  return { inlineData: { mimeType, data: url.slice(comma + 1) } };
+  const data = splitDataUri(url);
+  return data ? { inlineData: { mimeType: data.mime, data: data.base64 } } : { fileData: { fileUri: url } };
 }
