@@ -84,14 +84,9 @@ async function askOnce(
   });
   // In a pipe chat says nothing.
   const stopWaiting = io.stderrIsTerminal ? io.awaiting(`waiting for ${request.model}`) : () => {};
-  const keep = async (turn: ChatTurn | undefined) =>
-    turn &&
-    session?.append([...added, turn], {
-      api: surface.api,
-      model: request.model,
-      ...(start.system !== undefined && { system: start.system }),
-      ...(start.settings.tools !== undefined && { tools: start.settings.tools }),
-    });
+  const system = start.system ?? session?.settings.system;
+  const held = { api: surface.api, model: request.model, system, tools: start.settings.tools };
+  const keep = async (turn: ChatTurn | undefined) => turn && session?.append([...added, turn], held);
   let answer: ChatAnswer;
   let came: unknown;
   let text = '';
@@ -111,14 +106,21 @@ async function askOnce(
     stopWaiting();
   } catch (error) {
     stopWaiting();
-    if (!(error instanceof ClosedPipe)) await printer.breakOff(came);
-    await keep(wordsSoFar(text));
+    try {
+      if (!(error instanceof ClosedPipe)) await printer.breakOff(came);
+    } finally {
+      await keep(wordsSoFar(text));
+    }
     throw error;
   }
-  await printer.finish(answer);
-  const error = judge(answer, flags, ctx);
-  await keep(error ? wordsSoFar(answer.text) : answer.turn);
-  return { error };
+  const verdict = judgeAnswer(answer);
+  try {
+    await printer.finish(answer);
+    judge(answer, flags, ctx, verdict);
+  } finally {
+    await keep(verdict.error ? wordsSoFar(answer.text) : answer.turn);
+  }
+  return { error: verdict.error };
 }
 
 /** Throws `usage` for a model that neither the document nor the gateway's list has; most are known, and nothing is asked. */
@@ -133,8 +135,8 @@ const isDrawn = ({ raw, responseFormat }: ChatFlags, { io }: Context): boolean =
   io.stdoutIsTerminal && raw !== true && responseFormat === undefined;
 
 /** Figures and warnings on stderr; what makes the answer unusable is returned. */
-function judge(answer: ChatAnswer, flags: ChatFlags, { io }: Context) {
-  const { error, warning } = judgeAnswer(answer);
+function judge(answer: ChatAnswer, flags: ChatFlags, { io }: Context, verdict = judgeAnswer(answer)) {
+  const { error, warning } = verdict;
   if (flags.usage) io.note(usageLine(answer.usage) ?? noFigures(answer), 'urgent');
   if (warning) io.warn(warning);
   return error;
@@ -155,6 +157,7 @@ async function converseOnTerminal(flags: ChatFlags, start: Start, ctx: Context):
       model,
       system,
       session,
+      tools: start.settings.tools,
       turns: start.history.turns,
       images: await readImages(flags.image ?? [], ctx),
       showThoughts: flags.showThoughts,
@@ -196,9 +199,7 @@ function readyRequest(
   ctx: Context,
 ): ChatRequest & { readonly body: JsonObject; warn(): void } {
   const { globals, io } = ctx;
-  const under =
-    surface.api === 'completions' && settings.maxTokens !== undefined ? withoutLimits(base) : base;
-  const own = history.own ? { ...under, ...history.ownSystem, [surface.historyField]: history.own } : under;
+  const own = history.own ? { ...base, ...history.ownSystem, [surface.historyField]: history.own } : base;
   const sets = globals.set ?? [];
   // What gw adds of its own depends on these.
   const early = sets.filter((raw) => /^(stream|thinking|reasoning_effort)\b/.test(raw));
@@ -234,9 +235,6 @@ function readyRequest(
     warn,
   };
 }
-
-/** The limit has two spellings of which one may be sent: a typed one takes the place of whichever the body holds. */
-const withoutLimits = ({ max_tokens: _, max_completion_tokens: __, ...rest }: JsonObject): JsonObject => rest;
 
 /** The results of all calls of a message come right after it ("Function calling"). */
 function unansweredCalls(uses: readonly ToolUse[]): string[] {

@@ -178,6 +178,25 @@ test('a full disk is an error, a closed stdout is none', async () => {
   expect(await run('$GW chat hi >&-', url)).toMatchObject({ code: 0, err: '' });
 });
 
+test('an answer that stdout does not take is in its session all the same', async () => {
+  const { url } = await serve((write) => {
+    write(chunk('word'));
+    write(end);
+    write('');
+  });
+  for (const [name, words] of [
+    ['text', ''],
+    ['reply', '--json'],
+  ]) {
+    const asked = `$GW chat hi --session ${name} ${words}`;
+    expect(await run(`${asked} > /dev/full`, url)).toMatchObject({ code: 1 });
+    expect(await run(`${asked} >&-`, url)).toMatchObject({ code: 0, err: '' });
+    const { out } = await run(`$GW sessions show ${name} --json`, url);
+    const { messages } = JSON.parse(out);
+    expect(messages, name).toMatchObject([{}, { content: 'word' }, {}, { content: 'word' }]);
+  }
+});
+
 test('a slow reader holds the server back', async () => {
   let written = 0;
   const line = chunk('x'.repeat(1000));

@@ -2,10 +2,11 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { completerFor, expandHome, parseCommand, splitWords } from '../../src/chat/repl/commands.ts';
-import { saveConversation } from '../../src/chat/repl/conversation.ts';
+import { Conversation, saveConversation } from '../../src/chat/repl/conversation.ts';
 import { foldPaste } from '../../src/chat/repl/line-editor.ts';
 import { openHistory } from '../../src/chat/repl/start-conversation.ts';
-import { answers, KEY, sessionContext, tempDir } from './fixtures.ts';
+import { openSession } from '../../src/chat/session/session.ts';
+import { answers, exchange, KEY, sessionContext, tempDir } from './fixtures.ts';
 
 describe('a line is a command', () => {
   it.each([
@@ -155,6 +156,16 @@ describe('a saved conversation', () => {
       'nothing to save',
     );
   });
+});
+
+it('a session keeps the tools that its conversation was begun with', async () => {
+  const dir = tempDir();
+  const tools = [{ name: 'weather' }];
+  const start = { model: 'geo-3.6-flash', system: undefined, turns: undefined, tools };
+  const session = await openSession('talk', {}, sessionContext(dir));
+  await new Conversation('completions', start, session).add(exchange('one'));
+  const again = await openSession('talk', {}, sessionContext(dir));
+  expect(again.settings).toEqual({ api: 'completions', model: 'geo-3.6-flash', tools });
 });
 
 describe('the history', () => {

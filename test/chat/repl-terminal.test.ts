@@ -248,6 +248,15 @@ describe('a conversation on a terminal', { tags: ['tmux'] }, () => {
     await terminal.shows('turns so far: 1');
   });
 
+  it('shows every answer where several were asked for, and keeps the first', async () => {
+    const terminal = openPlaceFor(script).start();
+    await terminal.shows(PROMPT);
+    terminal.line('twice');
+    await terminal.shows(/you said "twice"\n+[-─]+\n+and another\n/);
+    terminal.line('/save talk.json');
+    await terminal.shows('saved: ');
+  });
+
   it("the model's calls are answered by the user", async () => {
     const terminal = openPlaceFor(script).start();
     await terminal.shows(PROMPT);

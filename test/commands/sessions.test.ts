@@ -164,6 +164,43 @@ test('a talk that the disk does not take is a warning, and the answer is shown',
   expect(run.err.replaceAll('\n', ' ')).toContain(' the answer could not be added to the session ');
 });
 
+test('an old talk that cannot be removed stays, and costs no answer', async () => {
+  const old = path.join(dir(), '2026-10-01-101010.jsonl');
+  mkdirSync(old, { recursive: true });
+  utimesSync(old, 1_790_000_000, 1_790_000_000);
+  const run = await world.gw(['chat', 'name three boats'], { terminal: true });
+  expect([run.code, run.out], run.err).toEqual([0, expect.stringMatching(/\S/)]);
+});
+
+test.each([
+  ['messages', 'sandbox-chat-1', 'system', '"new"'],
+  ['geo', 'geo-3.6-flash', 'systemInstruction', '{"parts":[{"text":"new"}]}'],
+])(
+  'on %s what --body says goes before what a session keeps, and the session keeps it',
+  async (api, model, field, said) => {
+    const json = (name: string, text: string) => {
+      writeFileSync(path.join(world.cwd, name), text);
+      return name;
+    };
+    const tool = json('old.json', '{"name":"old_tool"}');
+    const tools = '[{"name":"new_tool","functionDeclarations":[]}]';
+    const body = json('body.json', `{"${field}":${said},"tools":${tools}}`);
+    const begin = cmd`chat --session s --api ${api} -m ${model} --system old --tool ${tool} one`;
+    await world.ok([...begin, '--no-validate']);
+    const shown = async (...more: string[]) => {
+      const { out } = await world.ok(['chat', '--session', 's', 'two', '--dry-run', '--json', ...more]);
+      return JSON.parse(out).body;
+    };
+    expect(await shown('--body', body)).toMatchObject({
+      [field]: JSON.parse(said),
+      tools: JSON.parse(tools),
+    });
+    await world.ok(['chat', '--session', 's', 'two', '--body', body, '--no-validate']);
+    const kept = JSON.stringify(await shown());
+    expect([kept.includes('"old"'), kept.includes('old_tool')], kept).toEqual([true, true]);
+  },
+);
+
 const pixel = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
   'base64',

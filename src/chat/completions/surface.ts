@@ -41,8 +41,10 @@ function body({ base = {}, model, system, turns, settings = {}, stream }: BodyRe
   const history = itemsOf(base.messages);
   const told = history.filter((message) => system === undefined || fieldsOf(message).role !== 'system');
   const messages = [...messagesOf({ system, turns: [] }), ...told, ...messagesOf({ turns })];
+  // The limit has two spellings of which one may be sent: a typed one takes the place of whichever the body holds.
+  const { max_tokens: _, max_completion_tokens: __, ...unlimited } = base;
   return {
-    ...base,
+    ...(settings.maxTokens === undefined ? base : unlimited),
     ...given({
       model,
       messages: listOver(base.messages, messages),

@@ -21,7 +21,7 @@ export class Conversation {
 
   constructor(
     readonly api: ChatApi,
-    start: Pick<ConversationOptions, 'model' | 'system' | 'turns'>,
+    private readonly start: Pick<ConversationOptions, 'model' | 'system' | 'turns' | 'tools'>,
     readonly session?: Session | undefined,
   ) {
     this.model = start.model;
@@ -38,8 +38,8 @@ export class Conversation {
   /** Takes in a question with all that came of it. Throws as the session's `append` does. */
   async add(turns: readonly ChatTurn[]): Promise<void> {
     this.images = [];
-    const { api, model, system } = this;
-    if (this.session) await this.session.append(turns, { api, model, system });
+    const { api, model, system, start } = this;
+    if (this.session) await this.session.append(turns, { api, model, system, tools: start.tools });
     else this.#turns = [...this.#turns, ...turns];
   }
 

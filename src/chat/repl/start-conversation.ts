@@ -10,7 +10,7 @@ import { ClosedPipe, GwError, usage } from '../../errors.ts';
 import { oneLine, visible } from '../../io/escape.ts';
 import { jsonOf } from '../../json-text.ts';
 import { readTextFile } from '../../media/text-input.ts';
-import type { ChatAnswer, ChatApi, ChatEvent, ChatPart, ChatTurn } from '../chat.ts';
+import type { ChatAnswer, ChatApi, ChatEvent, ChatPart, ChatTool, ChatTurn } from '../chat.ts';
 import type { Session, SessionContext } from '../session/session.ts';
 import { wordsSoFar } from '../verdict.ts';
 import { type CommandContext, completerFor, expandHome, parseCommand, runCommand } from './commands.ts';
@@ -25,6 +25,8 @@ export interface ConversationOptions {
   /** Undefined where neither flag nor profile names one: `/model` then does. */
   readonly model: string | undefined;
   readonly system?: string | undefined;
+  /** Those of `--tool`, which a session keeps. */
+  readonly tools?: readonly ChatTool[] | undefined;
   /** The turns to go on from (`--messages`); those of a session come from the session. */
   readonly turns?: readonly ChatTurn[] | undefined;
   /** Attached to the first question (`--image`). */
@@ -207,6 +209,7 @@ class Talk {
           view.text(event.text);
         } else if (event.type === 'thinking' && showThoughts) io.aside(event.text);
       });
+      for (const text of answer.furtherTexts ?? []) view.text(`\n\n---\n\n${text}`);
       stop();
       return { said: answer.turn, answer };
     } catch (error) {

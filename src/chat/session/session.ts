@@ -10,7 +10,7 @@ import {
   renameFile,
   syncDirectory,
 } from '../../disk/durable-directory.ts';
-import { waitForLock } from '../../disk/lock-file.ts';
+import { quietly, waitForLock } from '../../disk/lock-file.ts';
 import { errorCode, GwError, usage } from '../../errors.ts';
 import { counted, localDay } from '../../io/quantity-text.ts';
 import type { ChatTurn } from '../chat.ts';
@@ -56,23 +56,19 @@ export function keptTalk(ctx: SessionContext): Session {
   const oldest = ctx.clock.now() - TALKS_KEPT_MS;
   for (const name of talkNames(dir)) {
     const file = path.join(dir, name);
-    const isOld =
-      name < localDay(oldest) && (fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? oldest) < oldest;
-    if (isOld) fs.rmSync(file, { force: true });
+    quietly(() => {
+      if (name < localDay(oldest) && fs.statSync(file).mtimeMs < oldest) fs.rmSync(file);
+    });
   }
   return new Session('', dir, ctx);
 }
 
 const TALKS_KEPT_MS = 30 * 24 * 3_600_000;
 
-function talkNames(dir: string): string[] {
-  try {
-    return fs.readdirSync(dir).filter((name) => /^\d{4}(-\d\d){2}-\d{6}(-\d+)?\.jsonl$/.test(name));
-  } catch {
-    // There are none yet, or what is wrong is said when one is to be kept.
-    return [];
-  }
-}
+// That there are none yet, or what is wrong, is said when one is to be kept.
+const talkNames = (dir: string): string[] =>
+  (quietly(() => fs.readdirSync(dir)) ?? []).filter((name) => talkForm.test(name));
+const talkForm = /^\d{4}(-\d\d){2}-\d{6}(-\d+)?\.jsonl$/;
 
 const directoryOf = (host: SessionContext['host']): string =>
   path.join(trustedStateDir(host), 'chat', 'sessions');
@@ -168,8 +164,7 @@ export class Session {
    */
   async append(turns: readonly ChatTurn[], settings: SessionSettings = this.settings): Promise<void> {
     const { clock, io } = this.ctx;
-    const { tools } = this.settings;
-    const kept = { ...(tools && { tools }), ...settings };
+    const kept = { ...settings, tools: settings.tools ?? this.settings.tools };
     const line = exchangeLine({ turns, settings: kept }, clock.now(), (text) => io.withoutSecrets(text));
     try {
       if (!this.#isLost) await this.#store(line);

@@ -1,6 +1,6 @@
 import type { ChatApi, ChatPart, ChatSettings, ChatTurn, ToolCall } from '../../chat/chat.ts';
 import type { Session } from '../../chat/session/session.ts';
-import { given, loadSurface, type Surface } from '../../chat/surface.ts';
+import { flagOf, given, loadSurface, type Surface } from '../../chat/surface.ts';
 import { readSwitch } from '../../config/environment.ts';
 import type { Settings } from '../../config/settings.ts';
 import { SLOW_ANSWER_SILENCE_MS } from '../../config/table.ts';
@@ -195,6 +195,9 @@ export async function readStart(given: ChatFlags, ctx: Context): Promise<Start> 
     return typeof model === 'string' ? model : (known ?? defaultModel(surface.api, inForce));
   };
   const flags = withoutYieldingIn(surface, given, modelOf, ctx.io.note, said, base, sets);
+  // What is stored yields to a body that says it.
+  const stored = <T>(flag: string, value: T) =>
+    Object.keys(base).some((field) => flagOf(surface, [field]) === flag) ? undefined : value;
   const system = await readTypedText({ flag: '--system', text: flags.system, file: flags.systemFile }, deps);
   return {
     surface,
@@ -202,8 +205,8 @@ export async function readStart(given: ChatFlags, ctx: Context): Promise<Start> 
     history,
     session,
     model: modelOf(flags, base, sets),
-    system: system ?? history.system ?? session?.settings.system,
-    settings: await readSettings(flags, surface, deps, session?.settings.tools),
+    system: system ?? history.system ?? stored('--system', session?.settings.system),
+    settings: await readSettings(flags, surface, deps, stored('--tool', session?.settings.tools)),
     silenceMs: inForce.timeoutMs.source === 'default' ? SLOW_ANSWER_SILENCE_MS : inForce.timeoutMs.value,
   };
 }
