@@ -54,7 +54,7 @@ end
 redis.call('HSET', KEYS[1], 'step', ARGV[8])
 if ARGV[1] == 'take' or ARGV[1] == 'own' then redis.call('HSET', KEYS[1], 'place', ARGV[9]) end
 for name, value in pairs(cjson.decode(ARGV[5])) do redis.call('HSET', KEYS[1], name, value) end
-if ARGV[1] == 'free' and ARGV[4] == 'waiting' then redis.call('HDEL', KEYS[1], 'error') end
+if ARGV[1] == 'free' and ARGV[4] == 'waiting' then redis.call('HDEL', KEYS[1], 'error', 'sender', 'status') end
 local now = redis.call('TIME')
 local t = string.format('%d%03d', now[1], math.floor(now[2] / 1000))
 redis.call('RPUSH', KEYS[2], '{"t":' .. t .. ',' .. string.sub(ARGV[6], 2))

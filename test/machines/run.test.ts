@@ -455,6 +455,25 @@ test('a file that a worker does not see fails its row there, with the path', {
   await stop(worker);
 });
 
+test('what a new attempt comes to is told of it alone: one that lacks its file was not sent, and the next run sends it', async () => {
+  const studio = await openNearStudio({ fault: 'task:fail=Moderated:x1' });
+  const anna = studio.machine();
+  const seen = path.join(anna.cwd, 'fox.png');
+  for (const dir of [studio.laptop.cwd, anna.cwd])
+    fs.writeFileSync(path.join(dir, 'fox.png'), pngHead(768, 432));
+  write(studio, [{ ...alpha, image: 'fox.png' }]);
+  const worker = studio.worker('anna', [], anna);
+  expect((await studio.batch('run')).code).toBe(9);
+  fs.renameSync(seen, `${seen}.away`);
+  const unsent = await studio.batch('run', '--retry-failed', '--json');
+  expect(rowsIn(unsent.out)).toMatchObject([{ id: null, status: 'not_sent', error: { kind: 'usage' } }]);
+  fs.renameSync(`${seen}.away`, seen);
+  const { code, err } = await studio.batch('run');
+  expect(code, err).toBe(0);
+  expect(paid(studio)).toHaveLength(2);
+  await stop(worker);
+});
+
 test.each([
   [{ ...gamma, 'first-frame': '/etc/fox.png' }, /first-frame: \/etc\/fox\.png: .*below --root/],
   [{ ...gamma, 'first-frame': '../fox.png' }, /first-frame: \.\.\/fox\.png: .*below --root/],
