@@ -232,6 +232,13 @@ describe('rows that gw never wrote', () => {
   });
 });
 
+test('a row that cannot be read is taken out like any other', async () => {
+  const { studio, laptop, env } = await handedOver();
+  await studio.redis.client.hset(rowKey(await prefixOf(studio), 0), 'row', '{');
+  const { code, out, err } = await batch(laptop, env, 'cancel').ended;
+  expect([code, out], err).toEqual([0, '1 taken out\n']);
+});
+
 test('a row of unknown outcome is closed from another machine, and waits again or goes on with the task that was found', async () => {
   const studio = await openStudio({ fault: 'create:reset-after:x2' });
   const [laptop, desk] = [studio.machine(), studio.machine()];

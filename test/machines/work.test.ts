@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { rowReader } from '../../src/commands/machines/open.ts';
+import { takeOut } from '../../src/commands/machines/queue-status.ts';
 import { Door } from '../../src/machines/door.ts';
 import {
   fenceOf,
@@ -276,6 +277,26 @@ async function dieAnswered(key: string, gateway: Gateway): Promise<void> {
   };
   await expect(work(key, 'task', { host: 'one', gateway, at })).rejects.toThrow(Dead);
 }
+
+test('a row that was sent, and whose worker was lost, while it is taken out is not taken back as unsent', async () => {
+  const [key, unsent] = [await newRow('alpha'), await newRow('alpha')];
+  const gateway = new Gateway();
+  const takenBack: string[] = [];
+  const racing = {
+    read: store.read.bind(store),
+    async step(...step: Parameters<RowStore['step']>) {
+      if (gateway.made === 0) {
+        await dieAnswered(key, gateway);
+        await work(key, 'task', { host: 'two', gateway });
+      }
+      return store.step(...step);
+    },
+  };
+  const queue = { store: racing, engine: { remove: async () => {} }, host: 'laptop' };
+  const memory = { takenBack: (keys: readonly string[]) => takenBack.push(...keys) };
+  expect(await takeOut([key, unsent], queue as never, memory as never)).toBe(2);
+  expect(takenBack).toEqual([unsent]);
+});
 
 test.each(['alpha', 'gamma'] as const)(
   'a %s row that was being sent goes on where the ledger in reach knows its task',

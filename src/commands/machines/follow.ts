@@ -39,7 +39,7 @@ import { hearOfRows } from './heard.ts';
 import { Memory } from './memory.ts';
 import { giveOut, neededBy } from './next-rows.ts';
 import { type OpenQueue, openQueue, type RedisWords } from './open.ts';
-import { chunksOf, takeOut } from './queue-status.ts';
+import { chunksOf, isDoubtful, takeOut } from './queue-status.ts';
 
 // A batch on the queue, from the machine that has the manifest: its rows are handed over and followed.
 
@@ -652,8 +652,6 @@ const takenOut = toldAs(
   'it was taken out of the queue, and nothing was sent',
   'the next run with --redis puts it back',
 );
-/** Whether a row was taken out while nobody knew what became of it. */
-const isDoubtful = ({ state, error }: RowRecord): boolean => state === 'cancelled' && tellsUnknown(error);
 const doubtful = (record: RowRecord) =>
   toldAs(
     'partial',

@@ -2,7 +2,6 @@ import { readRows } from '../../batch/rows.ts';
 import type { Context } from '../../context.ts';
 import { GwError, shellQuote, usage } from '../../errors.ts';
 import { loadTaskFamily } from '../../gateway/families.ts';
-import type { QueuedRow } from '../../machines/engine.ts';
 import {
   type LogEntry,
   nextAttempt,
@@ -108,21 +107,20 @@ export async function takeOut(
   { store, engine, host }: OpenQueue,
   memory: Memory,
 ): Promise<number> {
-  const tickets: QueuedRow[] = [];
-  const takenBack: string[] = [];
-  let taken = 0;
-  for (const [at, record] of (await store.read(keys)).entries()) {
-    const key = keys[at] ?? '';
-    if ((await store.step(key, 'cancelled', { host })) !== 'ok') continue;
-    taken += 1;
-    if (record) tickets.push({ key, round: record.round, queue: record.pool });
-    // What is of unknown outcome may have been made.
-    if (record && record.state !== 'unknown') takenBack.push(key);
-  }
-  await engine.remove(tickets);
-  memory.takenBack(takenBack);
-  return taken;
+  const taken: string[] = [];
+  for (const key of keys) if ((await store.step(key, 'cancelled', { host })) === 'ok') taken.push(key);
+  // Read behind that: what was being sent before may have been made.
+  const records = (await store.read(taken)).flatMap((record) => record ?? []);
+  const sound = records.filter(({ fault }) => !fault);
+  await engine.remove(sound.map(({ row: { key }, round, pool: queue }) => ({ key, round, queue })));
+  const unsent = records.filter((record) => !record.fault?.isSent && !isDoubtful(record));
+  memory.takenBack(unsent.map(({ row }) => row.key));
+  return taken.length;
 }
+
+/** Whether a row was taken out while nobody knew what became of it. */
+export const isDoubtful = ({ state, error }: RowRecord): boolean =>
+  state === 'cancelled' && tellsUnknown(error);
 
 export const cancelOnMachines = (input: OpenRows, redis: RedisWords, ctx: Context) =>
   withQueue(redis, ctx, async (queue) => {
@@ -161,7 +159,7 @@ export const resolveOnMachines = (key: string, as: string, redis: RedisWords, ct
       await store.absolve(key);
       return { row_key: key, state: 'failed', id: null };
     }
-    const isOpen = record.state === 'unknown' || (record.state === 'cancelled' && tellsUnknown(record.error));
+    const isOpen = record.state === 'unknown' || isDoubtful(record);
     if (record.fault || !isOpen)
       throw usage(
         `row ${key} cannot be resolved: ${record.fault ? record.error?.message : `it is ${record.state}`}`,
