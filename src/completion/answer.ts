@@ -78,7 +78,10 @@ function operands(
   sources: Sources,
 ): Values {
   const choices = args.length === 0 ? (node.args?.choices ?? []) : [];
-  const found = valuesFor({ choices, completes: node.args?.completes }, current, table, {
+  const isValue = node.args?.completes === 'setting' && args.length > 0;
+  const ofValue = /^(prices|cacert)$/.test(args[0] ?? '') ? 'file' : undefined;
+  const completes = isValue ? ofValue : node.args?.completes;
+  const found = valuesFor({ choices, completes }, current, table, {
     ...sources,
     jobs: () => jobsOfProfile(sources.jobs(), given),
   });
@@ -96,11 +99,10 @@ function jobsOfProfile(jobs: readonly RecentJob[], given: Walked['given']): read
   return jobs;
 }
 
-const childrenOf = (node: CompletionNode | undefined, current: string): readonly Candidate[] =>
-  fitting(
-    (node?.children ?? []).map(({ name, summary }) => ({ value: name, summary })),
-    current,
-  );
+const childrenOf = (node: CompletionNode | undefined, current: string) =>
+  fitting(named(node?.children), current);
+const named = (nodes: readonly CompletionNode[] = []) =>
+  nodes.map(({ name, summary }) => ({ value: name, summary }));
 
 const helped = (table: CompletionTable, path: readonly string[]): CompletionNode | undefined =>
   path.reduce<CompletionNode | undefined>(

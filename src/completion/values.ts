@@ -36,10 +36,7 @@ export const fitting = (candidates: readonly Candidate[], typed: string): readon
 
 /** The values of a flag or an argument that begin with what is typed. */
 export function valuesFor(
-  {
-    choices = [],
-    completes,
-  }: { readonly choices?: readonly string[]; readonly completes?: Completes | undefined },
+  { choices = [], completes }: { choices?: readonly string[]; completes?: Completes | undefined },
   typed: string,
   table: CompletionTable,
   sources: Sources,

@@ -48,6 +48,7 @@ test.each([
   ['help env', ['environment']],
   ['config set ti', ['timeout']],
   ['config set timeout t', []],
+  ['config set account d', []],
   ['config set defaults.video.alpha.resol', ['defaults.video.alpha.resolution']],
   ['config unset defaults.chat.temp', ['defaults.chat.temperature']],
   ['config set defaults.video.alpha.create.', []],
@@ -71,6 +72,7 @@ test.each([
   ['chat --system-file no', 'file', ''],
   ['chat --prompt-file=no', 'file', '--prompt-file='],
   ['chat --system @no', 'value', ''],
+  ['config set prices p', 'file', ''],
   ['chat --response-format sch', 'file', ''],
 ])('gw %s is completed as a %s', (line, kind, before) => {
   expect(at(line)).toMatchObject({ kind, before, candidates: [] });
