@@ -104,7 +104,6 @@ export class Desk {
     const gateway = gatewayName(settings);
     const origin = originOfGateway(gateway);
     const stop = new AbortController();
-    const { io } = ctx;
     const own: Context = {
       ...ctx,
       signal: stop.signal,
@@ -114,8 +113,8 @@ export class Desk {
       globals: { ...ctx.globals, ...(!settings.sandbox && gateway && { baseUrl: gateway }) },
       ownsJob: async (job) => job.gateway !== '' && originOfGateway(job.gateway) === origin,
       io: {
-        ...io,
-        mode: { ...io.mode, json: true, bars: false },
+        ...ctx.io,
+        mode: { ...ctx.io.mode, json: true, bars: false },
         stdoutIsTerminal: false,
         stderrIsTerminal: false,
         progress: () => silent,
@@ -142,9 +141,8 @@ export class Desk {
     // What goes on answers so before.
     const ended = await this.#within(answer, { ...caller, beganMs: caller.beganMs + SPARE_MS });
     if (ended) return ended;
-    throw new GwError('unavailable', `${name} has no answer after ${CALL_MS / 1000} s`, {
-      hint: 'call it again later',
-    });
+    const hint = 'call it again later';
+    throw new GwError('unavailable', `${name} has no answer after ${CALL_MS / 1000} s`, { hint });
   }
 
   /** Undefined where the call may not last any longer. */
@@ -457,6 +455,7 @@ function argumentsOf(name: string, given: unknown): Arguments {
   if (issue.code === 'invalid_value') throw usage(`${at}: one of ${issue.values.join(', ')}`);
   if (issue.code === 'too_small') throw usage(`${at}: is too short or too small, at least ${issue.minimum}`);
   if (issue.code === 'too_big') throw usage(`${at}: is too long or too large, at most ${issue.maximum}`);
-  const wrong = issue.code === 'invalid_type' ? `give ${issue.expected}` : issue.message;
+  const wrong =
+    issue.code === 'invalid_type' ? `give ${issue.expected.replace('record', 'object')}` : issue.message;
   throw usage(at === '' ? 'the arguments are no object' : `${at}: ${wrong}`);
 }

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import * as path from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { type Host, isObject, machineClock, type Program } from '../host.ts';
@@ -85,7 +86,7 @@ function misuse(words: unknown, asked: unknown): string | undefined {
   const fits = {
     'env takes an object of texts':
       isObject(env ?? {}) && Object.values(env ?? {}).every((each) => isText(each ?? '')),
-    'cwd takes the path of a directory': isText(cwd ?? ''),
+    'cwd takes the path of a directory': isText(cwd ?? '') && existsSync(`${cwd ?? ''}/.`),
     'stdin takes a text, bytes or a stream': isPiped,
     'signal takes an AbortSignal': (signal ?? null) === null || 'addEventListener' in Object(signal),
     'onEvent takes a function': typeof (onEvent ?? misuse) === 'function',

@@ -39,10 +39,8 @@ export const mcp = defineCommand<typeof flags, never>({
     const { cwd } = ctx.host;
     const { serve } = await import('./serve.ts');
     const places = { root: folder('--root', root, cwd), out: folder('--out', out, cwd, true) };
-    const openDesk = async () => {
-      const { Desk } = await import('./desk.ts');
-      return Desk.open(places, { ...ctx, agentLimits: { maxJobs, maxCost } });
-    };
+    const agentLimits = { maxJobs, maxCost };
+    const openDesk = async () => (await import('./desk.ts')).Desk.open(places, { ...ctx, agentLimits });
     await serve({ confirm, openDesk }, ctx);
     return {};
   },

@@ -90,6 +90,7 @@ describe('a run in this process', () => {
     ['env takes an object of texts', { env: [] }],
     ['env takes an object of texts', { env: { GW_RETRIES: 5 } }],
     ['cwd takes the path of a directory', { cwd: 5 }],
+    ['cwd takes the path of a directory', { cwd: '/nowhere/at/all' }],
     ['stdin takes a text, bytes or a stream', { stdin: 5 }],
     ['stdin takes a text, bytes or a stream', { stdin: {} }],
     ['signal takes an AbortSignal', { signal: 5 }],
