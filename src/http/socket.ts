@@ -153,8 +153,7 @@ function settled(socket: net.Socket, event: string, sentence: (reason: string) =
 
 /** The system's code of an error, also where several addresses of one name failed. */
 export function systemCode(error: unknown): string | undefined {
-  const own = errorCode(error);
-  return own ?? (error instanceof AggregateError ? errorCode(error.errors[0]) : undefined);
+  return errorCode(error) ?? (error instanceof AggregateError ? errorCode(error.errors[0]) : undefined);
 }
 
 const reasons: Readonly<Record<string, string>> = {
@@ -164,6 +163,7 @@ const reasons: Readonly<Record<string, string>> = {
   ENETUNREACH: 'the network is unreachable',
   ENOTFOUND: 'the name was not found',
   EAI_AGAIN: 'the name could not be looked up now',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'what answers there does not speak TLS (http:// in place of https://?)',
   EPIPE: 'the connection was closed',
   ETIMEDOUT: 'the connection timed out',
   UND_ERR_SOCKET: 'the connection was closed',
