@@ -69,6 +69,9 @@ test('five rows in any order are made in theirs, each from the frame before it; 
   ]);
   const again = await gw('batch run day.jsonl');
   expect([again.code, creates(), await status()], again.err).toEqual([0, 5, {}]);
+  const other = await gw('batch check day.jsonl --name other');
+  const [, chain, whole] = /one after the other, (about .*)\n(about .*)\n/.exec(other.out) ?? [];
+  expect([chain, other.code], other.out).toEqual([whole, 0]);
 });
 
 test('a redo pays for one and marks what follows as stale; with --following it pays for all of them', async () => {

@@ -159,9 +159,8 @@ export class Tally {
   /** The longest chain of rows that wait for each other, in words. */
   longestChain(msOf: Parameters<Chains['longest']>[0]): CheckLine {
     const { rows, ms } = this.chains.longest(msOf);
-    const { text, json } = likely(ms);
-    const chain = `longest chain: ${counted(rows, 'row')} one after the other`;
-    return { text: `${chain}, ${text}`, json: { longest_chain: rows, ...json } };
+    const text = `longest chain: ${counted(rows, 'row')} one after the other, ${likely(ms).text}`;
+    return { text, json: { longest_chain: rows, ...likely(ms).json } };
   }
 
   #price(estimate: Estimate): void {
@@ -380,7 +379,7 @@ async function estimates(ctx: Context) {
 
 /** How long the rows that are not done will take, by how many run at once; undefined where that of a row is not known. */
 function likelyMs(
-  { toDo }: Tally,
+  { toDo, chains, savedBefore }: Tally,
   msOf: (like: Like) => number | undefined,
   account: AccountType,
 ): number | undefined {
@@ -391,5 +390,6 @@ function likelyMs(
     const { name: pool, atOnce } = placeOf(like, account);
     ofPool.set(pool, (ofPool.get(pool) ?? 0) + (each * rows) / Math.min(rows, atOnce));
   }
-  return Math.max(0, ...ofPool.values());
+  const chainMs = savedBefore === 0 ? chains.longest(msOf).ms : undefined;
+  return Math.max(chainMs ?? 0, ...ofPool.values());
 }
