@@ -137,7 +137,7 @@ test('SIGTERM hands back what runs, and another worker goes on with the same tas
   const startedMs = performance.now();
   expect(await stop(first)).toMatchObject({ code: 143 });
   expect(performance.now() - startedMs).toBeLessThan(10_000);
-  const second = studio.worker('bert');
+  const second = studio.worker('bert', ['--events']);
   const { code, out, err } = await studio.batch('run');
   expect(code, err).toBe(0);
   expect(
@@ -150,7 +150,15 @@ test('SIGTERM hands back what runs, and another worker goes on with the same tas
   const log = await studio.batch('status', '--row', 'r0');
   expect(log.out).toMatch(/handed_back\s.*anna/);
   expect(log.out).toMatch(/saved\s.*bert/);
-  await stop(second);
+  const events = rowsIn((await stop(second)).out);
+  const told = events.filter(({ row_key }) => row_key === 'day/r2').map(({ event, line }) => [event, line]);
+  expect(told).toEqual(
+    expect.arrayContaining([
+      ['saved', 3],
+      ['result', 3],
+    ]),
+  );
+  expect(events.filter(({ row_key }) => row_key === undefined)).toEqual([]);
 });
 
 test.each([

@@ -188,7 +188,6 @@ export async function createRow(
   { rows, named, keepsOther, expects, wait = true, ...limits }: RowOptions,
   ctx: Context,
 ): Promise<RowOutcome> {
-  ctx.events?.ofRow(row);
   const own = contextOf(row, worldOf(files, ctx));
   const command = commandOf(row);
   const shared = { once: row.key, wait, queue: wait, ...limits };

@@ -336,6 +336,7 @@ class BatchRun {
   async #work(row: Row, ctx: Context) {
     const { input, flags, tally, isRedone } = this.batch;
     const startedMs = ctx.clock.steady();
+    ctx.events?.ofRow(row);
     // An image takes no --wait-timeout of its own, and its 429 waits no longer than the others.
     const waitTimeout = flags.waitTimeout && parseDuration(flags.waitTimeout, '--wait-timeout');
     const deadlineMs = waitDeadlineMs({ ...(waitTimeout && { waitTimeout }), ...row.flags }, ctx);
@@ -427,9 +428,8 @@ async function withJob(
     const refused = { family, id: key, status: 'refused', record: null, files: [] };
     return { key, outcome: { ...outcome, value: refused } };
   }
-  const nothing = { current: undefined, last: undefined };
   // A ledger that cannot be read leaves what the error itself says.
-  const { current: job, last } = await lastOfRow(row.key, ctx).catch(() => nothing);
+  const { current: job, last } = (await lastOfRow(row.key, ctx).catch(() => undefined)) ?? {};
   const key = ofRun?.key ?? last?.key ?? null;
   if (!isWanted(job, { wanted }) || value !== undefined) return { outcome, key };
   const stands = resultOfJob(job, outputsBySize(job, undefined).files);

@@ -282,6 +282,7 @@ export class WorkerRun {
       const { result, record } = await store.take(key, actor);
       if (result === 'newer') return await this.#leaveToNewer(key, attempt);
       if ((result !== 'ok' && result !== 'over') || !record) return 'done';
+      this.ctx.events?.ofRow(record.row);
       desk = this.#desk(record, given, actor);
       isAnnounced = record.state === 'sending';
       if (record.fault) return result === 'ok' ? await this.#endUnread(record, desk) : 'done';
