@@ -373,6 +373,18 @@ test('a row whose job of this machine failed is told so, and handed over with --
   expect(paid(studio)).toHaveLength(1);
 });
 
+test('--redo makes a row anew whose second attempt another machine has made', async () => {
+  const studio = await openNearStudio({ fault: 'task:fail=Moderated:x1' });
+  write(studio, [beta]);
+  const alone = { env: { GW_INTERVAL: '100ms' } };
+  expect((await studio.laptop.run(['batch', 'run', 'day.jsonl'], alone)).code).toBe(9);
+  const worker = studio.worker('anna');
+  expect((await studio.batch('run', '--retry-failed')).code).toBe(0);
+  await stop(worker);
+  const { code, err } = await studio.laptop.run(['batch', 'run', 'day.jsonl', '--redo', 'r0'], alone);
+  expect([code, paid(studio).length], err).toEqual([0, 3]);
+});
+
 test('--retry-failed of a machine that knows no attempt makes the next one at once', async () => {
   const studio = await openNearStudio({ fault: 'task:fail=Moderated:x2' });
   write(studio, [alpha]);

@@ -128,12 +128,12 @@ export async function rowsElsewhere(
 ): Promise<ReadonlySet<string>> {
   const { Memory } = await import('../machines/memory.ts');
   const elsewhere = new Set<string>();
-  for (const [key, { asked, saved }] of (await Memory.open(name, ctx)).rows) {
-    const state = known.get(key)?.state ?? 'not_sent';
+  for (const [key, { asked, saved, attempt: made }] of (await Memory.open(name, ctx)).rows) {
+    const { state = 'not_sent', attempt: before = 0 } = known.get(key) ?? {};
     if (state !== 'not_sent' && state !== 'failed') continue;
     if (saved) {
-      const { id, status, files } = saved;
-      known.set(key, { state: 'saved', family: '', id: id ?? '', status, asked, attempt: 1, files });
+      const attempt = made ?? before + 1;
+      known.set(key, { ...saved, id: saved.id ?? '', state: 'saved', family: '', asked, attempt });
     } else elsewhere.add(key);
   }
   return elsewhere;

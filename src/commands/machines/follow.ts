@@ -584,7 +584,7 @@ class BatchOnQueue {
     if (record) this.#sayEnd(row, record, result);
     if (record?.state === 'saved') {
       this.#sums.saved += 1;
-      this.memory.saved(row, result);
+      this.memory.saved(row, result, record.job?.attempt);
       this.#settled.push({ value: result });
       return;
     }

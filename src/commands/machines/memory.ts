@@ -16,11 +16,13 @@ interface Remembered {
   /** What was asked for, as `askedDigest` has it; an older gw did not write it down. */
   readonly asked?: string | undefined;
   readonly saved?: Pick<RowResult, 'id' | 'status' | 'files'>;
+  /** Which attempt under its key that was, from 1; an older gw did not write it down. */
+  readonly attempt?: number | undefined;
   /** It is not known to have reached the queue: the run that handed it over ended before. */
   readonly isOnItsWay?: boolean;
 }
 
-interface Said extends Pick<Remembered, 'saved'> {
+interface Said extends Pick<Remembered, 'saved' | 'attempt'> {
   /** The format, where it is above 1. */
   readonly v?: unknown;
   /** Of the gateway; an older gw did not write it down. */
@@ -59,7 +61,7 @@ export class Memory {
       for (const [at, key] of (said.keys ?? []).entries()) this.rows.set(key, { asked: said.asked?.[at] });
       for (const key of said.takenBack ?? []) this.rows.delete(key);
       if (said.key !== undefined && said.saved)
-        this.rows.set(said.key, { ...this.rows.get(said.key), saved: said.saved });
+        this.rows.set(said.key, { ...this.rows.get(said.key), saved: said.saved, attempt: said.attempt });
     }
   }
 
@@ -77,12 +79,11 @@ export class Memory {
     if (keys.some((key) => this.rows.has(key))) this.#append({ takenBack: keys });
   }
 
-  saved(row: Row, { id, status, files }: RowResult): void {
-    const { key } = row;
-    if (!this.rows.has(key)) this.handed([row], 'keys');
-    const saved = { id, status, files };
-    this.rows.set(key, { ...this.rows.get(key), saved });
-    this.#append({ key, saved });
+  saved(row: Row, { id, status, files }: RowResult, attempt: number | undefined): void {
+    if (!this.rows.has(row.key)) this.handed([row], 'keys');
+    const told = { saved: { id, status, files }, attempt };
+    this.rows.set(row.key, { ...this.rows.get(row.key), ...told });
+    this.#append({ key: row.key, ...told });
   }
 
   #append(said: Said): void {
