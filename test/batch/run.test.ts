@@ -295,6 +295,18 @@ test('the line that goes on makes no row anew that --redo has made, and those th
   expect(creates(world)).toBe(5);
 });
 
+test('a failed row that has no price hinders no run that does not make it anew', async ({ world }) => {
+  write(world, [
+    { id: 'a', ...alpha, prompt: 'sensitive-output' },
+    { id: 'b', ...image },
+  ]);
+  expect((await run(world)).code).toBe(13);
+  const next = await run(world, '--max-cost', '5 CNY');
+  expect([next.code, creates(world)], next.err).toEqual([13, 2]);
+  const anew = await run(world, '--max-cost', '5 CNY', '--retry-failed');
+  expect([anew.code, creates(world)], anew.err).toEqual([15, 2]);
+});
+
 test('a row that --redo could not send is not told as the job that it was to replace', async ({ world }) => {
   write(world, [{ id: 'a', ...image }]);
   await run(world);

@@ -115,6 +115,8 @@ export class Tally {
     /** Whether a row is to be made anew, however its job stands. */
     readonly isRedone: (key: string) => boolean = () => false,
     readonly comparesAll = false,
+    /** Whether what has failed may be made anew. */
+    readonly retriesFailed = true,
   ) {}
 
   async add(given: Row, checked: CheckedRow): Promise<void> {
@@ -130,7 +132,7 @@ export class Tally {
     const state = isRedone ? undefined : this.known.get(key)?.state;
     const isNew = state === undefined || state === 'not_sent';
     if (isNew) this.toMake += 1;
-    if (estimate && (isNew || state === 'failed')) this.#price(estimate);
+    if (estimate && (isNew || (this.retriesFailed && state === 'failed'))) this.#price(estimate);
     if (changed !== undefined && !isNew) this.changed.push({ key, line, nth, field: changed, state });
     if (this.lately.size > 0) this.#keys.add(key);
     if (this.lately.size > 0 && isNew && !isRedone && fields) {

@@ -148,14 +148,13 @@ export const run = defineCommand({
       const elsewhere = machines ? new Set<string>() : await rowsElsewhere(input.name, known, ctx);
       const following = flags.following ? await followersOf(input, redo.has) : new Set<string>();
       const isRedone = (key: string) => redo.has(key) || following.has(key);
-      const newTally = () => new Tally(known, lately, isRedone, machines !== undefined);
-      let tally = newTally();
+      let tally: Tally;
       for (;;) {
+        tally = new Tally(known, lately, isRedone, machines !== undefined, flags.retryFailed === true);
         for await (const { message, ...place } of checkRows(input, tally, ctx, { isMade: queue?.isMade }))
           yield { error: usage(`${named}:${placeText(place)}: ${message}`) };
         if (input.files.outside.size === 0) break;
         await allowOutside(input, tally.faults === 0, ctx);
-        tally = newTally();
       }
       if (tally.faults > 0) {
         ctx.io.note(`${named}: nothing was sent`);

@@ -363,8 +363,7 @@ class BatchOnQueue {
     if (toMake) return put('again', another);
     const known = await this.#inReach(record);
     if (known) return put(...known);
-    if (goesOn(record)) return put(lacksImages(record) ? 'unsaved' : 'resumed', {});
-    return this.#found(row, record);
+    return goesOn(record) ? put(lacksImages(record) ? 'unsaved' : 'resumed', {}) : this.#found(row, record);
   }
 
   /** What a row asks for now that it has changed since it was handed over, where it is still to be made; else it is told. */
