@@ -11,7 +11,7 @@ import type { Io } from './io/io.ts';
 import type { Pricing } from './jobs/cost.ts';
 import type { Begun } from './jobs/create/budget.ts';
 import type { JobEvents } from './jobs/job-events.ts';
-import type { Job } from './ledger/event.ts';
+import { isHome, type Job } from './ledger/event.ts';
 import { EMBEDDED } from './ledger/job-key.ts';
 import type { Ledger, UnreadableLine } from './ledger/ledger.ts';
 import type { OutputDoor } from './shots/outputs.ts';
@@ -327,8 +327,8 @@ async function openLedgerOf({ host, io, afterSave }: Parts, settings: Context['s
       if (!isTold) warnOfDamage(lines, io);
       isTold = true;
     },
-    onSaved: (key, { path, rescued }) =>
-      rescued ||
+    onSaved: (key, file) =>
+      !isHome(file) ||
       afterSave.add(async () => {
         const inForce = await settings();
         const command = afterSave.command ?? inForce.afterSave.value;
@@ -336,7 +336,7 @@ async function openLedgerOf({ host, io, afterSave }: Parts, settings: Context['s
         if (command === undefined || !job) return;
         const { runAfterSave } = await import('./commands/after-save.ts');
         const note = (text: string) => io.note(text);
-        await runAfterSave(command, path, job, { host, note, settings: inForce });
+        await runAfterSave(command, file.path, job, { host, note, settings: inForce });
       }),
   });
   return ledger;

@@ -2,6 +2,8 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { expect, test } from 'vitest';
 import { KEY, World } from '../helpers/gw.ts';
+import { recordingGateway } from '../helpers/recording-gateway.ts';
+import { fakePng } from '../jobs/image/harness.ts';
 
 // `--exec`, and the setting `after_save`: the user's own command, for each saved file.
 
@@ -73,4 +75,21 @@ test('it is of the user alone, and of what is saved', async () => {
   // Nothing is saved anew.
   await world.ok(['jobs', 'wait', id, '--exec', command()]);
   expect(told()).toHaveLength(1);
+});
+
+test('a picture that came cut is kept, and is not what the command runs for', async () => {
+  world = await World.open();
+  const png = fakePng(500);
+  const gateway = await recordingGateway(({ method }, response) => {
+    if (method === 'GET') return void response.end(png.subarray(0, -20));
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify({ data: [{ url: `${gateway.url}/fox.png` }] }));
+  });
+  const run = await world.gw(['image', 'create', 'a fox', '--exec', command()], {
+    env: { GW_BASE_URL: gateway.url },
+  });
+  expect([run.code, run.err]).toEqual([12, expect.stringContaining('may be cut')]);
+  expect(Object.keys(world.files())).toHaveLength(1);
+  expect(told()).toEqual([]);
+  await gateway.close();
 });
