@@ -204,6 +204,7 @@ export interface Job extends Omit<IntentEvent, 'event'> {
   readonly acceptedAtMs: number | undefined;
   readonly reply?: string | undefined;
   readonly finishedAtMs: number | undefined;
+  readonly savedAtMs?: number | undefined;
   readonly record: unknown;
   /** What earlier looks at its end had brought, the first one first. */
   readonly earlierRecords?: readonly unknown[] | undefined;

@@ -262,6 +262,7 @@ export function addLine(draft: Draft, line: LedgerLine): void {
       else draft.parts.set(line.role, partOf(line.path, line, draft.parts.get(line.role)));
       return;
     case 'saved':
+      job.savedAtMs = Math.max(job.savedAtMs ?? 0, line.t);
       draft.files.set(JSON.stringify([line.role, line.path]), fileOf(line));
       return;
   }
@@ -275,9 +276,7 @@ function earlierThan(now: unknown, { record, earlierRecords }: Draft['job']): re
 /** A task is looked at again as often as its links die. */
 const MOST_EARLIER = 8;
 
-function isFinished(state: JobState): boolean {
-  return state === 'succeeded' || state === 'failed';
-}
+const isFinished = (state: JobState): boolean => state === 'succeeded' || state === 'failed';
 
 function fileOf({ role, path, bytes, sha256, type, rescued, cut }: SavedFile): SavedFile {
   return { role, path, bytes, sha256, type, ...(rescued && { rescued }), ...(cut && { cut }) };

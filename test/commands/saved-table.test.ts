@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
+import { PassThrough } from 'node:stream';
 import { afterAll, describe, expect, test } from 'vitest';
 import { hostOf } from '../../src/disk/lock-file.ts';
 import { World } from '../helpers/gw.ts';
@@ -285,6 +286,26 @@ describe('--force replaces what was there before, and no other output of the com
     }
     await world.close();
   });
+
+  test.each([true, false])(
+    'nor what another gw saved since it began (ended before: %s)',
+    async (endedBefore) => {
+      const world = await World.open();
+      const unsaved = [...typed('alpha'), '--wait', '--no-download', '--json'];
+      const before = endedBefore ? await world.ok(unsaved) : undefined;
+      const stdin = new PassThrough();
+      const words = typed('alpha').filter((word) => word !== 'a fox');
+      const forcing = world.gw([...words, '--wait', '-o', 'x.mp4', '--force'], { stdin });
+      while (stdin.listenerCount('end') === 0) await new Promise(setImmediate);
+      world.clock.ms += 1000;
+      const { id } = JSON.parse((before ?? (await world.ok(unsaved))).out) as { id: string };
+      await world.ok(['jobs', 'download', id, '-o', 'x.mp4']);
+      stdin.end('a hare');
+      const { out, err } = await forcing;
+      expect(out, err).toBe(`${path.join(world.cwd, 'x-1.mp4')}\n`);
+      await world.close();
+    },
+  );
 
   test('also after a first try that took the next name', async () => {
     const { world, id, whole } = await openWorld('alpha');

@@ -25,6 +25,7 @@ import { findOutputs, noteOutputsInCurl } from '../../shots/outputs.ts';
 import { keptRequest } from '../before-create.ts';
 import { showInstead } from '../show-instead.ts';
 import { fileLines, type JobResult, resultIn } from '../video/follow-job.ts';
+import { createFollowers } from '../video/followers.ts';
 import { noteOfName } from '../video/task-ids.ts';
 import { requestInput } from './request-input.ts';
 import { askedOf, planOutput, sendImages, settingsIn } from './send-images.ts';
@@ -116,6 +117,7 @@ async function run<F extends FlagSet>(
   ctx: Context,
 ): Promise<Outcome<JobResult>> {
   const { globals, host, io, signal } = ctx;
+  const followers = createFollowers(ctx);
   const settings = await ctx.settings();
   refuseSharedStdin(stdinReaders(args, given as SharedValues, globals));
   const base = await baseBody(ctx);
@@ -166,7 +168,7 @@ async function run<F extends FlagSet>(
   if (shown) return { value: await (await import('../estimate-cost.ts')).withEstimate(shown, request, ctx) };
   const canBeSent = references.every(({ output }) => output === undefined || output.file !== undefined);
   const checked = { request, input, asked: compared, canBeSent, keepPartials: flags.keepPartials ?? false };
-  const result = await sendImages({ ...checked, toStdout: plan.toStdout }, ctx);
+  const result = await sendImages({ ...checked, toStdout: plan.toStdout }, { ...ctx, followers });
   if (flags.preview) await showPreviews(resultIn(result)?.files ?? [], ctx);
   return result;
 }

@@ -35,6 +35,7 @@ import { digestsOf, identifyBody, type JobRequest } from '../../jobs/create/job-
 import type { Made } from '../../jobs/create/make.ts';
 import type { OncePlace } from '../../jobs/create/once.ts';
 import { withIndex } from '../../jobs/save/output-path.ts';
+import { createTurns, SAVES_AT_ONCE } from '../../jobs/watch/turns.ts';
 import { onceJobKey, originOfGateway } from '../../ledger/job-key.ts';
 import { firstOfTask } from '../../ledger/named-jobs.ts';
 import { withoutSecrets } from '../../ledger/serialize.ts';
@@ -144,9 +145,12 @@ export function videoCreate<F extends FlagSet>(spec: VideoCreate<F>): AnyCommand
     human: jobLines,
     run({ args, flags }, ctx) {
       const { count } = flags as SharedValues;
+      // First of all: what is saved while a prompt is still piped in was not there before.
+      const followers = createFollowers(ctx, (count ?? 1) > 1 ? { turns: createTurns(SAVES_AT_ONCE) } : {});
+      const own = { ...ctx, followers };
       const ready = makeReady(spec, args, flags, ctx);
-      if (count === undefined) return createOne(ready, ctx);
-      return createMany(ready, toldAs('--count', flags, `video ${spec.family.name}`), ctx);
+      if (count === undefined) return createOne(ready, own);
+      return createMany(ready, toldAs('--count', flags, `video ${spec.family.name}`), own);
     },
   });
 }
@@ -482,7 +486,7 @@ function requestOf(
 async function createOne(making: Promise<Checked | ShownRequest>, ctx: Context): Promise<Outcome<JobResult>> {
   const ready = await making;
   if (ready instanceof ShownRequest) return { value: ready };
-  return send(ready, { turn: (make) => make() }, { ...ctx, followers: createFollowers(ctx) });
+  return send(ready, { turn: (make) => make() }, ctx);
 }
 
 /** `told` is what says the count, where it was not typed. */
@@ -504,7 +508,7 @@ async function* createMany(
     return yield createOne(making, ctx);
   }
   const { sendMany } = await import('./send-many.ts');
-  yield* sendMany(count, wait, (place, own) => send(ready, place, own), ctx);
+  yield* sendMany(count, wait, (place) => send(ready, place, ctx), ctx);
 }
 
 /** Throws what went wrong before the job was begun. */

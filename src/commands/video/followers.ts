@@ -49,7 +49,8 @@ export function createFollowers(
   const chance = { clock: ctx.clock, random: ctx.host.random };
   const lookers = new Map<Access, Map<string, Looker>>();
   const told = new Map<string, number>();
-  const claims = shared?.claims ?? once(async () => new Claims(await ctx.ledger(), ctx.clock));
+  const startMs = ctx.clock.now();
+  const claims = shared?.claims ?? once(async () => new Claims(await ctx.ledger(), startMs));
   const account = async (): Promise<AccountType> => (await ctx.settings()).account.value;
   const looker = async (family: TaskFamily, ofJob?: Access): Promise<Looker> => {
     if (shared) return shared.looker(family, ofJob);

@@ -3,9 +3,8 @@ import type { Context } from '../../context.ts';
 import { type ErrorKind, endsAll, GwError } from '../../errors.ts';
 import type { Made } from '../../jobs/create/make.ts';
 import type { Stands } from '../../jobs/create/once.ts';
-import { asTheyEnd, createTurns, SAVES_AT_ONCE } from '../../jobs/watch/turns.ts';
+import { asTheyEnd, createTurns } from '../../jobs/watch/turns.ts';
 import { interruptedLast, type JobResult } from './follow-job.ts';
-import { createFollowers } from './followers.ts';
 
 export interface SendPlace {
   /** One create at a time. */
@@ -21,11 +20,9 @@ const endsAlike: ReadonlySet<ErrorKind> = new Set([...endsAll, 'usage', 'rejecte
 export async function* sendMany(
   count: number,
   isWaitedFor: boolean,
-  send: (place: SendPlace, ctx: Context) => Promise<Outcome<JobResult>>,
+  send: (place: SendPlace) => Promise<Outcome<JobResult>>,
   ctx: Context,
 ): AsyncGenerator<Outcome<JobResult>> {
-  // One that stands under its key is gone on with beside the others too.
-  const followers = createFollowers(ctx, count > 1 ? { turns: createTurns(SAVES_AT_ONCE) } : {});
   const turns = createTurns(1);
   let isOver = false;
   const turn: SendPlace['turn'] = (make) =>
@@ -37,9 +34,7 @@ export async function* sendMany(
       return made;
     });
   const one = (index: number): Promise<Outcome<JobResult> | undefined> =>
-    send({ turn, index }, { ...ctx, followers }).catch((error: unknown) =>
-      error instanceof NotMade ? undefined : { error },
-    );
+    send({ turn, index }).catch((error: unknown) => (error instanceof NotMade ? undefined : { error }));
   const outcomes = async function* () {
     let unmade = 0;
     for await (const outcome of asTheyEnd(Array.from({ length: count }, (_, at) => one(at + 1)))) {
