@@ -13,7 +13,7 @@ import {
   type Stands,
 } from '../jobs/create/once.ts';
 import { endedBeside, fromOtherHands, planToSave, resultOf, taskJob } from './jobs/task-job.ts';
-import { followFromFlags, type JobResult, resultIn, waitDeadlineMs } from './video/follow-job.ts';
+import { type FollowRequest, followFromFlags, type JobResult, resultIn } from './video/follow-job.ts';
 import { createFollowers } from './video/followers.ts';
 
 // How a command makes a job under a key, and goes on with one that stands under it; loaded only with --once.
@@ -22,6 +22,7 @@ import { createFollowers } from './video/followers.ts';
 export async function makeUnderKey<T>(
   request: OnceRequest,
   access: Access,
+  deadlineMs: number,
   make: (place: OncePlace) => Promise<T>,
   ctx: Context,
 ) {
@@ -32,12 +33,8 @@ export async function makeUnderKey<T>(
       `${flagOf(pathOf(other)) ?? other} is not here what was checked where the row was handed over`,
       'run the batch again there to hand the row over as it now stands',
     );
-  const deps = {
-    ...(await createFollowers(ctx).jobDeps(access)),
-    client: async () => access.client,
-    deadlineMs: waitDeadlineMs(how, ctx),
-  };
-  return makeOnce(request, deps, make);
+  const deps = await createFollowers(ctx).jobDeps(access);
+  return makeOnce(request, { ...deps, client: async () => access.client, deadlineMs }, make);
 }
 
 /**
@@ -49,7 +46,7 @@ export async function goOnWith(stands: Stands, flags: GoingOn, ctx: Context): Pr
   return { ...outcome, made: madeOf(stands, outcome) };
 }
 
-type GoingOn = PollFlags & SaveFlags & { readonly wait?: boolean };
+type GoingOn = PollFlags & SaveFlags & Pick<FollowRequest, 'deadlineMs'> & { readonly wait?: boolean };
 
 function madeOf({ job, error }: Stands, outcome: Outcome<JobResult>): Made {
   if (error) return { kind: isUnknownOutcome(error) ? 'unknown' : 'refused', job, error };
@@ -69,11 +66,12 @@ async function pickUp({ job, error }: Stands, flags: GoingOn, ctx: Context): Pro
   if (job.family !== 'image' && !flags.wait) return { value: resultOf(job, []) };
   const ended = await endedBeside(known, flags, ctx);
   if (ended) return ended;
-  const deadlineMs = waitDeadlineMs(flags, ctx);
+  const { deadlineMs } = flags;
   if (job.family === 'image') {
     const { syncImage } = await import('./jobs/image-jobs.ts');
-    const left = await fromOtherHands({ id, known }, ctx, deadlineMs);
-    return syncImage(left.known ?? known, createFollowers(ctx), ctx);
+    const { known: left = known } = await fromOtherHands({ id, known }, ctx, deadlineMs);
+    await planToSave(left, flags, ctx);
+    return syncImage(left, createFollowers(ctx), ctx);
   }
   ctx.io.note(`task ${id}`);
   try {

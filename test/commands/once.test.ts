@@ -11,7 +11,9 @@ import {
 import * as path from 'node:path';
 import { PassThrough } from 'node:stream';
 import { describe, expect } from 'vitest';
+import { tryLock } from '../../src/disk/lock-file.ts';
 import type { LedgerLine } from '../../src/ledger/event.ts';
+import { onceJobKey } from '../../src/ledger/job-key.ts';
 import { fakeGateway } from '../helpers/fake-gateway.ts';
 import { type Run, test, World } from '../helpers/gw.ts';
 
@@ -396,4 +398,46 @@ test('a key whose lock was lost during the wait for a slot makes no second job',
   expect([other?.code, first.code], first.err).toEqual([0, 0]);
   expect(first.out).toBe(other?.out);
   expect(posts(world)).toHaveLength(4);
+});
+
+test('--wait-timeout bounds the wait for another gw and for the job together', async () => {
+  const world = await World.open({ speed: 0.01 });
+  await world.ok([...words('beta'), '--once', 'k']);
+  const key = onceJobKey(new URL(world.sandbox.baseUrl).origin, 'k');
+  const lock = tryLock(path.join(world.dir, `.local/state/gw/locks/once-${key}.lock`));
+  const startMs = world.clock.steady();
+  const sleep = world.clock.sleep.bind(world.clock);
+  world.clock.sleep = async (...args) => {
+    await sleep(...args);
+    if (world.clock.steady() - startMs >= 40_000) lock?.release();
+  };
+  const run = await world.gw([...words('beta'), '--once', 'k', '--wait', '--wait-timeout', '60s']);
+  expect([run.code, run.err]).toEqual([10, expect.stringContaining('is making the job of --once k')]);
+  expect(world.clock.steady() - startMs).toBeLessThan(65_000);
+});
+
+test('an image that could not be fetched goes to where the next run says, as a video does', async () => {
+  const world = await World.open({ fault: 'output:404:x1' });
+  const link = [
+    'image',
+    'create',
+    'a fox',
+    '-m',
+    'legacy-image-3',
+    '--response-format',
+    'url',
+    '--once',
+    'k',
+  ];
+  expect((await world.gw(link)).code).toBe(12);
+  const next = await world.gw([...link, '-o', 'other/fox.png', '--sidecar']);
+  expect([next.code, next.out], next.err).toEqual([0, `${path.join(world.cwd, 'other/fox.png')}\n`]);
+  expect(Object.keys(world.files()).sort()).toEqual(['other/fox.png', 'other/fox.png.json']);
+});
+
+test('jobs download writes the sidecar of an image that could not be fetched before', async () => {
+  const world = await World.open({ fault: 'output:404:x1' });
+  await world.gw(['image', 'create', 'a fox', '-m', 'legacy-image-3', '--response-format', 'url']);
+  const { out } = await world.ok(['jobs', 'download', 'last', '--sidecar']);
+  expect(existsSync(`${out.trim()}.json`)).toBe(true);
 });

@@ -21,7 +21,7 @@ import { isFixedName, planTarget } from '../../jobs/save/output-path.ts';
 import { withoutSecrets } from '../../ledger/serialize.ts';
 import { namesOutput } from '../../shots/outputs.ts';
 import { checkPlace, warnOfAlike, withinBudget } from '../before-create.ts';
-import { type JobResult, noteUsage } from '../video/follow-job.ts';
+import { type JobResult, noteUsage, waitDeadlineMs } from '../video/follow-job.ts';
 import { calmOf, createFollowers } from '../video/followers.ts';
 
 /**
@@ -93,9 +93,12 @@ export async function sendImages(
     made = await make();
   } else {
     const { goOnWith, makeUnderKey } = await import('../once.ts');
-    const got = await makeUnderKey({ request, asked: await askedOf(asked) }, access, make, ctx);
+    const deadlineMs = waitDeadlineMs(how, ctx);
+    const what = { request, asked: await askedOf(asked) };
+    const got = await makeUnderKey(what, access, deadlineMs, make, ctx);
+    const out = how.out && { out: intent.save.target };
     // It may be a task: a row of a batch that was a video is an image now.
-    if (got.kind === 'stands') return goOnWith(got, { ...how, wait: true }, ctx);
+    if (got.kind === 'stands') return goOnWith(got, { ...how, ...out, wait: true, deadlineMs }, ctx);
     made = got;
   }
   if (!('came' in made) && made.kind !== 'unknown')

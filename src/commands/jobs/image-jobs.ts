@@ -5,7 +5,7 @@ import type { SaveFlags } from '../../flags/job-flags.ts';
 import { copyImages } from '../../jobs/image/sync-image-job.ts';
 import { savedOutputs } from '../../jobs/save/saved.ts';
 import { syncJobs } from '../../jobs/watch/sync.ts';
-import { namesOutputs, taskOf } from '../../ledger/settled.ts';
+import { lacksOutputs, namesOutputs } from '../../ledger/settled.ts';
 import { type JobResult, outcomeOf } from '../video/follow-job.ts';
 import type { Followers } from '../video/followers.ts';
 import { ofTask } from '../video/task-ids.ts';
@@ -40,12 +40,14 @@ export async function syncImage(
   ctx: Context,
   flags: SaveFlags = {},
 ): Promise<Outcome<JobResult>> {
-  const { job } = known;
+  const { job, family } = known;
   try {
     // Whoever names a job wants its images on disk, whatever its create said.
     const { download: _download, ...where } = flags;
     const isElsewhere = flags.out !== undefined || flags.force === true;
-    const plan = isElsewhere || hasOnlyLinks(known) ? await planToSave(known, where, ctx) : undefined;
+    // It was written to stdout, or was to be, where no plan wants its links on disk.
+    const isLeft = family !== undefined && lacksOutputs(job, family);
+    const plan = isElsewhere || isLeft ? await planToSave(known, where, ctx) : undefined;
     const input = await syncInput(known, followers, ctx);
     for await (const { synced } of syncJobs(input ? [input] : [], ctx.signal)) {
       const failed = synced.outcome === 'ended' && synced.followed.error !== undefined;
@@ -59,12 +61,6 @@ export async function syncImage(
     ctx.signal.throwIfAborted();
     return { error: ofTask(error, job.key) };
   }
-}
-
-/** Whether nothing of an image job was ever saved, and its record still has links: it was written to stdout, or was to be. */
-function hasOnlyLinks({ job, family }: KnownJob): boolean {
-  const { outputs } = taskOf(job, family) ?? {};
-  return namesOutputs(job) && job.files.length === 0 && outputs !== undefined && outputs.length > 0;
 }
 
 /** What brings back an image of which the gateway keeps none. */

@@ -212,8 +212,8 @@ export async function planToSave(
 ): Promise<SavePlan> {
   const save = savePlanOf(job, flags, ctx);
   if (flags.out !== undefined) refuseOddTarget(save.target);
-  const { download, target, force } = job.save;
-  const isElsewhere = save.target !== target || (save.force && !force);
+  const { download, target, force, sidecar } = job.save;
+  const isElsewhere = save.target !== target || (save.force && !force) || save.sidecar !== sidecar;
   const isHome = job.state === 'succeeded' && family !== undefined && !lacksOutputs(job, family);
   const isNews = !download || (isElsewhere && !isHome);
   if (save.download && isNews) (await ctx.ledger()).append(job.key, { event: 'plan', save });

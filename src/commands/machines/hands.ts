@@ -141,7 +141,7 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
       return { kind: 'failed', error, isElsewhere: true };
     }
     const saving = image
-      ? goOnWith({ kind: 'stands', job: image }, record.row.flags, this.#ctx)
+      ? goOnWith({ kind: 'stands', job: image }, { deadlineMs: waitDeadlineMs({}, this.#ctx) }, this.#ctx)
       : this.#follow(record, id, true);
     const outcome = await saving.catch(orStopped);
     return outcome.error === undefined ? this.#savedAs(outcome) : this.#endedBadly(record, outcome);

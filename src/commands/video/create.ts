@@ -525,11 +525,11 @@ async function send(ready: Checked, place: SendPlace, ctx: Context): Promise<Out
   const made = await place.turn(async () => {
     if (how.once === undefined) return making();
     const { makeUnderKey } = await import('../once.ts');
-    return makeUnderKey({ request, asked: request.body }, access, making, ctx);
+    return makeUnderKey({ request, asked: request.body }, access, deadlineMs, making, ctx);
   });
   switch (made.kind) {
     case 'stands':
-      return (await import('../once.ts')).goOnWith(made, how, ctx);
+      return (await import('../once.ts')).goOnWith(made, { ...how, deadlineMs }, ctx);
     case 'accepted':
       if (made.isOwnReply) ready.warnOfReply(made.reply);
       return { ...(await follow(made, request, deadlineMs, ctx)), made };
