@@ -59,7 +59,7 @@ export async function run(launch: Launch): Promise<void> {
     onSignal: (heard) => {
       const listeners = signals.map((name) => {
         const listener = () => {
-          watchdog.interrupted();
+          if (process.listeners(name)[0] === listener) watchdog.interrupted();
           heard(name === 'SIGBREAK' ? 'SIGTERM' : name);
         };
         process.on(name, listener);

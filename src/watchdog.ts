@@ -33,7 +33,7 @@ export class Watchdog {
     this.#thread();
   }
 
-  /** To be told of each interrupt: the first one starts the thread at the latest. */
+  /** To be told of each interrupt, once: the first one starts the thread at the latest. */
   interrupted(): void {
     Atomics.add(this.#pulse, 2, 1);
     this.#thread();

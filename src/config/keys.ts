@@ -2,7 +2,7 @@ import * as path from 'node:path';
 import { diskFault } from '../disk/disk-fault.ts';
 import { refuseUntrusted } from '../disk/trust.ts';
 import { readInputStream, readTypedFile, type SmallFile } from '../disk/typed-input.ts';
-import { type ErrorKind, GwError } from '../errors.ts';
+import { type ErrorKind, GwError, Interrupted } from '../errors.ts';
 import { refuseNewer } from '../formats.ts';
 import { type Clock, type Host, isObject } from '../host.ts';
 import { checkKey } from './api-key.ts';
@@ -106,28 +106,27 @@ const MAX_KEY_FILE_BYTES = 8192;
  */
 export async function readKeyFile(
   file: string,
-  { stdin, cwd, platform }: Pick<Host, 'stdin' | 'cwd' | 'platform'>,
+  { stdin, cwd, platform, onSignal }: Pick<Host, 'stdin' | 'cwd' | 'platform' | 'onSignal'>,
   stdinFlag = '--api-key-file -',
 ): Promise<string> {
   const named = file === '-' ? `${stdinFlag} (stdin)` : `--api-key-file ${file}`;
   const trusted = { file, what: 'the key file', platform, secret: true, ownedByUser: false } as const;
+  const stop = new AbortController();
   const options: SmallFile = {
+    signal: stop.signal,
     named,
     maxBytes: MAX_KEY_FILE_BYTES,
     kind: 'auth',
     hint: 'give a file that holds the key and nothing else, or set GW_API_KEY',
     accept: (stats) => refuseUntrusted(stats, { ...trusted, kind: 'auth' }),
   };
-  if (file === '-' && stdin.isTTY) {
-    throw new GwError(
-      'auth',
-      '--api-key-file - reads stdin, but that is the terminal, where the key would show',
-      { hint: 'pipe the key in, or store it with gw login' },
-    );
-  }
-  const bytes = await (file === '-'
-    ? readInputStream(stdin, options)
-    : readTypedFile(path.resolve(cwd, file), options));
+  const hint = 'pipe the key in, or store it with gw login';
+  if (file === '-' && stdin.isTTY)
+    throw new GwError('auth', `${named} is the terminal, where the key would show`, { hint });
+  const stopListening = onSignal((name) => stop.abort(new Interrupted(name)));
+  const reading =
+    file === '-' ? readInputStream(stdin, options) : readTypedFile(path.resolve(cwd, file), options);
+  const bytes = await reading.finally(stopListening);
   // The decoder takes a byte order mark off.
   return checkKey(new TextDecoder().decode(bytes).replace(/\r?\n$/, ''), named);
 }

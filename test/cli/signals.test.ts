@@ -24,6 +24,17 @@ describe('a signal while gw waits', () => {
     expect(await place.jobs()).toMatchObject([{ id: task?.id, state: 'running' }]);
   });
 
+  test.each([
+    ['login', '--with-key', '--base-url', 'https://gateway.example'],
+    ['models', '--api-key-file', '-', '--base-url', 'https://gateway.example'],
+  ])('%s %s ends while it waits for the key on stdin', async (...argv) => {
+    const place = await openPlace();
+    const running = place.start(argv, { stdin: 'open' });
+    await pause(2_000);
+    running.child.kill('SIGINT');
+    expect(await running.ended).toMatchObject({ code: 130, signal: null, err: 'error: interrupted\n' });
+  });
+
   test("Windows' Ctrl-Break is heard as SIGTERM", { tags: ['node'] }, async () => {
     const place = await openPlace({ speed: 1 });
     const sends = path.join(place.dir, 'break.cjs');
