@@ -2,10 +2,10 @@ import * as z from 'zod/mini';
 import { unportable } from '../batch/portable.ts';
 import { type CreateFlags, faultsOf, type Row, readWritten } from '../batch/rows.ts';
 import { usage } from '../errors.ts';
-import { refuseNewer } from '../formats.ts';
+import { formatOf } from '../formats.ts';
 import { taskIdPattern } from '../gateway/task-state.ts';
 import { jsonOf } from '../json-text.ts';
-import { type LogEntry, type RowRecord, rowStates, steps } from './row.ts';
+import { type LogEntry, type RowRecord, rowStates, steps, toldAs } from './row.ts';
 
 // What stands on Redis is a stranger's word. Each row is read here and nowhere else: by a schema, and its flags by the reader
 // that reads a manifest. What does not fit is a row that failed, with its reason, and stops nobody.
@@ -95,7 +95,7 @@ export interface RowReader {
   poolsOf(command: string): { readonly family: string; readonly pools: readonly string[] };
 }
 
-/** The record of a hash; undefined where there is none. One that does not fit has a `fault`, and counts as failed. Throws NewerFormat. */
+/** The record of a hash; undefined where there is none. One that does not fit, or is a newer gw's, has a `fault`, and counts as failed. */
 export function decode(
   key: string,
   fields: Readonly<Record<string, string>>,
@@ -104,7 +104,8 @@ export function decode(
   if (Object.keys(fields).length === 0) return undefined;
   const format = fields.v ?? '1';
   if (!/^\d+$/.test(format)) return damaged(key, fields, 'v', 'is no number of a format');
-  refuseNewer('rows', Number(format), key);
+  if (Number(format) > formatOf('rows'))
+    return { ...damaged(key, fields, 'v', ''), fault: { isSent: true, newer: Number(format) }, error: NEWER };
   const values: Record<string, unknown> = { ...fields };
   for (const name of jsonFields) {
     const value = fields[name];
@@ -141,6 +142,8 @@ export function decode(
   return { ...rest, row, id: id || undefined };
 }
 
+const NEWER = toldAs('usage', 'its row is of a newer gw, and stays as it is', 'upgrade gw and run it again');
+
 function damaged(
   key: string,
   { id, sender, state }: Readonly<Record<string, string>>,
@@ -149,6 +152,9 @@ function damaged(
 ): RowRecord {
   const isSent = sender !== undefined || state === 'unknown' || (id !== undefined && id !== '');
   const task = id !== undefined && taskIdPattern.test(id) ? `; its task was ${id}` : '';
+  const hint = isSent
+    ? `it was sent once: say what came of it with gw jobs resolve ${key} --as ID|none --redis`
+    : 'gw batch run with --redis and --retry-failed hands it over anew';
   return {
     state: 'failed',
     round: 0,
@@ -160,14 +166,7 @@ function damaged(
     files: [],
     row: { row: 1, line: 1, key, command: '', flags: {}, set: [] },
     fault: { isSent },
-    error: {
-      kind: 'usage',
-      message: `the queue's record of ${key} cannot be used: ${place}: ${why}${task}`,
-      hint: isSent
-        ? `it was sent once: say what came of it with gw jobs resolve ${key} --as ID|none --redis`
-        : 'gw batch run with --redis and --retry-failed hands it over anew',
-      exit_code: 2,
-    },
+    error: toldAs('usage', `the queue's record of ${key} cannot be used: ${place}: ${why}${task}`, hint),
   };
 }
 

@@ -102,10 +102,8 @@ export const toldAs = (kind: ErrorKind, message: string, hint?: string): ToldErr
 export interface RowRecord extends Deep<Omit<z.infer<typeof record>, 'row' | 'error'>> {
   readonly row: Row;
   readonly error?: ToldError | undefined;
-  /**
-   * It does not fit what this gw knows, and `error` says why; `isSent` where a create of it was announced.
-   */
-  readonly fault?: { readonly isSent: boolean } | undefined;
+  /** It does not fit what this gw knows, as `error` says; `isSent`: a create of it may have been sent; `newer`: its format. */
+  readonly fault?: { readonly isSent: boolean; readonly newer?: number } | undefined;
 }
 
 /** What a step changes beside the state. */

@@ -148,15 +148,21 @@ describe('a Redis that refuses', () => {
     }
   });
 
-  test('with a word of another program in place of a queue: its worker says so and ends', async () => {
-    const { studio, env } = await handedOver();
-    const queue = `${await prefixOf(studio)}:alpha:wait`;
-    await studio.redis.client.del(queue);
-    await studio.redis.client.set(queue, 'theirs');
-    const { code, err } = await studio.machine().start(['worker', '--redis'], { env }).ended;
-    expect([code, err]).toEqual([8, expect.stringContaining("one of gw's keys holds something else there")]);
-    expect(paid(studio)).toHaveLength(0);
-  });
+  test.each(['alpha:wait', 'alpha:stalled'])(
+    'with a word of another program in place of %s: its worker says so and ends',
+    async (name) => {
+      const { studio, env } = await handedOver();
+      const queue = `${await prefixOf(studio)}:${name}`;
+      await studio.redis.client.del(queue);
+      await studio.redis.client.set(queue, 'theirs');
+      const { code, err } = await studio.machine().start(['worker', '--redis'], { env }).ended;
+      expect([code, err]).toEqual([
+        8,
+        expect.stringContaining("one of gw's keys holds something else there"),
+      ]);
+      expect(paid(studio)).toHaveLength(0);
+    },
+  );
 
   test.each(['READONLY', 'OOM'] as const)(
     '%s, in mid-run: a worker asks at most 100 times a second, and ends',
@@ -237,6 +243,32 @@ test('a row that cannot be read is taken out like any other', async () => {
   await studio.redis.client.hset(rowKey(await prefixOf(studio), 0), 'row', '{');
   const { code, out, err } = await batch(laptop, env, 'cancel').ended;
   expect([code, out], err).toEqual([0, '1 taken out\n']);
+});
+
+test('a row that a newer gw writes while it is followed is told of, and ends nothing else', async () => {
+  const studio = await openStudio();
+  const laptop = studio.machine();
+  write(laptop, [alpha, alpha]);
+  const env = { ...studio.env, GW_REDIS_URL: studio.redis.url };
+  const following = batch(laptop, env, 'run', '--json');
+  await until('it follows', () => following.err().includes('no worker is connected'));
+  const row = rowKey(await prefixOf(studio), 0);
+  await studio.redis.client.hset(row, 'v', '99');
+  const before = await studio.redis.client.hgetall(row);
+  const worker = studio.machine().start(['worker', '--redis'], { env });
+  const { code, out, err } = await following.ended;
+  expect(code, err).toBe(13);
+  expect(err).toContain('day.jsonl:1: its row is of a newer gw, and stays as it is');
+  const statuses = out.trim().split('\n');
+  expect(statuses.map((line) => JSON.parse(line).status).sort()).toEqual(['succeeded', 'unknown']);
+  expect(await studio.redis.client.hgetall(row)).toEqual(before);
+  const next = await batch(laptop, env, 'run').ended;
+  expect(next, next.err).toMatchObject({
+    code: 2,
+    err: expect.stringMatching(/day\/r0 was written by a newer gw/),
+  });
+  worker.child.kill('SIGTERM');
+  await worker.ended;
 });
 
 test('a row of unknown outcome is closed from another machine, and waits again or goes on with the task that was found', async () => {

@@ -57,7 +57,7 @@ export async function openFollower(words: RedisWords, ctx: Context) {
   return {
     /** Whether it has a row, and will not have it made. */
     async isMade(key: string): Promise<boolean> {
-      const [record] = await queue.store.read([key]);
+      const [record] = await queue.store.read([key], true);
       return record !== undefined && !['waiting', 'failed', 'cancelled'].includes(record.state);
     },
     handed: async (name: string) => (await Memory.open(name, ctx)).rows.keys(),
@@ -166,7 +166,8 @@ class BatchOnQueue {
   async #handOver(rows: readonly Row[]): Promise<void> {
     const { tally, flags } = this.batch;
     const { store, engine } = this.queue;
-    const records = await store.read(rows.map(({ key }) => key));
+    const keys = rows.map(({ key }) => key);
+    const records = await store.read(keys, true);
     const fresh: Row[] = [];
     const tickets: QueuedRow[] = [];
     const there: (readonly [row: Row, record: RowRecord, toMake: ToMake])[] = [];
@@ -274,17 +275,15 @@ class BatchOnQueue {
 
   /** Settles the rows that wait for one that is over and not saved, and those behind them; the next run goes on with them. */
   async #endChains(): Promise<void> {
-    const { tally, ctx } = this.batch;
+    const { chains } = this.batch.tally;
     for (let key = this.#justOver.pop(); key !== undefined; key = this.#justOver.pop()) {
-      const next = tally.chains.followers(key).flatMap((each) => this.#open.get(each)?.row ?? []);
-      const whole = next.filter((row) =>
-        tally.chains.needs(row.key).every((need) => !this.#open.has(need.key)),
-      );
+      const next = chains.followers(key).flatMap((each) => this.#open.get(each)?.row ?? []);
+      const whole = next.filter((row) => chains.needs(row.key).every((need) => !this.#open.has(need.key)));
       const records = await this.queue.store.read(whole.map((row) => row.key));
       for (const [at, row] of whole.entries()) {
         const hindrance = this.#between.hindrance(row);
         if (records[at]?.state !== 'waiting' || !hindrance) continue;
-        this.#settle(row, undefined, toldError(hindrance, ctx));
+        this.#settle(row, undefined, toldError(hindrance, this.batch.ctx));
         this.#between.end(row.key, hindrance);
       }
     }
@@ -587,14 +586,15 @@ class BatchOnQueue {
       this.#settled.push({ value: result });
       return;
     }
-    const isOpen = error?.kind === 'partial' || (record && (goesOn(record) || isUnsent(record)));
+    const isLeft = record && (record.fault?.newer || goesOn(record) || isUnsent(record));
+    const isOpen = error?.kind === 'partial' || isLeft;
     this.#sums[isTakenOut ? 'cancelled' : tellsUnknown(told) ? 'unknown' : isOpen ? 'open' : 'failed'] += 1;
     this.#settled.push({ value: result, error: failure });
   }
 
   #resultOf(row: Row, record: RowRecord | undefined, error?: ToldError): RowResult {
     const isRefused = error?.kind === 'rejected' || error?.kind === 'not_found';
-    const word = tellsUnknown(error) ? 'unknown' : isRefused ? 'refused' : undefined;
+    const word = tellsUnknown(error) || record?.fault?.isSent ? 'unknown' : isRefused ? 'refused' : undefined;
     const key = keyOf(record) ?? null;
     const isMade = record?.state === 'saved' || record?.id !== undefined;
     const here = record?.host === undefined || record.host === this.queue.host;

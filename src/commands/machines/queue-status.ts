@@ -70,7 +70,7 @@ export function statusOnMachines(input: OpenRows, redis: RedisWords, ctx: Contex
     let rows = 0;
     for await (const keys of keysOf(input, queue)) {
       rows += keys.length;
-      for (const record of await queue.store.read(keys)) counts[record?.state ?? 'not_handed_over'] += 1;
+      for (const each of await queue.store.read(keys, true)) counts[each?.state ?? 'not_handed_over'] += 1;
     }
     const { pools, save } = await queue.engine.counts();
     return {
@@ -152,7 +152,7 @@ export interface ResolvedRow {
  */
 export const resolveOnMachines = (key: string, as: string, redis: RedisWords, ctx: Context) =>
   withQueue(redis, ctx, async ({ store, engine, host }): Promise<ResolvedRow> => {
-    const [record] = await store.read([key]);
+    const [record] = await store.read([key], true);
     if (!record) throw unknownRow(key);
     const isNone = as === 'none';
     if (record.fault && isNone) {
