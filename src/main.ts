@@ -54,10 +54,8 @@ async function runCommand(
 ): Promise<number> {
   const presets = once(() => import('./presets.ts'));
   const called = { path, command };
-  const preset =
-    typed.globals.preset === undefined
-      ? typed
-      : await (await presets()).withPreset(typed, called, host, io, program);
+  const isNamed = typed.globals.preset !== undefined;
+  const preset = isNamed ? await (await presets()).withPreset(typed, called, host, io, program) : typed;
   const abort = new AbortController();
   // Hundreds of jobs may wait on it; that is no leak.
   setMaxListeners(0, abort.signal);
@@ -166,9 +164,11 @@ async function* cut<T>(rows: AsyncIterable<T>, most: number): AsyncGenerator<T[]
   yield part;
 }
 
-/** One code for several outcomes: 0 when all went well, their common code, else `partial`. */
+/** One code for several outcomes: that of an interrupt, 0 when all went well, their common code, else `partial`. */
 function combine(codes: readonly number[]): number {
   const [first = 0, ...rest] = codes;
+  const interrupted = codes.find((code) => code > 128);
+  if (interrupted !== undefined) return interrupted;
   return rest.every((code) => code === first) ? first : new GwError('partial', '').exitCode;
 }
 

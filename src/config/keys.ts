@@ -19,25 +19,19 @@ interface KeyFile {
   readonly keys: Readonly<Record<string, { readonly origin: string; readonly key: string }>>;
 }
 
+type Writer = DirHost & { readonly clock: Clock };
+
 export const keyFilePath = (host: DirHost): string => path.join(configDir(host), 'keys.json');
 
 /** Stores a profile's key for one origin (scheme, host, port), in place of the profile's former one. Throws GwError. */
-export async function storeKey(
-  host: DirHost & { readonly clock: Clock },
-  profile: string,
-  origin: string,
-  key: string,
-): Promise<void> {
+export async function storeKey(host: Writer, profile: string, origin: string, key: string): Promise<void> {
   const name = parseStoredProfileName(profile, 'profile');
   checkKey(key, 'this');
   await changeKeys(host, (keys) => ({ ...keys, [name]: { origin, key } }));
 }
 
 /** Removes a profile's key; false where there was none. Throws GwError. */
-export async function removeKey(
-  host: DirHost & { readonly clock: Clock },
-  profile: string,
-): Promise<boolean> {
+export async function removeKey(host: Writer, profile: string): Promise<boolean> {
   if (!Object.hasOwn(readKeys(host).keys, profile)) return false;
   await changeKeys(host, ({ [profile]: _, ...rest }) => rest);
   return true;
@@ -65,10 +59,7 @@ export function readKey(host: DirHost, profile: string, origin: string): string 
   return checkKey(stored.key, `the key file ${keyFilePath(host)}`);
 }
 
-async function changeKeys(
-  host: DirHost & { readonly clock: Clock },
-  change: (keys: KeyFile['keys']) => KeyFile['keys'],
-): Promise<void> {
+async function changeKeys(host: Writer, change: (keys: KeyFile['keys']) => KeyFile['keys']): Promise<void> {
   await withWriterLock(host, () =>
     store(keyFilePath(host), { version: 1, keys: change(readKeys(host).keys) }),
   );
@@ -208,7 +199,11 @@ export async function firstLineOf(
     else child.kill('SIGKILL');
   };
   // A group of its own hears nothing of the terminal's Ctrl-C.
-  const stopListening = onSignal(end);
+  let interrupted: Interrupted | undefined;
+  const stopListening = onSignal((name) => {
+    interrupted = new Interrupted(name);
+    end();
+  });
   let timer: NodeJS.Timeout | undefined;
   const slow = setTimeout(() => onSlow?.(), SLOW_MS);
   try {
@@ -227,7 +222,7 @@ export async function firstLineOf(
     });
   } catch (error) {
     end();
-    throw error;
+    throw interrupted ?? error;
   } finally {
     clearTimeout(timer);
     clearTimeout(slow);

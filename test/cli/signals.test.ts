@@ -4,6 +4,8 @@ import { describe, expect, test } from 'vitest';
 import { signalExitCodes } from '../../src/errors.ts';
 import { create, creates, fetches, openPlace, pause, sha256AtServer, sha256Of, until } from './place.ts';
 
+const slow = 'echo begun >&2; sleep 30';
+
 describe('a signal while gw waits', () => {
   test.each([
     ['SIGINT', 130],
@@ -33,6 +35,21 @@ describe('a signal while gw waits', () => {
     await pause(2_000);
     running.child.kill('SIGINT');
     expect(await running.ended).toMatchObject({ code: 130, signal: null, err: 'error: interrupted\n' });
+  });
+
+  test.each([
+    ['a key command', ['models'], 'SIGINT', 130],
+    ['a command after a file was saved', ['image', 'create', 'a fox', '--exec', slow], 'SIGTERM', 143],
+  ] as const)('%s ends with gw, whose exit code is that of the signal', async (what, argv, signal, code) => {
+    const place = await openPlace();
+    if (what === 'a key command')
+      for (const [name, value] of Object.entries({ base_url: place.sandbox.baseUrl, key_command: slow }))
+        expect((await place.run(['config', 'set', name, value])).code).toBe(0);
+    const env = what === 'a key command' ? { GW_API_KEY: undefined } : {};
+    const running = place.start(argv, { env });
+    await until('the command runs', () => running.err().includes('begun'));
+    running.child.kill(signal);
+    expect(await running.ended).toMatchObject({ code, signal: null });
   });
 
   test("Windows' Ctrl-Break is heard as SIGTERM", { tags: ['node'] }, async () => {
