@@ -32,7 +32,7 @@ import { choosePart, partsOf } from './parts.ts';
 interface Asking extends MediaInput {
   /** `--image job:last` */
   readonly named: string;
-  readonly waits: boolean;
+  readonly how: HowAsked;
 }
 
 /** The references with each output of a job found; saved first where it is missing. */
@@ -48,7 +48,7 @@ export async function resolveOutputs(
     const named = `${input.flag} ${shorten(input.raw, 200)}`;
     if (reference.kind !== 'job' && reference.kind !== 'row') found.push(input);
     else {
-      const output = await resolveOne(reference, { ...input, named, waits: how.wait === true }, before, ctx);
+      const output = await resolveOne(reference, { ...input, named, how }, before, ctx);
       if (ctx.io.mode.verbose && output.file !== undefined && output.sha256 !== undefined)
         ctx.io.trace(`${named}: ${output.label} sha256:${output.sha256}, from ${output.file}`);
       found.push({ ...input, output });
@@ -191,7 +191,7 @@ export async function kindOf(
 }
 
 /** The job once it has ended well; undefined for one that runs and is waited for later. Throws GwError for any other. */
-async function finished(job: Job, { named, waits }: Asking, ctx: Context): Promise<Job | undefined> {
+async function finished(job: Job, { named, how }: Asking, ctx: Context): Promise<Job | undefined> {
   const id = job.id ?? job.key;
   if (job.state === 'succeeded') return job;
   if (job.state === 'failed') {
@@ -211,14 +211,15 @@ async function finished(job: Job, { named, waits }: Asking, ctx: Context): Promi
     );
   if (ctx.outputs?.isEarly) return undefined;
   const wait = commandFor(`gw jobs wait ${id}`, ctx);
-  if (!waits || ctx.globals.dryRun || ctx.globals.curl)
+  if (!how.wait || ctx.globals.dryRun || ctx.globals.curl)
     throw usage(
       `${named}: job ${id} still runs`,
-      `wait for it first: ${wait}${waits ? '' : '; or add --wait'}`,
+      `wait for it first: ${wait}${how.wait ? '' : '; or add --wait'}`,
     );
   ctx.io.note(`${named}: waiting for job ${id}`);
   const { wait: waitFor } = await import('../commands/jobs/wait.ts');
-  await runFor(waitFor(), id, ctx);
+  const { waitTimeout, interval } = how;
+  await runFor(waitFor(), id, { waitTimeout, interval }, ctx);
   return again(job, ctx);
 }
 
@@ -229,14 +230,12 @@ const again = async (job: Job, ctx: Context): Promise<Job> =>
 async function runFor(
   command: { readonly run: (...args: never[]) => unknown },
   id: string,
+  flags: object,
   ctx: Context,
 ): Promise<void> {
-  const input = { args: [id], flags: {}, globals: ctx.globals };
-  const run = command.run as unknown as (
-    of: typeof input,
-    ctx: Context,
-  ) => AsyncIterable<{ error?: unknown }>;
-  for await (const { error } of run(input, ctx)) if (error !== undefined) throw error;
+  const run = command.run as (of: object, ctx: Context) => AsyncIterable<{ error?: unknown }>;
+  const outcomes = run({ args: [id], flags, globals: ctx.globals }, ctx);
+  for await (const { error } of outcomes) if (error !== undefined) throw error;
 }
 
 /** The file of an output that is gone, changed or never came, once it is saved. Throws `download` where it cannot be. */
@@ -252,7 +251,7 @@ async function savedFirst(job: Job, role: string, { named }: Asking, ctx: Contex
   ctx.io.note(`${named}: saving the output of job ${id} first`);
   try {
     const { download } = await import('../commands/jobs/download.ts');
-    await runFor(download(), id, ctx);
+    await runFor(download(), id, {}, ctx);
   } catch (error) {
     ctx.signal.throwIfAborted();
     if (!(error instanceof GwError)) throw error;

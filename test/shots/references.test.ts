@@ -301,6 +301,16 @@ describe('what is refused', () => {
   });
 });
 
+test('a job that runs is waited for no longer than --wait-timeout says', async () => {
+  const world = await World.open({ speed: 0.001 });
+  const running = await made(world, 'video alpha create --resolution 480p a boat');
+  const startMs = world.clock.steady();
+  const words = ['video', 'alpha', 'create', 'on', '--image', `job:${running}`, '--wait'];
+  const run = await world.gw([...words, '--wait-timeout', '30s']);
+  expect([run.code, run.err]).toEqual([10, expect.stringContaining(`waiting for job ${running}`)]);
+  expect(world.clock.steady() - startMs).toBeLessThan(40_000);
+});
+
 test('a key compares the words, and goes on with the job that they meant the first time', async () => {
   const { world, image, gw } = await open();
   const first = await gw('video', 'alpha', 'create', 'on', '--image', 'job:last', '--once', 'k', '--json');
