@@ -488,6 +488,27 @@ describe('bad days', () => {
     },
   );
 
+  test('a task at 4k that was just made is looked at at the rate of 4k, whatever --interval says', async () => {
+    const world = await World.open();
+    const startMs = world.clock.steady();
+    const words = [
+      'video',
+      'alpha',
+      'create',
+      'a fox',
+      '-m',
+      '2.0',
+      '--resolution',
+      '4k',
+      '--duration',
+      '15',
+    ];
+    await world.ok([...words, '--wait', '--interval', '100ms']);
+    const looks = world.requests().filter((line) => line.startsWith('GET')).length;
+    // 15 a minute, by the sandbox's clock, which is ten times as fast.
+    expect((world.clock.steady() - startMs) / looks).toBeGreaterThan(350);
+  });
+
   test('an expired link is refreshed from the task', async () => {
     const world = await World.open({ fault: 'output:expired:x1' });
     await world.ok([...create, 'a fox', '--wait']);

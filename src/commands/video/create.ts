@@ -617,7 +617,7 @@ async function make(
 /** What is printed of an accepted job: its ID at once, or with --wait what came of it. */
 async function follow(
   { id, job: { key }, unrecorded, reply: record, status = '', error }: Extract<Made, { kind: 'accepted' }>,
-  { family, how, intent: { gateway, save } }: JobRequest<TaskFamily>,
+  { family, how, intent: { gateway, save, settings } }: JobRequest<TaskFamily>,
   deadlineMs: number,
   ctx: Context,
 ): Promise<Outcome<JobResult>> {
@@ -635,7 +635,7 @@ async function follow(
   const failure = unrecorded !== undefined && { error: unrecorded };
   if (how.wait) {
     ctx.io.note(`task ${id}`);
-    const request = { id, key, family, flags: how, save, deadlineMs, accepted };
+    const request = { id, key, family, flags: how, save, settings, deadlineMs, accepted };
     const { followFromFlags, resultIn } = await import('./follow-job.ts');
     const followed = await followFromFlags(request, createFollowers(ctx), ctx);
     const saved = resultIn(followed)?.files.map(({ path }) => path) ?? [];

@@ -24,6 +24,8 @@ export interface FollowRequest {
   readonly save: SavePlan;
   readonly deadlineMs: number;
   readonly job?: Job | undefined;
+  /** Of a job that was just made. */
+  readonly settings?: Job['settings'] | undefined;
   /** The job's gateway; the one in force when absent. */
   readonly access?: Access | undefined;
   /** A look that was just made, and is the first one. */
@@ -69,7 +71,7 @@ export async function* followAll(
       estimateMs: estimateOf(key),
       firstLook: request.look,
       ...(job?.state === 'succeeded' && { succeeded: { seen: seenInLedger(job, family, ctx.clock.now()) } }),
-      ...(job && { pool: await followers.poolOf(job) }),
+      pool: await followers.poolOf(job ?? { family: family.name, settings: request.settings ?? {} }),
     });
   }
   const { followMany } = await import('../../jobs/watch/follow.ts');
