@@ -515,6 +515,16 @@ describe('bad days', () => {
     expect(Object.keys(world.files())).toHaveLength(1);
   });
 
+  test('get asks for tasks at 4k that the ledger knows at the rate of 4k', async () => {
+    const world = await World.open();
+    const words = 'video alpha create fox -m 2.0 --resolution 4k --duration 15 --wait --no-download --json';
+    const ids: string[] = [];
+    for (const _ of [1, 2, 3]) ids.push(JSON.parse((await world.ok(words.split(' '))).out).id);
+    const startMs = world.clock.steady();
+    await world.ok(['video', 'alpha', 'get', ...ids]);
+    expect(world.clock.steady() - startMs).toBeGreaterThan(2 * 4000);
+  });
+
   test('outputs that cannot be had exit 12, and jobs sync fetches them later', async () => {
     const world = await World.open({ fault: 'output:404:x12' });
     const run = await world.gw([...create, 'a fox', '--wait']);

@@ -507,8 +507,7 @@ async function* createMany(
     ctx.io.note(`${told} ${count} is left out: the job of --once ${key} was made without it`);
     return yield createOne(making, ctx);
   }
-  const { sendMany } = await import('./send-many.ts');
-  yield* sendMany(count, wait, (place) => send(ready, place, ctx), ctx);
+  yield* (await import('./send-many.ts')).sendMany(count, wait, (place) => send(ready, place, ctx), ctx);
 }
 
 /** Throws what went wrong before the job was begun. */

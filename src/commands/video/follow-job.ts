@@ -24,7 +24,6 @@ export interface FollowRequest {
   readonly save: SavePlan;
   readonly deadlineMs: number;
   readonly job?: Job | undefined;
-  /** Of a job that was just made. */
   readonly settings?: Job['settings'] | undefined;
   /** The job's gateway; the one in force when absent. */
   readonly access?: Access | undefined;

@@ -65,11 +65,13 @@ async function* getByIds(
 ): AsyncGenerator<Outcome<Seen>> {
   if (ctx.globals.dryRun || ctx.globals.curl)
     return yield* (await import('../jobs/task-job.ts')).showNamed(named, family, ctx);
-  const looker = await createFollowers(ctx, { ownRates: true }).looker(family);
+  const { poolOf, ...followers } = createFollowers(ctx, { ownRates: true });
+  const looker = await followers.looker(family);
   const get = async ({ id, known }: NamedJob): Promise<Outcome<Seen>> => {
     if (known && !known.job.id) throw await (await import('../jobs/task-job.ts')).noTask(known, ctx);
     const retryNotFoundUntilMs = known && youngUntilMs(known.job, ctx.clock.now());
-    const look = await looker.look(id, { signal: ctx.signal, retryNotFoundUntilMs });
+    const pool = known && (await poolOf(known.job));
+    const look = await looker.look(id, { signal: ctx.signal, pool, retryNotFoundUntilMs });
     return { value: { look, isOwnReply: family.query.maxIds === 1, many: named.length > 1 } };
   };
   yield* eachTask(named, get);
