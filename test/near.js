@@ -93,5 +93,7 @@ else {
   console.log(`${files.length} files have changed; near them: ${tests.join(' ')}`);
   // The tests of the map need no built gw, which costs seconds.
   const isUnit = tests.every((test) => [...always, ...map.tests].includes(test));
-  process.exitCode = vitest([...(isUnit ? ['--mode', 'unit'] : []), ...tests]) ?? 1;
+  // What was transformed for the last change is not transformed again.
+  const cached = '--experimental.fsModuleCache';
+  process.exitCode = vitest([cached, ...(isUnit ? ['--mode', 'unit'] : []), ...tests]) ?? 1;
 }
