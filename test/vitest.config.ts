@@ -21,6 +21,7 @@ const heavy = [
 const long = [
   'test/agents/{inspector,longest-call}.test.ts',
   'test/binaries/release.test.ts',
+  'test/cli/{kill-families,mounts,races}.test.ts',
   'test/commands/examples.test.ts',
   'test/completion/shells.test.ts',
   'test/jobs/save/large-file.test.ts',
