@@ -7,6 +7,7 @@ import { type OwnFile, refuseForeign } from '../disk/own-file.ts';
 import { errorCode, GwError, usage } from '../errors.ts';
 import { filled, on } from '../flags/flag.ts';
 import { GALLERY_MARK, type GalleryItem, galleryPage } from '../gallery/page.ts';
+import { localDay } from '../io/quantity-text.ts';
 import type { Cost, Pricing } from '../jobs/cost.ts';
 import { waysOf } from '../jobs/save/disk-ways.ts';
 import { newPartName } from '../jobs/save/output-path.ts';
@@ -62,8 +63,7 @@ export const gallery = defineCommand<typeof flags, Written>({
     const items = here.map(({ known, file }) => itemOf(known, file, world));
     const gone = outputs.flatMap(({ missing }) => missing.filter(({ rescued }) => !rescued)).length;
     if (gone > 0) ctx.io.note(`${gone} of ${here.length + gone} outputs are not on disk as saved: left out`);
-    const date = new Date(nowMs).toISOString().slice(0, 10);
-    await write(target, galleryPage(items, `Written by gw ${ctx.host.version} on ${date}`));
+    await write(target, galleryPage(items, `Written by gw ${ctx.host.version} on ${localDay(nowMs)}`));
     if (open && (await openOnDesktop(target, ctx))) ctx.io.note(`opened ${target}`);
     return { value: { path: target, outputs: items.length } };
   },

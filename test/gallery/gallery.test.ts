@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import * as path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished } from 'vitest';
 import { GALLERY_MARK, type GalleryItem, galleryPage } from '../../src/gallery/page.ts';
 import { ledgerOf, savedJob, succeededJob } from '../commands/jobs-seed.ts';
 import { clipsDir, test, World } from '../helpers/gw.ts';
@@ -114,6 +114,21 @@ describe('what is written', () => {
       ['cgt-a', '0.5 CNY by your price file', 0.5],
       ['cgt-s', 'sandbox', 0],
     ]);
+  });
+
+  test('is dated by the local calendar', async ({ world }) => {
+    const zone = process.env.TZ;
+    onTestFinished(() => {
+      if (zone === undefined) delete process.env.TZ;
+      else process.env.TZ = zone;
+    });
+    const days = new Set<string | undefined>();
+    for (process.env.TZ of ['Pacific/Kiritimati', 'Pacific/Niue']) {
+      await world.ok(['gallery']);
+      const page = readFileSync(path.join(world.cwd, 'gallery.html'), 'utf8');
+      days.add(/Written by gw \S+ on ([\d-]+)/.exec(page)?.[1]);
+    }
+    expect(days.size).toBe(2);
   });
 
   test('replaces a page that gw wrote, and never another file', async ({ world }) => {
