@@ -23,3 +23,25 @@ test('a call keeps its ID and name through fragments that repeat or empty them',
     ],
   });
 });
+
+test('calls that are counted from 1, or bring their arguments as an object, are whole', () => {
+  const rebuilder = new CompletionRebuilder();
+  for (const fragment of [
+    { index: 2, id: 'c2', function: { name: 'g', arguments: { b: 2 } } },
+    { index: 1, id: 'c1', function: { name: 'f', arguments: '' } },
+    { index: 1, function: { arguments: '{"a":1}' } },
+  ])
+    rebuilder.add({ choices: [{ index: 0, delta: { tool_calls: [fragment] } }] });
+  expect(rebuilder.reply()).toMatchObject({
+    choices: [
+      {
+        message: {
+          tool_calls: [
+            { id: 'c1', function: { name: 'f', arguments: '{"a":1}' } },
+            { id: 'c2', function: { name: 'g', arguments: '{"b":2}' } },
+          ],
+        },
+      },
+    ],
+  });
+});

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { cmd } from '../helpers/cmd.ts';
+import { fakeGateway } from '../helpers/fake-gateway.ts';
 import { reply, startFaultServer } from '../helpers/fault-server.ts';
 import { KEY, World } from '../helpers/gw.ts';
 
@@ -533,6 +534,15 @@ describe('one meaning, three spellings', () => {
     });
   });
 
+  test('a developer is a system on the surfaces that have none', async () => {
+    const list = [
+      { role: 'developer', content: 'be brief' },
+      { role: 'user', content: 'x' },
+    ];
+    const { body } = await shown(['--messages', file('m.json', list), '--api', 'messages', '-m', 'm']);
+    expect(body).toMatchObject({ system: 'be brief', messages: [{ role: 'user', content: 'x' }] });
+  });
+
   test('an image whose address stands alone goes everywhere, and of another part the way is named', async () => {
     const says = (part: object) => file('m.json', [{ role: 'user', content: [part] }]);
     const url = 'https://a.example/b.png';
@@ -543,11 +553,17 @@ describe('one meaning, three spellings', () => {
     expect(contents).toEqual([
       { role: 'user', parts: [{ fileData: { mimeType: 'image/png', fileUri: url } }] },
     ]);
-    const odd = ['chat', '--api', 'geo', '--messages', says({ type: 'document' }), '--dry-run'];
-    expect(await world.gw(odd)).toMatchObject({
-      code: 2,
-      err: expect.stringMatching(/neither text nor image_url\n.*--body FILE/),
-    });
+    for (const part of [
+      { type: 'document' },
+      { type: 'image_url', image_url: { url: 'b.png' } },
+      { type: 'image_url', image_url: 'data:image/png,raw' },
+    ]) {
+      const odd = ['chat', '--api', 'geo', '--messages', says(part), '--dry-run'];
+      expect(await world.gw(odd), JSON.stringify(part)).toMatchObject({
+        code: 2,
+        err: expect.stringMatching(/neither text nor an image_url with a URL or .*\n.*--body FILE/),
+      });
+    }
   });
 
   test.each([
@@ -1054,6 +1070,26 @@ describe('conversations and limits that do not fit', () => {
     const geo = ['--messages', file('g.json', { contents }), '--api', 'geo', ...tool()];
     expect(await refusal(geo)).toMatch(/^error: get_weather: a tool call without a result/);
     await shown([...geo, '--tool-result', 'get_weather=1']);
+  });
+
+  test('on geo an ID that begins with the name of its function is sent back with its result', async () => {
+    const call = { name: 'get_weather', args: {} };
+    const parts = ['get_weather_77', undefined, undefined].map((id) => ({ functionCall: { id, ...call } }));
+    const reply = { candidates: [{ content: { role: 'model', parts }, finishReason: 'STOP' }] };
+    const { url } = await fakeGateway(() => ({ body: reply }));
+    const env = { GW_BASE_URL: url, GW_API_KEY: KEY };
+    const geo = ['--api', 'geo', ...tool(), '--session', 'w'];
+    await world.gw(['chat', 'weather?', ...geo, '--no-stream'], { env, bare: true });
+    const results = ['get_weather_77', 'get_weather-2', 'get_weather-3'].flatMap((id) => [
+      '--tool-result',
+      `${id}=1`,
+    ]);
+    const { contents } = (await shown([...geo, ...results])).body as { contents: { parts: object[] }[] };
+    const named = (kind: string) => (id?: string) => ({ [kind]: { ...(id && { id }), name: 'get_weather' } });
+    const ids = ['get_weather_77', undefined, undefined];
+    expect(contents[1]?.parts).toMatchObject(ids.map(named('functionCall')));
+    expect(contents[2]?.parts).toMatchObject(ids.map(named('functionResponse')));
+    expect(JSON.stringify(contents)).not.toContain('get_weather-');
   });
 
   test.each([

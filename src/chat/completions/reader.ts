@@ -11,10 +11,44 @@ import {
   StreamedError,
 } from '../surface.ts';
 
-interface CallParts {
-  id: string;
-  name: string;
-  arguments: string;
+/** The calls of an answer, put together from fragments: those of one call share an index, or follow the one that brought the ID. */
+class Calls {
+  readonly #calls: (Fields | undefined)[] = [];
+
+  /** With `heard`, which counts it, no more is kept than what a call is told by. */
+  add(fragments: readonly unknown[], heard?: Heard): void {
+    for (const [position, fragment] of fragments.entries()) {
+      const { index, function: called, ...rest } = fieldsOf(fragment);
+      const { name, arguments: text, ...others } = fieldsOf(called);
+      const { length } = this.#calls;
+      const isNew = textOf(rest.id) !== '' && !this.#calls.some((call) => call?.id === rest.id);
+      const at = numberOf(index) ?? (isNew ? length : Math.max(length - 1, position));
+      if (!Number.isInteger(at) || at < 0 || at > length + 1000) continue;
+      if (!this.#calls[at]) heard?.keep(CALL_BYTES);
+      const call = this.#calls[at] ?? {};
+      const inner = fieldsOf(call.function);
+      // Some services send the whole name with every fragment.
+      const more = name === inner.name ? '' : textOf(name);
+      const piece = text === undefined || text === null ? '' : argumentsText(text);
+      heard?.keep(piece.length + more.length);
+      this.#calls[at] = {
+        ...call,
+        ...(heard ? {} : rest),
+        // The first fragment names the call; later ones may carry an empty ID.
+        id: call.id || rest.id,
+        function: {
+          ...inner,
+          ...(heard ? {} : others),
+          name: `${inner.name ?? ''}${more}`,
+          arguments: `${inner.arguments ?? ''}${piece}`,
+        },
+      };
+    }
+  }
+
+  all(): Fields[] {
+    return this.#calls.filter((call) => call !== undefined);
+  }
 }
 
 /**
@@ -25,7 +59,7 @@ export class CompletionsReader implements ReplyReader {
   finishReason: string | undefined;
   usage: ChatUsage = {};
   readonly further = new FurtherTexts();
-  readonly #calls: CallParts[] = [];
+  readonly #calls = new Calls();
   readonly #rebuilder: CompletionRebuilder | undefined;
 
   constructor(keepWhole: boolean) {
@@ -50,7 +84,10 @@ export class CompletionsReader implements ReplyReader {
   }
 
   get toolCalls(): readonly ToolCall[] {
-    return this.#calls.filter((call) => call !== undefined);
+    return this.#calls.all().map(({ id, function: called }) => {
+      const { name, arguments: text } = fieldsOf(called);
+      return { id: textOf(id), name: textOf(name), arguments: textOf(text) };
+    });
   }
 
   reply(): unknown {
@@ -78,27 +115,7 @@ export class CompletionsReader implements ReplyReader {
     heard.hear('text', textOf(content));
     for (const part of itemsOf(content)) heard.hear('text', textOf(fieldsOf(part).text));
     heard.hear('text', textOf(refusal));
-    this.#addCalls(itemsOf(tool_calls), heard);
-  }
-
-  /** Joins fragments: those of one call share an index, or follow the one that brought the ID. */
-  #addCalls(fragments: readonly unknown[], heard: Heard): void {
-    for (const [position, fragment] of fragments.entries()) {
-      const { index, id, function: called } = fieldsOf(fragment);
-      const { name, arguments: text } = fieldsOf(called);
-      const isNew = typeof id === 'string' && id !== '' && !this.#calls.some((call) => call?.id === id);
-      const at = numberOf(index) ?? (isNew ? this.#calls.length : Math.max(this.#calls.length - 1, position));
-      if (!Number.isInteger(at) || at < 0 || at > this.#calls.length + 1000) continue;
-      if (!this.#calls[at]) heard.keep(CALL_BYTES);
-      this.#calls[at] ??= { id: '', name: '', arguments: '' };
-      const call = this.#calls[at];
-      call.id ||= textOf(id);
-      // Some services send the whole name with every fragment.
-      if (name !== call.name) call.name += textOf(name);
-      const piece = text === undefined || text === null ? '' : argumentsText(text);
-      call.arguments += piece;
-      heard.keep(piece.length + textOf(name).length);
-    }
+    this.#calls.add(itemsOf(tool_calls), heard);
   }
 
   #count(usage: unknown): void {
@@ -117,6 +134,7 @@ interface Choice {
   readonly index: number;
   readonly message: Record<string, unknown>;
   readonly rest: Record<string, unknown>;
+  readonly calls: Calls;
 }
 
 /** Puts the chunks of a stream together into the reply that would have come unstreamed. */
@@ -151,14 +169,14 @@ export class CompletionRebuilder {
       index,
       message: { role: 'assistant', content: null },
       rest: {},
+      calls: new Calls(),
     };
     this.#choices.set(index, choice);
     for (const [name, value] of Object.entries(rest)) if (value !== null) choice.rest[name] = value;
     for (const [name, value] of Object.entries(fieldsOf(delta ?? message))) {
+      if (name === 'tool_calls') choice.calls.add(itemsOf(value));
       choice.message[name] =
-        name === 'tool_calls'
-          ? mergeCalls(choice.message[name], value)
-          : merged(choice.message[name], value, name);
+        name === 'tool_calls' ? choice.calls.all() : merged(choice.message[name], value, name);
     }
   }
 }
@@ -168,30 +186,4 @@ function merged(before: unknown, value: unknown, name: string): unknown {
   if (value === null) return before ?? null;
   if (typeof value !== 'string' || name === 'role') return value;
   return typeof before === 'string' || before instanceof LongText ? grown(before, value) : value;
-}
-
-function mergeCalls(came: unknown, value: unknown): unknown {
-  const calls = [...itemsOf(came)] as Record<string, unknown>[];
-  for (const fragment of itemsOf(value)) {
-    const { index, function: called, ...rest } = fieldsOf(fragment);
-    const isNew = typeof rest.id === 'string' && rest.id !== '' && !calls.some((call) => call.id === rest.id);
-    const at = Math.min(numberOf(index) ?? (isNew ? calls.length : calls.length - 1), calls.length);
-    const call = calls[Math.max(at, 0)] ?? {};
-    const { name, arguments: text, ...others } = fieldsOf(called);
-    const inner = fieldsOf(call.function);
-    const before = `${inner.name ?? ''}`;
-    calls[Math.max(at, 0)] = {
-      ...call,
-      ...rest,
-      // The first fragment names the call; later ones may carry an empty ID.
-      ...(call.id ? { id: call.id } : {}),
-      function: {
-        ...inner,
-        ...others,
-        name: name === before ? before : `${before}${name ?? ''}`,
-        arguments: `${inner.arguments ?? ''}${text ?? ''}`,
-      },
-    };
-  }
-  return calls;
 }

@@ -13,6 +13,10 @@ import {
 
 type Part = Record<string, unknown>;
 
+/** A call may come without an ID: gw's own is its name, with the place among several, and a result is matched by name and place. */
+export const isOwnId = (id: string, name: string): boolean =>
+  id.startsWith(name) && /^(-\d+)?$/.test(id.slice(name.length));
+
 interface Candidate {
   /** Where the candidate's own index came. */
   isNumbered: boolean;
@@ -101,10 +105,9 @@ export class GeoReader implements ReplyReader {
     const name = textOf(called);
     const text = argumentsText(args, source, 'functionCall', 'args');
     heard.keep(CALL_BYTES + text.length);
-    const before = this.toolCalls.filter((call) => call.name === name).length;
+    const count = this.toolCalls.filter((call) => call.name === name).length + 1;
     this.toolCalls.push({
-      // A call may come without an ID; its result is then matched by name and place.
-      id: textOf(id) || (before === 0 ? name : `${name}-${before + 1}`),
+      id: textOf(id) || (count === 1 ? name : `${name}-${count}`),
       name,
       arguments: text,
     });

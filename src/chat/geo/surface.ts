@@ -12,7 +12,7 @@ import {
   splitDataUri,
   wrappedSchema,
 } from '../surface.ts';
-import { GeoReader } from './reader.ts';
+import { GeoReader, isOwnId } from './reader.ts';
 
 // Gemini-style generation ("Gemini-style generation"). The parts other than text are not shown in the document; they
 // are those of the public API of this style.
@@ -144,14 +144,13 @@ function contentOf(turn: ChatTurn, names: ReadonlyMap<string, string>): Content 
   if (turn.role === 'user') return { role: 'user', parts: turn.parts.map(partOf) };
   if (turn.role === 'tool') {
     const name = turn.name ?? names.get(turn.toolCallId) ?? turn.toolCallId;
-    // A call without an ID of its own goes by its name.
-    const id = turn.toolCallId.startsWith(name) ? undefined : turn.toolCallId;
+    const id = isOwnId(turn.toolCallId, name) ? undefined : turn.toolCallId;
     const functionResponse = given({ id, name, response: responseOf(turn.content) });
     return { role: 'user', parts: [{ functionResponse }] };
   }
   if (turn.native?.api === 'geo') return { role: 'model', parts: turn.native.content };
   const calls = (turn.toolCalls ?? []).map(({ id, name, arguments: text }) => ({
-    functionCall: given({ id: id.startsWith(name) ? undefined : id, name, args: argumentsOf(text) }),
+    functionCall: given({ id: isOwnId(id, name) ? undefined : id, name, args: argumentsOf(text) }),
   }));
   const said = turn.text === '' && calls.length > 0 ? [] : [{ text: turn.text }];
   return { role: 'model', parts: [...said, ...calls] };

@@ -16,6 +16,7 @@ import {
   saidIn,
 } from '../../flags/json-body.ts';
 import type { Said } from '../../flags/yielding.ts';
+import { isImageUrl } from '../../gateway/body.ts';
 import { fieldsOf, itemsOf, textOf } from '../../gateway/json-value.ts';
 import { counted } from '../../io/quantity-text.ts';
 import { readTypedText } from '../../media/text-input.ts';
@@ -71,7 +72,7 @@ function isOwn(list: readonly unknown[], { api }: Surface): boolean {
   return list.every((item) => {
     const { role, tool_calls, content } = fieldsOf(item);
     const hasImageUrl = itemsOf(content).some((part) => fieldsOf(part).type === 'image_url');
-    return role !== 'system' && role !== 'tool' && tool_calls === undefined && !hasImageUrl;
+    return !/^(system|developer|tool)$/.test(textOf(role)) && tool_calls === undefined && !hasImageUrl;
   });
 }
 
@@ -106,10 +107,10 @@ function partsOf(content: unknown, named: string): ChatPart[] {
   if (content === null || content === undefined) return [];
   return itemsOf(content).map((part) => {
     const { type, text, image_url: image } = fieldsOf(part);
-    const url = fieldsOf(image).url ?? image;
+    const url = textOf(fieldsOf(image).url ?? image);
     if (type === 'text' && typeof text === 'string') return { type, text };
-    if (type === 'image_url' && typeof url === 'string') return { type: 'image', url };
-    throw usage(`${named} holds a part that is neither text nor image_url`, elsewhere);
+    if (type === 'image_url' && isImageUrl(url)) return { type: 'image', url };
+    throw usage(`${named}: a part is neither text nor an image_url with a URL or Base64 data URL`, elsewhere);
   });
 }
 
