@@ -47,10 +47,9 @@ export async function converse(
   let isDone = false;
   const events = eventStream({
     onEvent(data) {
-      if (data === '[DONE]') {
-        isDone = true;
-        return;
-      }
+      isDone ||= data === '[DONE]';
+      // One without data keeps the connection open, and says nothing.
+      if (data === '' || data === '[DONE]') return;
       said += 1;
       if (queue.isFull) return;
       if (request.raw) queue.raw(data);

@@ -326,6 +326,18 @@ test('completions: the mark at the end ends an answer without a finish_reason, a
   expect(cut).toMatchObject({ text: 'half', error: { kind: 'unavailable' } });
 });
 
+test.each(['completions', 'messages', 'geo'] as const)(
+  '%s: an event without data says nothing',
+  async (api) => {
+    const wire = Buffer.from(`data:\n\ndata: ${firstEvents[api]}\n\ndata: \n\n`);
+    const { text, error } = await talk(api, clientOf([wire]));
+    expect({ text, error }).toMatchObject({
+      text: 'half',
+      error: { message: 'the stream ended before the answer did' },
+    });
+  },
+);
+
 test('completions: a name that comes with every fragment of a call is taken once', async () => {
   const named = (fields: object) => ({ choices: [{ delta: { tool_calls: [{ index: 0, ...fields }] } }] });
   const events = [
