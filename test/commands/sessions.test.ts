@@ -164,6 +164,25 @@ test('a talk that the disk does not take is a warning, and the answer is shown',
   expect(run.err.replaceAll('\n', ' ')).toContain(' the answer could not be added to the session ');
 });
 
+test('what a session was held with goes before the defaults of the profile, and what is typed before both', async () => {
+  for (const [flag, value] of Object.entries({ system: 'dull', model: 'geo-3.7-flash', api: 'completions' }))
+    await world.ok(['config', 'set', `defaults.chat.${flag}`, value]);
+  await world.ok(cmd`chat --session s --api geo -m geo-3.5-flash --system pirate one`);
+  const shown = async (...words: string[]) => {
+    const { out, err } = await world.ok(['chat', 'two', '--dry-run', '--json', ...words]);
+    return { ...(JSON.parse(out) as { url: string; body: object }), err };
+  };
+  const { url, body, err } = await shown('--session', 's');
+  expect(url).toMatch(/geo-3\.5-flash:streamGenerateContent$/);
+  expect(body).toMatchObject({ systemInstruction: { parts: [{ text: 'pirate' }] } });
+  for (const flag of ['system dull', 'model geo-3.7-flash', 'api completions'])
+    expect(err).toContain(`--${flag} of the profile's defaults is left out: --session says it\n`);
+  expect((await shown('--session', 's', '-m', 'geo-3.6-flash')).url).toMatch(/geo-3\.6-flash:/);
+  const other = await shown('--session', 's', '--api', 'completions', '--system', 'odd');
+  expect(other.body).toMatchObject({ model: 'geo-3.7-flash', messages: [{ content: 'odd' }, {}, {}, {}] });
+  expect((await shown()).body).toMatchObject({ model: 'geo-3.7-flash', messages: [{ content: 'dull' }, {}] });
+});
+
 test('an old talk that cannot be removed stays, and costs no answer', async () => {
   const old = path.join(dir(), '2026-10-01-101010.jsonl');
   mkdirSync(old, { recursive: true });

@@ -142,14 +142,12 @@ function lossText(count: number | undefined): string {
 async function countAssets({ Id: id, ProjectName }: JsonObject, ctx: Context): Promise<number | undefined> {
   const { client } = await ctx.gateway();
   const { signal } = ctx;
-  const inProject = ProjectName === undefined ? {} : { ProjectName };
   try {
-    const group = await askLibrary(client, getGroup, { body: { Id: id, ...inProject } }, { signal });
-    const { GroupType } = resultOf(LibraryRecord, group.json);
-    const type = canonical(groupTypes, GroupType);
+    const group = await askLibrary(client, getGroup, { body: { Id: id, ProjectName } }, { signal });
+    const type = canonical(groupTypes, resultOf(LibraryRecord, group.json).GroupType);
     if (type === undefined) return undefined;
     // A page of one asset tells the number of all.
-    const body = { Filter: { GroupType: type, GroupIds: [id] }, PageNumber: 1, PageSize: 1, ...inProject };
+    const body = { Filter: { GroupType: type, GroupIds: [id] }, PageNumber: 1, PageSize: 1, ProjectName };
     const list = await askLibrary(client, listAssets, { body }, { signal });
     return resultOf(LibraryPage, list.json).TotalCount ?? undefined;
   } catch (error) {

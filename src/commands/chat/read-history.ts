@@ -1,6 +1,6 @@
 import type { ChatApi, ChatPart, ChatSettings, ChatTurn, ToolCall } from '../../chat/chat.ts';
 import type { Session } from '../../chat/session/session.ts';
-import { flagOf, given, loadSurface, type Surface } from '../../chat/surface.ts';
+import { given, loadSurface, type Surface } from '../../chat/surface.ts';
 import { readSwitch } from '../../config/environment.ts';
 import type { Settings } from '../../config/settings.ts';
 import { SLOW_ANSWER_SILENCE_MS } from '../../config/table.ts';
@@ -15,7 +15,7 @@ import {
   readJsonFile,
   saidIn,
 } from '../../flags/json-body.ts';
-import type { Said } from '../../flags/yielding.ts';
+import type { Said, SaidBy } from '../../flags/yielding.ts';
 import { isImageUrl } from '../../gateway/body.ts';
 import { fieldsOf, itemsOf, textOf } from '../../gateway/json-value.ts';
 import { counted } from '../../io/quantity-text.ts';
@@ -179,26 +179,29 @@ export interface Start {
  * What the flags, the body, the session and the profile say before anything is asked. Throws `usage` for what cannot be
  * read or does not go together.
  */
-export async function readStart(given: ChatFlags, ctx: Context): Promise<Start> {
+export async function readStart(given: ChatFlags & SaidBy, ctx: Context): Promise<Start> {
   const { host, signal } = ctx;
   const deps = { cwd: host.cwd, stdin: host.stdin, signal, note: ctx.io.note };
   const inForce = await ctx.settings();
   const base = await baseBody(ctx);
   const session = await sessionOf(given, givesTurns(given, base, ctx), ctx);
-  const surface = await loadSurface(given.api ?? session?.settings.api ?? 'completions');
+  const held = session?.settings ?? {};
+  // What a conversation was held with goes before the defaults of the profile.
+  const api = given.stored?.includes('api') ? (held.api ?? given.api) : (given.api ?? held.api);
+  const surface = await loadSurface(api ?? 'completions');
   const history = given.messages === undefined ? {} : await readHistory(given.messages, surface, deps);
   const sets = ctx.globals.set ?? [];
-  const said = [...saidIn(base, sets), ...systemSaid(history, base)];
-  const known = session?.settings.api === surface.api ? session.settings.model : undefined;
+  const known = held.api === surface.api ? held.model : undefined;
+  const by = given.continue ? '--continue' : '--session';
+  const kept = Object.keys(held).filter((field) => field !== 'model' || known !== undefined);
+  const said = [...saidIn(base, sets), ...systemSaid(history, base), ...kept.map((at): Said => [by, [at]])];
   const modelOf = ({ model: typed }: ChatFlags, under: JsonObject, over: readonly string[]) => {
     const ofModel = over.filter((raw) => raw.startsWith('model='));
     const { model } = applySets({ model: typed ?? under.model }, ofModel);
     return typeof model === 'string' ? model : (known ?? defaultModel(surface.api, inForce));
   };
   const flags = withoutYieldingIn(surface, given, modelOf, ctx.io.note, said, base, sets);
-  // What is stored yields to a body that says it.
-  const stored = <T>(flag: string, value: T) =>
-    Object.keys(base).some((field) => flagOf(surface, [field]) === flag) ? undefined : value;
+  const ofBody = base.system ?? base.systemInstruction;
   const system = await readTypedText({ flag: '--system', text: flags.system, file: flags.systemFile }, deps);
   return {
     surface,
@@ -206,8 +209,8 @@ export async function readStart(given: ChatFlags, ctx: Context): Promise<Start> 
     history,
     session,
     model: modelOf(flags, base, sets),
-    system: system ?? history.system ?? stored('--system', session?.settings.system),
-    settings: await readSettings(flags, surface, deps, stored('--tool', session?.settings.tools)),
+    system: system ?? history.system ?? (ofBody === undefined ? held.system : undefined),
+    settings: await readSettings(flags, surface, deps, base.tools === undefined ? held.tools : undefined),
     silenceMs: inForce.timeoutMs.source === 'default' ? SLOW_ANSWER_SILENCE_MS : inForce.timeoutMs.value,
   };
 }
@@ -264,6 +267,5 @@ async function newestSession({ host }: Context): Promise<string> {
 }
 
 /** The messages surface has no built-in default: the models it serves are not in the document. */
-function defaultModel(api: ChatApi, { models }: Settings): string | undefined {
-  return api === 'messages' && models.chat.source === 'default' ? undefined : models.chat.value;
-}
+const defaultModel = (api: ChatApi, { models }: Settings): string | undefined =>
+  api === 'messages' && models.chat.source === 'default' ? undefined : models.chat.value;

@@ -66,7 +66,8 @@ export function withoutYieldingIn(
   note: (text: string) => void,
   ...beside: [said: Said[], base: JsonObject, sets: readonly string[]]
 ): ChatFlags & SaidBy {
-  const flagAt = (at: readonly PropertyKey[]) => (at[0] === 'system' ? '--system' : flagOf(surface, at));
+  const flagAt = (at: readonly PropertyKey[]) =>
+    /^(system|api)$/.test(String(at[0])) ? `--${String(at[0])}` : flagOf(surface, at);
   const asked = ({ tool: _, ...settings }: ChatFlags, base: JsonObject, sets: readonly string[]) => {
     const model = modelOf(settings, base, sets) ?? 'any';
     const turns = [{ role: 'user', parts: [{ type: 'text', text: 'any' }] }] as const;
