@@ -52,15 +52,15 @@ function madeOf({ job, error }: Stands, outcome: Outcome<JobResult>): Made {
   if (error) return { kind: isUnknownOutcome(error) ? 'unknown' : 'refused', job, error };
   const { id = job.key, status, record, recordText } = job;
   if (job.family !== 'image') return { kind: 'accepted', job, id, status, reply: record, isOwnReply: false };
-  const { files = [] } = resultIn(outcome) ?? {};
-  const came = { status: job.state, record, recordText, files, partials: [] };
+  const came = { status: job.state, record, recordText, files: resultIn(outcome)?.files ?? [], partials: [] };
   return { kind: 'images', job, came, error: outcome.error };
 }
 
 async function pickUp({ job, error }: Stands, flags: GoingOn, ctx: Context): Promise<Outcome<JobResult>> {
   const id = job.id ?? job.key;
-  // One that was refused is no job, and its create printed nothing.
-  if (error) return { ...(job.state !== 'refused' && { value: resultOf(job, []) }), error };
+  // One that was refused is no job, and its create printed nothing; of images some came before an answer broke off.
+  if (error && !(isUnknownOutcome(error) && job.family === 'image'))
+    return { ...(job.state !== 'refused' && { value: resultOf(job, []) }), error };
   const [known] = await (await import('./jobs/find-jobs.ts')).withFamilies([job]);
   if (!known) throw new Error('a job has an entry');
   if (job.family !== 'image' && !flags.wait) return { value: resultOf(job, []) };
@@ -71,7 +71,7 @@ async function pickUp({ job, error }: Stands, flags: GoingOn, ctx: Context): Pro
     const { syncImage } = await import('./jobs/image-jobs.ts');
     const { known: left = known } = await fromOtherHands({ id, known }, ctx, deadlineMs);
     await planToSave(left, flags, ctx);
-    return syncImage(left, createFollowers(ctx), ctx);
+    return { ...(await syncImage(left, createFollowers(ctx), ctx)), ...(error && { error }) };
   }
   ctx.io.note(`task ${id}`);
   try {

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { newPartName } from '../../src/jobs/save/output-path.ts';
-import { json, startFaultServer } from '../helpers/fault-server.ts';
+import { cut, json, replyBytes, startFaultServer } from '../helpers/fault-server.ts';
 import { World } from '../helpers/gw.ts';
 import { serveFile, startOutputServer } from '../helpers/output-server.ts';
 import { tinyPng } from '../jobs/save/tiny-media.ts';
@@ -128,6 +128,22 @@ test('a job that broke off after one of three images: what is saved is printed, 
   }
   const [view] = JSON.parse((await world.gw(['jobs', 'list', '--json'], { bare: true })).out);
   expect(view).toMatchObject({ status: 'unknown', saved: false, files: [{ path: saved.trim() }] });
+});
+
+test('what came before an answer broke off is told by the create again under its key', async () => {
+  const world = await openWorld();
+  const image = { b64_json: tinyPng.toString('base64') };
+  const reply = replyBytes(200, JSON.stringify({ data: [image, image] }));
+  const server = await startFaultServer({ steps: [cut(reply, reply.length - 20, 'close')] });
+  const create = 'image create fox --n 2 --once k'.split(' ');
+  const run = () => world.gw(create, { env: { GW_BASE_URL: server.url } });
+  const first = await run();
+  expect([first.code, images(world).length], first.err).toEqual([14, 1]);
+  expect(first.out).toMatch(/\.png\n$/);
+  const second = await run();
+  expect([second.code, second.out], second.err).toEqual([14, first.out]);
+  expect(second.err).toContain('nothing was sent now');
+  expect(server.requests).toHaveLength(1);
 });
 
 test('several image jobs named at once are all saved, though their creates wrote to stdout', async () => {
