@@ -109,6 +109,8 @@ export class Door {
       lazyConnect: true,
       connectTimeout: this.#answerMs,
       socketTimeout: this.#answerMs,
+      // For as long ioredis keeps the process that ends a connection which was closed before.
+      disconnectTimeout: 100,
       retryStrategy: (times) => Math.min(FIRST_PAUSE_MS * times, 1_000),
       reconnectOnError: (error) => replyCode(error) === 'READONLY',
       ...(url.startsWith('rediss:') && { tls: { ...(ca && { ca: [...ca] }) } }),
@@ -284,9 +286,7 @@ function tended(redis: Redis, last: { refusedMs: number }, all: Set<Redis>): Red
 /** The answer to a question. Throws Silent where it does not come within `ms`; what was asked goes on. */
 export async function within<T>(ms: number, answer: Promise<T>): Promise<T> {
   const over = new AbortController();
-  const late = pause(ms, undefined, over).then(() => {
-    throw new Silent();
-  });
+  const late = pause(ms, undefined, over).then(() => Promise.reject(new Silent()));
   return Promise.race([answer, late]).finally(() => over.abort());
 }
 
