@@ -632,6 +632,20 @@ test.each([402, 401])(
   },
 );
 
+test('a row that is forbidden ends alone, and a key that is refused ends the run', async () => {
+  const rows = ['a', 'b', 'c'].map((id) => ({ id, ...image }));
+  const world = await World.open({ fault: 'create:403:x1' });
+  write(world, rows);
+  const forbidden = await run(world, '--concurrency', '1');
+  expect(forbidden.code, forbidden.err).toBe(13);
+  expect(forbidden.out.trim().split('\n')).toHaveLength(2);
+  expect(forbidden.err).toContain('day.jsonl:1: the key may not do this (HTTP 403');
+  const refused = await World.open({ fault: 'create:401' });
+  write(refused, rows);
+  expect((await run(refused, '--concurrency', '1')).code).toBe(3);
+  expect([creates(world), creates(refused)]).toEqual([3, 1]);
+});
+
 test('a row that runs and cannot be asked for now is told under its task, not as one that was not sent', async () => {
   const world = await World.open();
   write(world, [{ id: 'a', ...alpha }]);

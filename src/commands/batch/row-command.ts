@@ -4,7 +4,7 @@ import { askedDigest, type CreateFlags, placeText, type Row } from '../../batch/
 import { type AnyCommand, type Outcome, ShownRequest } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { type ConfinedPath, refuseTarget } from '../../disk/confined-path.ts';
-import { GwError, usage } from '../../errors.ts';
+import { endsAll, GwError, usage } from '../../errors.ts';
 import { confineFiles } from '../../flags/body-flags.ts';
 import type { BudgetFlags } from '../../flags/job-flags.ts';
 import { once } from '../../host.ts';
@@ -229,6 +229,10 @@ export function ofRow(error: unknown): unknown {
       : error.facts.hint.replace('--again', '--retry-failed');
   return error.told({ hint });
 }
+
+/** Whether an error is of the key or the account, and not of one row: HTTP 403 may be of a model, or of a file. */
+export const isOfAccount = (error: unknown): error is GwError =>
+  error instanceof GwError && endsAll.has(error.kind) && error.facts.status !== 403;
 
 export const under = (name: string, error: unknown): unknown =>
   error instanceof GwError ? error.told({}, `${name}: ${error.message}`) : error;

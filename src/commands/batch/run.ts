@@ -5,7 +5,6 @@ import { parseDuration } from '../../config/table.ts';
 import type { Context } from '../../context.ts';
 import {
   type ErrorKind,
-  endsAll,
   GwError,
   Interrupted,
   isUnknownOutcome,
@@ -48,7 +47,7 @@ import {
 import { isWanted, type KnownRow, knownRows, lastOfRow, rowsElsewhere } from './known-rows.ts';
 import { familyOf, placeOf } from './places.ts';
 import { openReport, type RowResult, RowSums, rowResult } from './report.ts';
-import { createRow, type RowFiles, under } from './row-command.ts';
+import { createRow, isOfAccount, type RowFiles, under } from './row-command.ts';
 
 /** Beside those that hold a slot: rows that wait for the next one, and rows whose outputs are being saved. */
 const BESIDE_SLOTS = 4;
@@ -395,7 +394,7 @@ class BatchRun {
       const isOpen = isWaiting || !(kind === undefined || settles.has(kind) || isUnknownOutcome(error));
       this.#isSent ||= isOpen && value !== undefined;
       this.#sums[isUnknownOutcome(error) ? 'unknown' : isOpen ? 'open' : 'failed'] += 1;
-      if (flags.stopOnError || (kind !== undefined && endsAll.has(kind) && !isOfItsTask(outcome))) {
+      if (flags.stopOnError || (isOfAccount(error) && !isOfItsTask(outcome))) {
         this.#isStopped = true;
         this.#release();
       }

@@ -29,7 +29,7 @@ import {
   TakenAway,
 } from '../../machines/work.ts';
 import { isWanted, lastOfRow } from '../batch/known-rows.ts';
-import { createRow, flagsOf, ofRow, type RowFiles, under } from '../batch/row-command.ts';
+import { createRow, flagsOf, isOfAccount, ofRow, type RowFiles, under } from '../batch/row-command.ts';
 import { withFamilies } from '../jobs/find-jobs.ts';
 import { endedOutcome, planToSave, taskJob } from '../jobs/task-job.ts';
 import { goOnWith } from '../once.ts';
@@ -369,10 +369,6 @@ export function toldError(error: unknown, { io }: Pick<Context, 'io'>): ToldErro
 
 /** Whether this ledger does not know a job that a row names. */
 const isUnheardOf = ({ kind, facts }: GwError): boolean => kind === 'not_found' && facts.status === undefined;
-
-/** Whether an error is of the key or the account, and not of one row: HTTP 403 may be of a model, or of a file. */
-const isOfAccount = (error: unknown): error is GwError =>
-  error instanceof GwError && endsAll.has(error.kind) && error.facts.status !== 403;
 
 /** What ends a worker is told like any other end of a wait; what else is thrown is a fault. */
 function orStopped(error: unknown): Outcome<never> {
