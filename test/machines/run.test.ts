@@ -828,6 +828,8 @@ test('a run that forgets --redis makes no row that was handed over, unless it wa
   const early = await alone();
   expect([early.code, early.out], early.err).toEqual([14, '']);
   expect(early.err).toMatch(/handed over[\s\S]*--redis/);
+  const look = async (command: string) => (await studio.laptop.run(['batch', command, 'day.jsonl'])).out;
+  expect(await look('status')).toMatch(/^1 of unknown outcome\n.*handed over to other machines/);
   expect(paid(studio)).toHaveLength(0);
   expect((await studio.batch('cancel')).out).toBe('1 taken out\n');
   expect((await alone()).code).toBe(0);
@@ -841,6 +843,10 @@ test('a run that forgets --redis makes no row that was handed over, unless it wa
   const late = await alone('--wait-timeout', '5m');
   expect([late.code, late.out, late.err]).toEqual([0, '', expect.not.stringContaining('changed')]);
   expect(paid(studio)).toHaveLength(2);
+  expect([await look('status'), await look('check')]).toEqual([
+    '2 saved\n',
+    expect.stringContaining('2 of 2 saved already'),
+  ]);
   // What was saved is what was asked for then, at that gateway.
   write(studio, [image, { ...alpha, prompt: 'a boat' }]);
   const changed = await alone();

@@ -315,7 +315,7 @@ export const check = defineCommand({
     const input = await openRows(args, flags, ctx);
     const { named } = input.manifest;
     const lately = new Map<string, string>();
-    const tally = new Tally(await knownRows(input.name, ctx, lately), lately);
+    const tally = new Tally((await knownRows(input.name, ctx, lately)).known, lately);
     const letGrow = keepYoungSpaceSmall();
     try {
       for await (const fault of checkRows(input, tally, ctx, { online: flags.online === true })) {

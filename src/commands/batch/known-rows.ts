@@ -56,7 +56,7 @@ const MADE_LATELY_MS = 30 * 24 * 3_600_000;
  * lately under any key is put into `lately`, its key by what it asked for; why the last create of a key that is free made
  * nothing, into `refusals`.
  */
-export async function knownRows(
+export async function madeHere(
   name: string,
   ctx: Context,
   lately = new Map<string, string>(),
@@ -118,14 +118,11 @@ export async function knownRows(
 }
 
 /**
- * The rows that were handed over to a queue and that this machine has not made since: what the queue told of as saved is
- * put to those that are known, and the keys of the others are given back. They may be made elsewhere at any time.
+ * The same, with what a queue told of as saved elsewhere; `elsewhere` are the keys of the others that were handed over to one and
+ * that this machine has not made since. They may be made there at any time.
  */
-export async function rowsElsewhere(
-  name: string,
-  known: Map<string, KnownRow>,
-  ctx: Context,
-): Promise<ReadonlySet<string>> {
+export async function knownRows(...[name, ctx, ...more]: Parameters<typeof madeHere>) {
+  const known = await madeHere(name, ctx, ...more);
   const { Memory } = await import('../machines/memory.ts');
   const elsewhere = new Set<string>();
   for (const [key, { asked, saved, attempt: made }] of (await Memory.open(name, ctx)).rows) {
@@ -136,7 +133,7 @@ export async function rowsElsewhere(
       known.set(key, { ...saved, id: saved.id ?? '', state: 'saved', family: '', asked, attempt });
     } else elsewhere.add(key);
   }
-  return elsewhere;
+  return { known, elsewhere };
 }
 
 function reasonOf(job: Job, family: Family): string | undefined {

@@ -44,7 +44,7 @@ import {
   runCommand,
   soundRows,
 } from './flags.ts';
-import { isWanted, type KnownRow, knownRows, lastOfRow, rowsElsewhere } from './known-rows.ts';
+import { isWanted, type KnownRow, knownRows, lastOfRow, madeHere } from './known-rows.ts';
 import { familyOf, placeOf } from './places.ts';
 import { openReport, type RowResult, RowSums, rowResult } from './report.ts';
 import { createRow, isOfAccount, type RowFiles, under } from './row-command.ts';
@@ -143,8 +143,9 @@ export const run = defineCommand({
       announced = await announce(input.name, machines ? 'hand-over' : 'make', ctx);
       if (announced.isRefused && !machines) throw beingHandedOver(named, ctx);
       const lately = new Map<string, string>();
-      const known = await knownRows(input.name, ctx, lately);
-      const elsewhere = machines ? new Set<string>() : await rowsElsewhere(input.name, known, ctx);
+      const { known, elsewhere } = machines
+        ? { known: await madeHere(input.name, ctx, lately), elsewhere: new Set<string>() }
+        : await knownRows(input.name, ctx, lately);
       const following = flags.following ? await followersOf(input, redo.has) : new Set<string>();
       const isRedone = (key: string) => redo.has(key) || following.has(key);
       let tally: Tally;
@@ -304,7 +305,7 @@ class BatchRun {
   /** Says which rows are stale, and gives the command that goes on: what --redo has made anew is not made once more. */
   async #wayOn(): Promise<(...added: string[]) => string> {
     const { input, tally, ctx, flags } = this.batch;
-    const known = flags.redo ? await knownRows(input.name, ctx) : tally.known;
+    const { known } = flags.redo ? await knownRows(input.name, ctx) : tally;
     const isBegun = (key: string) => known.get(key)?.attempt !== tally.known.get(key)?.attempt;
     const left = tally.redone.some(isBegun) ? tally.redone.filter((key) => !isBegun(key)) : undefined;
     const redo = ['--redo', '--following'];

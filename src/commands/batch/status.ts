@@ -13,7 +13,7 @@ import { Chains } from '../../shots/chains.ts';
 import { staleRows, waitsFor } from '../../shots/row-outputs.ts';
 import type { MachinesStatus } from '../machines/queue-status.ts';
 import { manifestArgs, nameFlags, openRows, soundRows } from './flags.ts';
-import { knownRows, type RowState, rowStates } from './known-rows.ts';
+import { type KnownRow, knownRows, type RowState, rowStates } from './known-rows.ts';
 
 /** What a row is beside where its job stands: made from what was made anew since, or waiting for another row. */
 const shownStates = [...rowStates, 'stale', 'waiting'] as const;
@@ -74,7 +74,7 @@ export const status = defineCommand<typeof flags, Status>({
         return yield { value: { log: await logOnMachines(key, flags, ctx) } };
       }
       const refusals = new Map<string, string | undefined>();
-      const known = await knownRows(input.name, ctx, undefined, refusals);
+      const { known, elsewhere } = await knownRows(input.name, ctx, undefined, refusals);
       for (const [key, row] of known)
         if (row.state === 'unknown' && row.status === 'running') known.set(key, { ...row, state: 'running' });
       const counts = new Map<ShownState, number>();
@@ -83,7 +83,8 @@ export const status = defineCommand<typeof flags, Status>({
       for await (const each of soundRows(input)) chains.add(each);
       const stale = staleRows(known);
       for await (const { row, line, key } of soundRows({ ...input, isWanted: only?.has })) {
-        const { state: ofJob = 'not_sent', id, reason: said } = known.get(key) ?? {};
+        const of: Partial<KnownRow> = elsewhere.has(key) ? handedOver : (known.get(key) ?? {});
+        const { state: ofJob = 'not_sent', id, reason: said } = of;
         const waits = ofJob === 'not_sent' ? waitsFor(key, chains, known) : undefined;
         const state = stale.has(key) ? 'stale' : (waits?.state ?? ofJob);
         const reason = waits?.reason ?? said ?? (ofJob === 'not_sent' ? refusals.get(key) : undefined);
@@ -111,6 +112,8 @@ export const status = defineCommand<typeof flags, Status>({
     }
   },
 });
+
+const handedOver = { state: 'unknown', reason: 'handed over to other machines: ask with --redis' } as const;
 
 const rowTable = (rows: readonly RowLine[]) => ({
   columns: [...columnsOf(['KEY', 'STATE'], ['ID']), { name: 'REASON', least: 36 }],
