@@ -429,33 +429,38 @@ test('each event tells its own row: one that is refused says nothing of the job 
   ]);
 });
 
-test.each([['--limit', '1'], ['--stop-on-error', '--concurrency=1'], ['SIGINT'], ['SIGTERM']])(
-  'a report has all rows, whatever ends the run: %s',
-  async (...words) => {
-    const [signal] = words[0]?.startsWith('SIG') ? words : [];
-    const world = await World.open(signal ? {} : { fault: 'create:451:x1' });
-    const ids = ['a', 'b', 'c', 'd', 'e'];
-    write(
-      world,
-      ids.map((id) => ({ id, ...gamma, prompt: id })),
-    );
-    writeFileSync(path.join(world.cwd, 'r.jsonl'), '{"row":1,"line":1,"row_key":"old/a"}\n');
-    const report = ['batch', 'run', 'day.jsonl', '--report', 'r.jsonl'];
-    const { code } = await world.gw(signal ? report : [...report, ...words], {
-      interrupts: (send) => {
-        const { sleep } = world.clock;
-        world.clock.sleep = async (ms, ended) => {
-          if (signal) send(signal as 'SIGINT');
-          world.clock.sleep = sleep;
-          return sleep.call(world.clock, ms, ended);
-        };
-      },
-    });
-    expect(code).not.toBe(0);
-    const rows = readFileSync(path.join(world.cwd, 'r.jsonl'), 'utf8').trimEnd().split('\n');
-    expect(rows.map((line) => JSON.parse(line).row_key)).toEqual(ids.map((id) => `day/${id}`));
-  },
-);
+test.each([
+  ['--limit', '1'],
+  ['--stop-on-error', '--concurrency=1'],
+  ['--only', 'nobody'],
+  ['SIGINT'],
+  ['SIGTERM'],
+  ['SIGINT', 'at once'],
+])('a report has all rows, whatever ends the run: %s', async (...words) => {
+  const [signal, isAtOnce] = words[0]?.startsWith('SIG') ? words : [];
+  const world = await World.open(signal ? {} : { fault: 'create:451:x1' });
+  const ids = ['a', 'b', 'c', 'd', 'e'];
+  write(
+    world,
+    ids.map((id) => ({ id, ...gamma, prompt: id })),
+  );
+  writeFileSync(path.join(world.cwd, 'r.jsonl'), '{"row":1,"line":1,"row_key":"old/a"}\n');
+  const report = ['batch', 'run', 'day.jsonl', '--report', 'r.jsonl'];
+  const { code } = await world.gw(signal ? report : [...report, ...words], {
+    interrupts: (send) => {
+      if (isAtOnce) send('SIGINT');
+      const { sleep } = world.clock;
+      world.clock.sleep = async (ms, ended) => {
+        if (signal) send(signal as 'SIGINT');
+        world.clock.sleep = sleep;
+        return sleep.call(world.clock, ms, ended);
+      };
+    },
+  });
+  expect(code).not.toBe(0);
+  const rows = readFileSync(path.join(world.cwd, 'r.jsonl'), 'utf8').trimEnd().split('\n');
+  expect(rows.map((line) => JSON.parse(line).row_key)).toEqual(ids.map((id) => `day/${id}`));
+});
 
 test('a row that fails has a line of its own, the others are saved, and --retry-failed makes it anew', async () => {
   const world = await World.open({ fault: 'task:fail=Odd:x1' });

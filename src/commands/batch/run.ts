@@ -135,6 +135,7 @@ export const run = defineCommand({
     const report = openReport(flags.report, ctx.host.cwd, ctx.io);
     let announced: Announced | undefined;
     let queue: FollowedQueue | undefined;
+    let known: Tally['known'] | undefined;
     const letGrow = keepYoungSpaceSmall();
     try {
       const machines = flags.redis === undefined ? undefined : await import('../machines/follow.ts');
@@ -143,9 +144,10 @@ export const run = defineCommand({
       announced = await announce(input.name, machines ? 'hand-over' : 'make', ctx);
       if (announced.isRefused && !machines) throw beingHandedOver(named, ctx);
       const lately = new Map<string, string>();
-      const { known, elsewhere } = machines
+      const before = machines
         ? { known: await madeHere(input.name, ctx, lately), elsewhere: new Set<string>() }
         : await knownRows(input.name, ctx, lately);
+      known = before.known;
       const following = flags.following ? await followersOf(input, redo.has) : new Set<string>();
       const isRedone = (key: string) => redo.has(key) || following.has(key);
       let tally: Tally;
@@ -166,18 +168,16 @@ export const run = defineCommand({
       warnOfChanged(tally, named, flags.retryFailed === true, ctx);
       refuseUnsettled(tally, isRedone);
       // What was handed over before is only followed.
-      for (const key of (await queue?.handed(input.name)) ?? elsewhere) tally.alike.delete(key);
+      for (const key of (await queue?.handed(input.name)) ?? before.elsewhere) tally.alike.delete(key);
       await refuseUnpriced(tally, flags, ctx);
-      const batch = { input, flags, tally, isRedone, report, ctx, elsewhere, announced };
-      try {
-        // Without a queue the gateway is asked for here, and what is wrong with it said once.
-        if (!queue) await ctx.gateway();
-        await askOfAlike(tally, (typed as { readonly yes?: boolean }).yes === true, ctx);
-        yield* queue ? queue.run(batch) : new BatchRun(batch).outcomes();
-      } finally {
-        await reportLeft(batch);
-      }
+      const batch = { input, flags, tally, isRedone, report, ctx, elsewhere: before.elsewhere, announced };
+      // Without a queue the gateway is asked for here, and what is wrong with it said once.
+      if (!queue) await ctx.gateway();
+      await askOfAlike(tally, (typed as { readonly yes?: boolean }).yes === true, ctx);
+      yield* queue ? queue.run(batch) : new BatchRun(batch).outcomes();
+      await reportLeft(known, batch);
     } catch (error) {
+      if (known) await reportLeft(known, { input, flags, report }).catch(() => {});
       const fault = report.write();
       if (fault) ctx.io.warn(fault.message);
       throw error;
@@ -193,12 +193,12 @@ export const run = defineCommand({
 });
 
 /** Adds to the report what it lacks: it has all rows, also those that were not begun and those that --only leaves out. */
-async function reportLeft({ input, tally, report, flags }: Batch): Promise<void> {
-  if (flags.report === undefined) return;
-  for await (const row of readRows({ ...input, isWanted: undefined })) {
-    if ('faults' in row || !report.lacks(row.key)) continue;
-    const known = tally.known.get(row.key);
-    report.add(known ? resultOfKnown(row, known) : rowResult(row));
+async function reportLeft(made: Tally['known'], of: Pick<Batch, 'input' | 'flags' | 'report'>) {
+  if (of.flags.report === undefined) return;
+  for await (const row of readRows({ ...of.input, isWanted: undefined })) {
+    if ('faults' in row || !of.report.lacks(row.key)) continue;
+    const known = made.get(row.key);
+    of.report.add(known ? resultOfKnown(row, known) : rowResult(row));
   }
 }
 
