@@ -10,7 +10,6 @@ import { DEFAULTS, settingNames } from '../config/table.ts';
 import { type Context, commandFor } from '../context.ts';
 import { GwError, usage } from '../errors.ts';
 import { nearest } from '../flags/nearest.ts';
-import type { Host } from '../host.ts';
 import { columnsOf } from '../io/layout.ts';
 import { program } from '../program.ts';
 
@@ -77,7 +76,7 @@ export const set = defineCommand<Record<string, never>, ChangedSetting>({
     if (value === undefined || more.length > 0)
       throw usage('config set takes a name and one value', 'gw config set timeout 90s');
     if (name.startsWith(`${DEFAULTS}.`)) await checkOwnDefault(name, value);
-    if (value.trim() !== '') await checkFile(name, value, ctx.host);
+    if (value.trim() !== '') await warnOfFile(name, value, ctx);
     if (/^defaults\..*\.exec$/.test(name))
       ctx.io.note(`${name} holds for no row of a batch; the setting after_save holds for rows too`);
     return { value: await changeSetting(name, value, ctx) };
@@ -85,12 +84,13 @@ export const set = defineCommand<Record<string, never>, ChangedSetting>({
   human: ({ profile, name, value }) => `${name} = ${value} (profile ${profile})\n`,
 });
 
-/** Throws `usage` for a file that the next command could not use. */
-async function checkFile(name: string, value: string, host: Host): Promise<void> {
+/** Warns of a file that the next command could not use: it may be written after it was named. */
+async function warnOfFile(name: string, value: string, { host, io }: Context): Promise<void> {
   const { readCertificates } = await import('../config/certificates.ts');
   const { readPriceFile } = await import('../jobs/price-file.ts');
-  if (name === 'prices') await readPriceFile(resolve(host.cwd, value));
-  if (name === 'cacert') await readCertificates({ cacert: { value, source: 'profile' } }, host);
+  const warn = (error: unknown) => io.warn(`${error instanceof Error ? error.message : error}`);
+  if (name === 'prices') await readPriceFile(resolve(host.cwd, value)).catch(warn);
+  if (name === 'cacert') await readCertificates({ cacert: { value, source: 'profile' } }, host).catch(warn);
 }
 
 /** `defaults.video.alpha.resolution`: the flag of a command. Throws `usage` where there is no such command or flag. */

@@ -261,9 +261,8 @@ test.skipIf(process.platform === 'win32')(
 );
 
 test('a price file that cannot be read is found', async ({ world }) => {
-  writeFileSync(path.join(world.cwd, 'p.yaml'), 'nobody: {per_second: 1, currency: CNY}');
-  await world.ok(['config', 'set', 'prices', 'p.yaml']);
   writeFileSync(path.join(world.cwd, 'p.yaml'), 'nobody: {per_second: much}');
+  await world.ok(['config', 'set', 'prices', 'p.yaml']);
   const { code, of } = await diagnose(world);
   expect([code, of('prices')]).toEqual([2, expect.stringContaining('p.yaml')]);
 });
