@@ -206,7 +206,14 @@ describe('on a terminal', { tags: ['python3'] }, () => {
   });
 
   test('a conversation shows an answer while it comes, and Ctrl-C stops it', async () => {
-    const place = await openPlace({ fault: 'chat:slow' });
+    const delta = { choices: [{ index: 0, delta: { content: 'I read 1 message' } }] };
+    // It never says more.
+    const gateway = await openServer((request, response) => {
+      if (request.method !== 'POST') return sendJson(response, 200, { data: [] });
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.write(`data: ${JSON.stringify(delta)}\n\n`);
+    });
+    const place = new Place(gateway);
     const types = [
       ['> ', 'hello there\r'],
       ['I read 1 message', '\x03'],
