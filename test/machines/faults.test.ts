@@ -178,8 +178,8 @@ describe('a Redis that refuses', () => {
       const [sinceMs, before] = [performance.now(), studio.proxy.commands];
       const { code, err } = await worker.ended;
       expect(code, err).toBe(8);
-      const perSecond = (studio.proxy.commands - before) / ((performance.now() - sinceMs) / 1000);
-      expect(perSecond).toBeLessThan(100);
+      const seconds = Math.max(1, (performance.now() - sinceMs) / 1000);
+      expect((studio.proxy.commands - before) / seconds).toBeLessThan(100);
       expect(paid(studio)).toHaveLength(0);
     },
   );
