@@ -137,7 +137,10 @@ try {
       .filter(({ status }) => !/succeeded|not_sent/.test(status));
   while ((await open()).length > 0) {
     assert.ok(Date.now() < until, `not finished: ${JSON.stringify(await open())}`);
-    await run('jobs', 'sync');
+    if ((await run('jobs', 'sync')).code !== 14) continue;
+    // A process that was still ending held its job from the sync of its round.
+    for (const { once_key: key } of await open())
+      if (/^round/.test(key)) await good(...beta, key, '--once', key);
   }
   const [tasks, files, parts] = [
     await tasksAt(),
