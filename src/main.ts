@@ -226,7 +226,7 @@ function helpLast(argv: readonly string[]): readonly string[] {
       const [near] = at > 0 ? [words.slice(0, at).join(' ')] : nearest(word, known);
       throw usage(
         withValue('there is no help on', words.slice(0, at + 1).join(' ')),
-        near ? `did you mean gw help ${near}?` : 'gw lists the commands, and gw help help the topics',
+        near ? `did you mean gw help ${near}?` : 'for the commands: gw; for the topics: gw help help',
       );
     }
     ({ children } = next);

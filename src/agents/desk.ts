@@ -6,7 +6,6 @@ import { askedDigest, type Row, readRows } from '../batch/rows.ts';
 import type { AnyCommand, Outcome, RowStream } from '../command.ts';
 import { again } from '../commands/again.ts';
 import { balance } from '../commands/balance.ts';
-import { lastOfRow } from '../commands/batch/known-rows.ts';
 import {
   createCommands,
   createRow,
@@ -23,6 +22,7 @@ import { show } from '../commands/jobs/show.ts';
 import { endedOutcome } from '../commands/jobs/task-job.ts';
 import { wait } from '../commands/jobs/wait.ts';
 import { list as models } from '../commands/models.ts';
+import { lastOfKey } from '../commands/once.ts';
 import { type JobResult, resultIn } from '../commands/video/follow-job.ts';
 import { createFollowers } from '../commands/video/followers.ts';
 import { type Context, gatewayName } from '../context.ts';
@@ -238,7 +238,7 @@ export class Desk {
     make: Make,
     caller: Caller,
   ): Promise<Answer> {
-    const { current } = await lastOfRow(key, this.ctx);
+    const { current } = await lastOfKey(key, this.ctx);
     if (caller.confirm && !this.#works.has(key) && !current) caller.confirm(await question());
     const known = this.#works.get(key) ?? this.#begin(key, make, asked);
     if (known.asked !== asked) {

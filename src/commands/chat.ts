@@ -88,9 +88,11 @@ async function askOnce(
   const held = { api: surface.api, model: request.model, system, tools: start.settings.tools };
   const keep = async (turn: ChatTurn | undefined) => turn && session?.append([...added, turn], held);
   let answer: ChatAnswer;
-  const came: unknown[] = [];
-  const onBroken = (reply: unknown) => void came.push(reply);
+  let came: unknown;
   let text = '';
+  const onBroken = (reply: unknown) => {
+    came = reply;
+  };
   try {
     const { client } = await ctx.gateway();
     await checkListed(request.model, ctx);
@@ -105,7 +107,7 @@ async function askOnce(
   } catch (error) {
     stopWaiting();
     try {
-      if (!(error instanceof ClosedPipe)) await printer.breakOff(came[0]);
+      if (!(error instanceof ClosedPipe)) await printer.breakOff(came);
     } finally {
       await keep(wordsSoFar(text));
     }

@@ -10,6 +10,7 @@ import { DEFAULTS, settingNames } from '../config/table.ts';
 import { type Context, commandFor } from '../context.ts';
 import { GwError, usage } from '../errors.ts';
 import { nearest } from '../flags/nearest.ts';
+import type { Host } from '../host.ts';
 import { columnsOf } from '../io/layout.ts';
 import { program } from '../program.ts';
 
@@ -29,10 +30,8 @@ export const get = defineCommand<Record<string, never>, SettingRow>({
     const { rows } = await ctx.settings();
     const row = rows.find((candidate) => candidate.name === name);
     if (!row && !name.startsWith(`${DEFAULTS}.`)) {
-      const [near] = nearest(
-        name,
-        rows.map((candidate) => candidate.name),
-      );
+      const names = rows.map((candidate) => candidate.name);
+      const [near] = nearest(name, names);
       const hint = near ? `did you mean ${near}?` : 'gw config list shows them all';
       throw usage(`there is no setting ${name}`, hint);
     }
@@ -76,22 +75,25 @@ export const set = defineCommand<Record<string, never>, ChangedSetting>({
     if (value === undefined || more.length > 0)
       throw usage('config set takes a name and one value', 'gw config set timeout 90s');
     if (name.startsWith(`${DEFAULTS}.`)) await checkOwnDefault(name, value);
-    if (value.trim() !== '') await warnOfFile(name, value, ctx);
     if (/^defaults\..*\.exec$/.test(name))
       ctx.io.note(`${name} holds for no row of a batch; the setting after_save holds for rows too`);
-    return { value: await changeSetting(name, value, ctx) };
+    const changed = await changeSetting(name, value, ctx);
+    // The file may be written after it was named.
+    await fileReaders[name]?.(value, ctx.host).catch(({ message }) => ctx.io.warn(message));
+    return { value: changed };
   },
   human: ({ profile, name, value }) => `${name} = ${value} (profile ${profile})\n`,
 });
 
-/** Warns of a file that the next command could not use: it may be written after it was named. */
-async function warnOfFile(name: string, value: string, { host, io }: Context): Promise<void> {
-  const { readCertificates } = await import('../config/certificates.ts');
-  const { readPriceFile } = await import('../jobs/price-file.ts');
-  const warn = (error: unknown) => io.warn(`${error instanceof Error ? error.message : error}`);
-  if (name === 'prices') await readPriceFile(resolve(host.cwd, value)).catch(warn);
-  if (name === 'cacert') await readCertificates({ cacert: { value, source: 'profile' } }, host).catch(warn);
-}
+/** Reads the file of a setting, and throws GwError where the next command could not use it. */
+const fileReaders: Readonly<Record<string, (file: string, host: Host) => Promise<unknown>>> = {
+  prices: async (file, { cwd }) => (await import('../jobs/price-file.ts')).readPriceFile(resolve(cwd, file)),
+  cacert: async (value, host) =>
+    (await import('../config/certificates.ts')).readCertificates(
+      { cacert: { value, source: 'profile' } },
+      host,
+    ),
+};
 
 /** `defaults.video.alpha.resolution`: the flag of a command. Throws `usage` where there is no such command or flag. */
 async function checkOwnDefault(name: string, text: string): Promise<void> {

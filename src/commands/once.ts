@@ -1,10 +1,11 @@
 import type { Outcome } from '../command.ts';
-import type { Access, Context } from '../context.ts';
+import { type Access, type Context, gatewayName } from '../context.ts';
 import { isUnknownOutcome, usage } from '../errors.ts';
 import type { PollFlags, SaveFlags } from '../flags/job-flags.ts';
 import type { Made } from '../jobs/create/make.ts';
 import {
   fieldDigests,
+  lastUnderKey,
   makeOnce,
   type OncePlace,
   type OnceRequest,
@@ -12,11 +13,19 @@ import {
   pathOf,
   type Stands,
 } from '../jobs/create/once.ts';
+import { originOfGateway } from '../ledger/job-key.ts';
 import { endedBeside, fromOtherHands, planToSave, resultOf, taskJob } from './jobs/task-job.ts';
 import { type FollowRequest, followFromFlags, type JobResult, resultIn } from './video/follow-job.ts';
 import { createFollowers } from './video/followers.ts';
 
 // How a command makes a job under a key, and goes on with one that stands under it; loaded only with --once.
+
+/** The last job of a key at the gateway in force, as this machine's ledger has it, and where the next would be made. */
+export async function lastOfKey(key: string, ctx: Context): ReturnType<typeof lastUnderKey> {
+  const origin = originOfGateway(gatewayName(await ctx.settings()));
+  const ledger = await ctx.ledger();
+  return lastUnderKey(origin, key, async (of) => (await ledger.find({ ids: [of] }))[0]);
+}
 
 /** Makes the job of --once, or finds the one that stands under its key; throws as `makeOnce` does. */
 export async function makeUnderKey<T>(

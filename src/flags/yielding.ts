@@ -39,21 +39,21 @@ export function withoutYielding(
   flags: WithStored,
   asked: (flags: FlagValues<FlagSet>, base: Fields, sets: readonly string[]) => Asked,
   note: (text: string) => void,
-  ...[said = [], base = {}, sets = []]: [said?: readonly Said[], base?: Fields, sets?: readonly string[]]
+  said: readonly Said[] = [],
+  base: Fields = {},
+  sets: readonly string[] = [],
 ): WithStored {
   const { stored = [], ...all } = flags;
   if (stored.length === 0) return all;
-  const own = Object.fromEntries(stored.map((key) => [key, all[key]]));
-  const alone = brokenBy(() => asked(own, {}, []));
+  const alone = brokenBy(() => asked(Object.fromEntries(stored.map((key) => [key, all[key]])), {}, []));
   const left = { ...all };
   const broken = brokenBy(() => asked(all, base, sets));
   const { fields } = asked({}, {}, []);
   const flagAt = (path: Said[1]) => (path[0] === 'model' ? '--model' : fields.flagAt(path, {}));
   for (const key of stored) {
     const flag = flagName(key);
-    const rule = alone.has(flag) ? undefined : broken.get(flag);
     const [by] = said.find(([, path]) => flagAt(path) === flag.replace(/-file$/, '')) ?? [];
-    const why = by ? `${by} says it` : rule;
+    const why = by ? `${by} says it` : alone.has(flag) ? undefined : broken.get(flag);
     if (why === undefined) continue;
     note(`${flag} ${String(all[key])} of the profile's defaults is left out: ${why}`);
     delete left[key];

@@ -6,7 +6,7 @@ import { findFamily, findTaskFamily } from '../gateway/families.ts';
 import type { Modality } from '../gateway/limits.ts';
 import type { Family } from '../gateway/task.ts';
 import type { HowAsked } from '../jobs/create/job-request.ts';
-import { isMadeAnew, lastUnderKey } from '../jobs/create/once.ts';
+import { isMadeAnew } from '../jobs/create/once.ts';
 import { gatewayNowMs } from '../jobs/gateway-clock.ts';
 import { linkExpiresAtMs } from '../jobs/job-view.ts';
 import { GetBudget } from '../jobs/save/get-output.ts';
@@ -14,7 +14,6 @@ import { journalOf } from '../jobs/save/part-file.ts';
 import { savedOutputs } from '../jobs/save/saved.ts';
 import { recordLook, taskFailed } from '../jobs/watch/look.ts';
 import { type Job, mayExist } from '../ledger/event.ts';
-import { originOfGateway } from '../ledger/job-key.ts';
 import { taskOf } from '../ledger/settled.ts';
 import {
   type OutputReference,
@@ -60,14 +59,12 @@ export async function resolveOutputs(
 /** A job that stands under the key of a create: all of the key are made from its outputs, which none needs where `areMade`. */
 async function underKey(how: HowAsked, ctx: Context) {
   const { once: key, count = 1 } = how;
-  const ledger = await ctx.ledger();
-  const origin = originOfGateway(gatewayName(await ctx.settings()));
+  const { lastOfKey } = await import('../commands/once.ts');
   let before: Job | undefined;
   let areMade = true;
   for (let at = 1; key !== undefined && at <= count; at += 1) {
     const name = how.count === undefined ? key : `${key}/${at}`;
-    const found = async (of: string) => (await ledger.find({ ids: [of] }))[0];
-    const { current } = await lastUnderKey(origin, name, found);
+    const { current } = await lastOfKey(name, ctx);
     const family = current && (await findFamily(current.family));
     const stands = current && !isMadeAnew(current, { family, how });
     if (stands) before ??= current;

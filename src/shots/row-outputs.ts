@@ -83,8 +83,8 @@ export class RowOutputs {
       rowJob: async (id: string) => {
         const key = `${name}/${id}`;
         if (isEarly && !this.#isHome(key)) return undefined;
-        const { lastOfRow } = await import('../commands/batch/known-rows.ts');
-        const { current } = await lastOfRow(key, ctx);
+        const { lastOfKey } = await import('../commands/once.ts');
+        const { current } = await lastOfKey(key, ctx);
         if (current || isEarly) return current;
         throw new NotReached(key, undefined);
       },

@@ -300,7 +300,7 @@ describe('help', () => {
       [
         ['help', 'nonsense'],
         'there is no help on nonsense',
-        'gw lists the commands, and gw help help the topics',
+        'for the commands: gw; for the topics: gw help help',
       ],
       [['help', 'enviroment'], 'there is no help on enviroment', 'did you mean gw help environment?'],
       [['help', ''], 'there is no help on ""', 'did you mean gw help ci?'],

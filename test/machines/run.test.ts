@@ -738,6 +738,16 @@ test('a task whose ID the disk does not take is on the queue, and another worker
   await stop(second);
 });
 
+/** Another worker brings the row home, which was paid for once. */
+async function bertGoesOn(studio: Awaited<ReturnType<typeof openNearStudio>>) {
+  const second = studio.worker('bert');
+  const { code, out, err } = await studio.batch('run');
+  expect(code, err).toBe(0);
+  expect(out).toMatch(/^bert:/);
+  expect(paid(studio)).toHaveLength(1);
+  await stop(second);
+}
+
 test('a task that its worker cannot follow for a ledger that it cannot read goes on elsewhere', async () => {
   const studio = await openNearStudio();
   write(studio, [alpha]);
@@ -754,12 +764,7 @@ test('a task that its worker cannot follow for a ledger that it cannot read goes
   gate.open();
   await until('it says so', () => first.err().includes('could not be read'));
   await stop(first);
-  const second = studio.worker('bert');
-  const { code, out, err } = await studio.batch('run');
-  expect(code, err).toBe(0);
-  expect(out).toMatch(/^bert:/);
-  expect(paid(studio)).toHaveLength(1);
-  await stop(second);
+  await bertGoesOn(studio);
 });
 
 test('a worker whose key is refused while it waits hands its rows back and ends: they go on elsewhere', async () => {
@@ -769,12 +774,7 @@ test('a worker whose key is refused while it waits hands its rows back and ends:
   await studio.batch('run', '--detach');
   expect(await first.ended).toMatchObject({ code: 3 });
   expect((await studio.batch('status')).out).toContain('1 running');
-  const second = studio.worker('bert');
-  const { code, out, err } = await studio.batch('run');
-  expect(code, err).toBe(0);
-  expect(out).toMatch(/^bert:/);
-  expect(paid(studio)).toHaveLength(1);
-  await stop(second);
+  await bertGoesOn(studio);
 });
 
 test('a row that has changed since it was handed over is made as it now stands, or is left as it was made; that of another user is refused', async () => {

@@ -2,7 +2,7 @@ import { digestOf } from '../../batch/rows.ts';
 import { type Context, gatewayName } from '../../context.ts';
 import { familyNames, loadFamily } from '../../gateway/families.ts';
 import type { Family } from '../../gateway/task.ts';
-import { attemptOf, lastUnderKey } from '../../jobs/create/once.ts';
+import { attemptOf } from '../../jobs/create/once.ts';
 import { isUnanswered, madeNothing } from '../../jobs/create/standing.ts';
 import { seenAtMs } from '../../jobs/gateway-clock.ts';
 import { OLD_AGE, statusWord } from '../../jobs/job-view.ts';
@@ -54,14 +54,16 @@ const MADE_LATELY_MS = 30 * 24 * 3_600_000;
 /**
  * The rows of a batch that were made before at the gateway in force, by their keys; the last attempt of each counts. What was made
  * lately under any key is put into `lately`, its key by what it asked for; why the last create of a key that is free made
- * nothing, into `refusals`.
+ * nothing, into `refusals`. Where no queue is asked, what it told of as saved is among them, and `elsewhere` are the keys of the
+ * others that were handed over to it: they may be made there at any time.
  */
-export async function madeHere(
+export async function knownRows(
   name: string,
   ctx: Context,
   lately = new Map<string, string>(),
   refusals?: Map<string, string | undefined>,
-): Promise<Map<string, KnownRow>> {
+  asksQueue = false,
+) {
   const origin = originOfGateway(gatewayName(await ctx.settings()));
   const isSettled = await loadSettled();
   const families = new Map<string, Family>();
@@ -114,17 +116,10 @@ export async function madeHere(
       return false;
     },
   });
-  return found;
-}
-
-/**
- * The same, with what a queue told of as saved elsewhere; `elsewhere` are the keys of the others that were handed over to one and
- * that this machine has not made since. They may be made there at any time.
- */
-export async function knownRows(...[name, ctx, ...more]: Parameters<typeof madeHere>) {
-  const known = await madeHere(name, ctx, ...more);
-  const { Memory } = await import('../machines/memory.ts');
+  const known: Map<string, KnownRow> = found;
   const elsewhere = new Set<string>();
+  if (asksQueue) return { known, elsewhere };
+  const { Memory } = await import('../machines/memory.ts');
   for (const [key, { asked, saved, attempt: made }] of (await Memory.open(name, ctx)).rows) {
     const { state = 'not_sent', attempt: before = 0 } = known.get(key) ?? {};
     if (state !== 'not_sent' && state !== 'failed') continue;
@@ -149,13 +144,6 @@ function stateOf(job: Job, isSettled: (job: Job) => boolean): RowState {
   if (state === 'succeeded') return isDamaged || isSettled(job) ? 'saved' : 'unsaved';
   if (isUnanswered(job)) return 'unknown';
   return state === 'running' || state === 'not_sent' ? state : 'failed';
-}
-
-/** The last job of a row's key at the gateway in force, as this machine's ledger has it, and where the next would be made. */
-export async function lastOfRow(key: string, ctx: Context): ReturnType<typeof lastUnderKey> {
-  const origin = originOfGateway(gatewayName(await ctx.settings()));
-  const ledger = await ctx.ledger();
-  return lastUnderKey(origin, key, async (of) => (await ledger.find({ ids: [of] }))[0]);
 }
 
 /** Whether a job is the one that a row on a queue is about, and not an attempt before that. */

@@ -27,6 +27,7 @@ import { askFirst, canAsk } from '../ask-first.ts';
 import { refuseUnpriced } from '../estimate-cost.ts';
 import { resultOf as resultOfJob } from '../jobs/task-job.ts';
 import type { FollowedQueue } from '../machines/follow.ts';
+import { lastOfKey } from '../once.ts';
 import { endedBy, fileLines, type JobResult, resultIn, waitDeadlineMs } from '../video/follow-job.ts';
 import { createFollowers } from '../video/followers.ts';
 import { type Announced, announce } from './beside.ts';
@@ -44,7 +45,7 @@ import {
   runCommand,
   soundRows,
 } from './flags.ts';
-import { isWanted, type KnownRow, knownRows, lastOfRow, madeHere } from './known-rows.ts';
+import { isWanted, type KnownRow, knownRows } from './known-rows.ts';
 import { familyOf, placeOf } from './places.ts';
 import { openReport, type RowResult, RowSums, rowResult } from './report.ts';
 import { createRow, isOfAccount, type RowFiles, under } from './row-command.ts';
@@ -144,9 +145,7 @@ export const run = defineCommand({
       announced = await announce(input.name, machines ? 'hand-over' : 'make', ctx);
       if (announced.isRefused && !machines) throw beingHandedOver(named, ctx);
       const lately = new Map<string, string>();
-      const before = machines
-        ? { known: await madeHere(input.name, ctx, lately), elsewhere: new Set<string>() }
-        : await knownRows(input.name, ctx, lately);
+      const before = await knownRows(input.name, ctx, lately, undefined, machines !== undefined);
       known = before.known;
       const following = flags.following ? await followersOf(input, redo.has) : new Set<string>();
       const isRedone = (key: string) => redo.has(key) || following.has(key);
@@ -428,7 +427,7 @@ async function withJob(
     return { key, outcome: { ...outcome, value: refused } };
   }
   // A ledger that cannot be read leaves what the error itself says.
-  const { current: job, last } = (await lastOfRow(row.key, ctx).catch(() => undefined)) ?? {};
+  const { current: job, last } = (await lastOfKey(row.key, ctx).catch(() => undefined)) ?? {};
   const key = ofRun?.key ?? last?.key ?? null;
   if (!isWanted(job, { wanted }) || value !== undefined) return { outcome, key };
   const stands = resultOfJob(job, outputsBySize(job, undefined).files);

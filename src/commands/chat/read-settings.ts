@@ -64,17 +64,19 @@ export function withoutYieldingIn(
   flags: ChatFlags,
   modelOf: (flags: ChatFlags, base: JsonObject, sets: readonly string[]) => string | undefined,
   note: (text: string) => void,
-  ...beside: [said: Said[], base: JsonObject, sets: readonly string[]]
+  said: readonly Said[],
+  base: JsonObject,
+  sets: readonly string[],
 ): ChatFlags & SaidBy {
   const flagAt = (at: readonly PropertyKey[]) =>
     /^(system|api)$/.test(String(at[0])) ? `--${String(at[0])}` : flagOf(surface, at);
-  const asked = ({ tool: _, ...settings }: ChatFlags, base: JsonObject, sets: readonly string[]) => {
-    const model = modelOf(settings, base, sets) ?? 'any';
+  const asked = ({ tool: _, ...settings }: ChatFlags, under: JsonObject, over: readonly string[]) => {
+    const model = modelOf(settings, under, over) ?? 'any';
     const turns = [{ role: 'user', parts: [{ type: 'text', text: 'any' }] }] as const;
-    const body = surface.body({ model, turns, settings: settings as object, base, stream: false });
-    return { schema: surface.schema(model), fields: { flagAt }, body: applySets(body, sets) };
+    const body = surface.body({ model, turns, settings: settings as object, base: under, stream: false });
+    return { schema: surface.schema(model), fields: { flagAt }, body: applySets(body, over) };
   };
-  return withoutYielding(flags, asked, note, ...beside);
+  return withoutYielding(flags, asked, note, said, base, sets);
 }
 
 /** Whether a default of the profile is left out because the surface that was typed does not document it. */

@@ -25,13 +25,14 @@ import {
 import { RowOutputs } from '../../shots/row-outputs.ts';
 import { showingOnly, warnOfChanged } from '../batch/check.ts';
 import { runCommand, soundRows } from '../batch/flags.ts';
-import { digestOfFields, isWanted, type KnownRow, lastOfRow } from '../batch/known-rows.ts';
+import { digestOfFields, isWanted, type KnownRow } from '../batch/known-rows.ts';
 import { familyOf, placeOf } from '../batch/places.ts';
 import { namedBy, type RowResult, RowSums, rowResult } from '../batch/report.ts';
 import { creates, type RowFiles, rowChecker } from '../batch/row-command.ts';
 import { type Batch, resultOfKnown } from '../batch/run.ts';
 import { withFamilies } from '../jobs/find-jobs.ts';
 import { endedOutcome } from '../jobs/task-job.ts';
+import { lastOfKey } from '../once.ts';
 import { endedBy, resultIn } from '../video/follow-job.ts';
 import { carriedCheck, forOthers, withoutYielded } from './carried.ts';
 import { toldError } from './hands.ts';
@@ -250,7 +251,7 @@ class BatchOnQueue {
 
   /** A row that this machine has saved alone stands on the queue too, where others are to be made from its output. */
   async #tellSavedHere(row: Row, local: KnownRow | undefined): Promise<void> {
-    const home = local && (await this.#homeHere((await lastOfRow(row.key, this.batch.ctx)).current));
+    const home = local && (await this.#homeHere((await lastOfKey(row.key, this.batch.ctx)).current));
     if (!home) return;
     const record = await this.#recordOf(row, local);
     await this.queue.store.handOver({ ...record, state: 'saved', ...home }, this.queue.host);
@@ -409,7 +410,7 @@ class BatchOnQueue {
   async #inReach(record: RowRecord): Promise<[step: Step, changes: Changes] | undefined> {
     const isMadeHere = record.state === 'waiting' && this.batch.tally.known.has(record.row.key);
     if (!isMadeHere && record.state !== 'unknown' && !lacksImages(record)) return undefined;
-    const { current } = await lastOfRow(record.row.key, this.batch.ctx);
+    const { current } = await lastOfKey(record.row.key, this.batch.ctx);
     if (!isWanted(current, record) || current.family !== record.family) return undefined;
     if (record.family !== 'image') return current.id ? ['cleared', { id: current.id }] : undefined;
     const home = await this.#homeHere(current);
@@ -432,7 +433,7 @@ class BatchOnQueue {
     const files = this.#files;
     const family = familyOf(row.command);
     // What other ledgers know of it is left to them.
-    const last = local && (await lastOfRow(row.key, ctx));
+    const last = local && (await lastOfKey(row.key, ctx));
     const wanted = local?.state === 'failed' ? last?.attempt : last?.current && attemptOf(last.current);
     const checked = await this.#check(row);
     const job = await carriedCheck(row, checked, files, ctx);

@@ -28,11 +28,11 @@ import {
   type Saved,
   TakenAway,
 } from '../../machines/work.ts';
-import { isWanted, lastOfRow } from '../batch/known-rows.ts';
+import { isWanted } from '../batch/known-rows.ts';
 import { createRow, flagsOf, isOfAccount, ofRow, type RowFiles, under } from '../batch/row-command.ts';
 import { withFamilies } from '../jobs/find-jobs.ts';
 import { endedOutcome, planToSave, taskJob } from '../jobs/task-job.ts';
-import { goOnWith } from '../once.ts';
+import { goOnWith, lastOfKey } from '../once.ts';
 import { followFromFlags, type JobResult, resultIn, waitDeadlineMs } from '../video/follow-job.ts';
 import { createFollowers } from '../video/followers.ts';
 import { carriedJob, requestOf } from './carried.ts';
@@ -184,7 +184,7 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
 
   /** The last job of the row in this machine's ledger, as it stands. */
   #known({ row }: RowRecord) {
-    return lastOfRow(row.key, this.#ctx);
+    return lastOfKey(row.key, this.#ctx);
   }
 
   /** The row's job in this machine's ledger; one that another machine made is taken in with what it carried. */

@@ -500,10 +500,7 @@ async function* createMany(
   const { once: key, count = 1, wait = false } = ready.request.how;
   // Under a key some may have been made before: each is counted when its turn comes.
   if (key === undefined) await refuseOverBudget(ready.request, ctx);
-  else if (
-    told !== '--count' &&
-    (await (await import('../batch/known-rows.ts')).lastOfRow(key, ctx)).current
-  ) {
+  else if (told !== '--count' && (await (await import('../once.ts')).lastOfKey(key, ctx)).current) {
     ctx.io.note(`${told} ${count} is left out: the job of --once ${key} was made without it`);
     return yield createOne(making, ctx);
   }
