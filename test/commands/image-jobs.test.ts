@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { newPartName } from '../../src/jobs/save/output-path.ts';
@@ -182,6 +182,7 @@ test('an image that came broken with its reply is missing each time the job is a
     create,
     ['jobs', 'wait', job?.key ?? ''],
     ['jobs', 'download', job?.key ?? ''],
+    ['jobs', 'download', job?.key ?? '', '-o', 'elsewhere/'],
     ['batch', 'run', manifest],
     ['batch', 'run', manifest],
   ]) {
@@ -193,6 +194,22 @@ test('an image that came broken with its reply is missing each time the job is a
   const views = JSON.parse((await world.gw(['jobs', 'list', '--json'], { env })).out);
   expect(views).toMatchObject([{ saved: false }, { saved: false }]);
   expect(await world.gw(['jobs', 'sync'], { env })).toMatchObject({ code: 0, out: '' });
+});
+
+test('a partial image is kept beside the finished one, and is none of those that a download copies', async () => {
+  const world = await openWorld();
+  const b64_json = tinyPng.toString('base64');
+  const partial = { type: 'image_generation.partial_image', partial_image_index: 0, b64_json };
+  const events = [partial, { type: 'image_generation.completed', b64_json }];
+  const stream = events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('');
+  const reply = replyBytes(200, stream, { 'content-type': 'text/event-stream' });
+  const server = await startFaultServer({ steps: [(socket) => void socket.write(reply)] });
+  const env = { GW_BASE_URL: server.url };
+  await world.ok('image create fox --partial-images 1 --keep-partials -o fox.png'.split(' '), { env });
+  expect(images(world)).toEqual(['fox.partial-1.png', 'fox.png']);
+  rmSync(path.join(world.cwd, 'fox.partial-1.png'));
+  const copied = await world.gw('jobs download last -o copy.png'.split(' '), { env });
+  expect([copied.code, copied.out], copied.err).toEqual([0, `${world.cwd}/copy.png\n`]);
 });
 
 test.each<[string, number, (key: string) => string[]]>([

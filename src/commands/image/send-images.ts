@@ -89,13 +89,11 @@ export async function sendImages(
     });
   };
   let made: Made;
-  if (how.once === undefined) {
-    made = await make();
-  } else {
+  if (how.once === undefined) made = await make();
+  else {
     const { goOnWith, makeUnderKey } = await import('../once.ts');
     const deadlineMs = waitDeadlineMs(how, ctx);
-    const what = { request, asked: await askedOf(asked) };
-    const got = await makeUnderKey(what, access, deadlineMs, make, ctx);
+    const got = await makeUnderKey({ request, asked: await askedOf(asked) }, access, deadlineMs, make, ctx);
     const out = how.out && { out: intent.save.target };
     // It may be a task: a row of a batch that was a video is an image now.
     if (got.kind === 'stands') return goOnWith(got, { ...how, ...out, wait: true, deadlineMs }, ctx);
@@ -128,8 +126,7 @@ export async function askedOf({ params, body, multipart }: RequestInput): Promis
       else images.push(sha256);
     }
   }
-  fields.images = images;
-  return fields;
+  return { ...fields, images };
 }
 
 /** Fields that hold what the ledger keeps apart, or not at all: images can be megabytes, and their URLs credentials. */

@@ -4,6 +4,7 @@ import { GwError, UnknownOutcome } from '../../errors.ts';
 import type { SaveFlags } from '../../flags/job-flags.ts';
 import { copyImages } from '../../jobs/image/sync-image-job.ts';
 import { savedOutputs } from '../../jobs/save/saved.ts';
+import type { Followed } from '../../jobs/watch/follow.ts';
 import { syncJobs } from '../../jobs/watch/sync.ts';
 import { lacksOutputs, namesOutputs } from '../../ledger/settled.ts';
 import { type JobResult, outcomeOf } from '../video/follow-job.ts';
@@ -53,10 +54,10 @@ export async function syncImage(
       const failed = synced.outcome === 'ended' && synced.followed.error !== undefined;
       if (failed) return outcomeOf(synced.followed, { family: job.family, id: synced.id }, ctx);
     }
-    const isOnDisk = isElsewhere && namesOutputs(job) && job.files.length > 0;
-    const copied = isOnDisk && plan && input && (await copyImages(job, plan, input.deps));
-    if (copied) return outcomeOf(copied, { family: job.family, id: job.key }, ctx);
-    return await settledOutcome(known, ctx);
+    const isCopied = isElsewhere && plan && input && namesOutputs(job);
+    const copied = isCopied ? await copyImages(job, plan, input.deps) : undefined;
+    if (copied?.error) return outcomeOf(copied, { family: job.family, id: job.key }, ctx);
+    return await settledOutcome(known, ctx, copied?.files);
   } catch (error) {
     ctx.signal.throwIfAborted();
     return { error: ofTask(error, job.key) };
@@ -67,28 +68,30 @@ export async function syncImage(
 export const hintAnew = (key: string, ctx: Context): string =>
   `mend its disk or put it back, or pay for a new one with: ${commandFor(`gw again ${key}`, ctx)}`;
 
-/** Where an image job stands once nothing more can be done for it. */
-async function settledOutcome({ job: { key }, family }: KnownJob, ctx: Context): Promise<Outcome<JobResult>> {
+/** Where an image job stands once nothing more can be done for it; `copied` is what was brought to another place. */
+async function settledOutcome(
+  { job: { key }, family }: KnownJob,
+  ctx: Context,
+  copied?: Followed['files'],
+): Promise<Outcome<JobResult>> {
   const [job] = await (await ctx.ledger()).find({ ids: [key] });
-  const facts = { taskId: key, hint: `gw jobs show ${key}` };
   const { files, missing } = job ? await savedOutputs(job, family, ctx.signal) : { files: [], missing: [] };
-  const value = job && resultOf(job, files);
+  const value = job && { value: resultOf(job, copied ?? files) };
+  const facts = { taskId: key, hint: `gw jobs show ${key}` };
   if (job?.state !== 'succeeded') {
     const saved = files.length === 0 ? 'no image of it is saved' : 'what came whole is saved';
-    const how =
-      job && namesOutputs(job)
-        ? `: its answer was cut, ${saved}, and more may have been made`
-        : ' was not answered, or not yet';
+    const cut = `: its answer was cut, ${saved}, and more may have been made`;
+    const isCut = job && namesOutputs(job);
     const { hintOfUnknown } = await import('../../jobs/create/lost.ts');
-    const hint = job && !namesOutputs(job) ? hintOfUnknown(job) : facts.hint;
-    const error = new UnknownOutcome(`image job ${key}${how}`, { ...facts, hint });
-    return { ...(value && { value }), error };
+    const hint = job && !isCut ? hintOfUnknown(job) : facts.hint;
+    const how = isCut ? cut : ' was not answered, or not yet';
+    return { ...value, error: new UnknownOutcome(`image job ${key}${how}`, { ...facts, hint }) };
   }
   const [lost] = missing;
-  if (lost === undefined && files.length > 0) return { ...(value && { value }) };
+  if (lost === undefined && files.length > 0) return { ...value };
   const unsaved = files.length > 0 && lost ? `its ${lost.role} was not saved` : 'no image was saved';
   const what = lost?.path === undefined ? unsaved : `${lost.path} is gone, unreadable or not what was saved`;
   const message = `image job ${key}: ${what}, and the gateway keeps none to fetch again`;
   const hint = lost?.path === undefined ? facts.hint : hintAnew(key, ctx);
-  return { ...(value && { value }), error: new GwError('download', message, { ...facts, hint }) };
+  return { ...value, error: new GwError('download', message, { ...facts, hint }) };
 }

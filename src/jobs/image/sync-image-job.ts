@@ -105,8 +105,8 @@ function bringImages(
 }
 
 /**
- * Copies the images of a job to another place, and keeps both paths. Undefined where another process has the job. Throws for
- * an interrupt only; what failed is in `error`.
+ * Copies the images of a job that are on disk to another place, and keeps both paths. Undefined where another process has
+ * the job. Throws for an interrupt only; what failed is in `error`.
  */
 export async function copyImages(
   { key }: Pick<Job, 'key'>,
@@ -118,7 +118,8 @@ export async function copyImages(
   try {
     const { job } = hold;
     if (!job) return undefined;
-    const roles = [...new Set(job.files.map(({ role }) => role))];
+    const { files: onDisk } = await savedOutputs(job, imageFamily, deps.signal);
+    const roles = onDisk.map(({ role }) => role);
     const { files, failures } = await bringImages(job, roles, plan, deps);
     const [failure] = failures;
     const status = job.status ?? job.state;
