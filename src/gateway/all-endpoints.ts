@@ -26,7 +26,7 @@ import { imageEdit, imageGenerate } from './image/create.ts';
 import { imageNative } from './image/native.ts';
 import { billingQuery, modelsList } from './models.ts';
 
-/** Every endpoint that gw knows as a row ("Summary"); loads all families, so only for what may ask any of them. */
+/** All documented endpoints ("Summary"). This file loads all families: import it only if any endpoint may be needed. */
 export const allEndpoints: readonly Endpoint[] = [
   chatCompletions,
   chatMessages,
@@ -60,15 +60,15 @@ export const allEndpoints: readonly Endpoint[] = [
 ];
 
 /**
- * The row by which a request by hand is sent: credential and what may be sent again as the gateway's own row for that
- * path says. Where there is none: reads may be repeated, everything else never on a guess.
+ * The endpoint row of a raw request (`gw api`). A documented path keeps the credential and the resend rule of its own
+ * row. For any other path, a read may be sent again and every other request is sent once.
  */
 export function apiEndpoint(
   method: HttpMethod,
   { path, query }: { readonly path: string; readonly query: string },
 ): Endpoint {
   const action = new URLSearchParams(query).get('Action');
-  // A gateway undoes what need not have been encoded.
+  // Gateways decode percent-encoded ASCII except %2F, so the path must match its row in either spelling.
   const plain = path.replace(/%(?!2f)[2-7][0-9a-f]/gi, decodeURIComponent);
   const samePath = allEndpoints.filter((row) => {
     const [pattern = '', fixed] = row.path.split('?');
@@ -89,7 +89,7 @@ export function apiEndpoint(
   };
 }
 
-/** Which credential a path takes where no row says so ("Authentication", "Versioning"). */
+/** The credential of a path that has no row ("Authentication", "Versioning"). */
 function credentialOf(path: string): Credential {
   if (path.startsWith('/v1beta/')) return 'geo';
   return path.startsWith('/v1/messages/') ? 'messages' : 'bearer';

@@ -1,13 +1,13 @@
 import * as z from 'zod/mini';
 import type { Modality, Range } from './limits.ts';
 
-// How a request's body is declared: each field once, with the flag that sets it and what each model takes of it, and the
-// rules between fields as rows. Types, flags, help, checks, model sheets and the sandbox are read from here.
+// How a request body is declared: each field once, with its flag and the values that each model takes, and the rules
+// between fields as rows. Types, flags, help, checks, model sheets and the sandbox all read these declarations.
 
-/** Makes the objects of a body: loose or strict; one type serves for both. */
+/** Makes the object schemas of a body, either loose or strict; both have the same type. */
 export type ObjectMaker = typeof z.object;
 
-/** Fields that several bodies have: made once loose and once strict, however many bodies there are. */
+/** Caches fields that several bodies use: they are built once loose and once strict. */
 export function shared<S>(make: (object: ObjectMaker) => S): (object: ObjectMaker) => S {
   const made = new Map<ObjectMaker, S>();
   return (object) => {
@@ -17,46 +17,46 @@ export function shared<S>(make: (object: ObjectMaker) => S): (object: ObjectMake
   };
 }
 
-/** What a model takes of a field: words of a set, or a range and a value beside it. */
+/** The values that a model takes for a field: a set of words, or a range with one extra value. */
 export type Takes = readonly string[] | (Range & { readonly also?: number });
 
-/** What a field says beside its schema. */
+/** Facts about a field that its schema does not hold. */
 export interface FieldFacts<Model = unknown> {
-  /** Key of the flag, where it is not the field's own name: `watermark` for `aigc_watermark`. */
+  /** The flag's key, if it differs from the field's name: `watermark` for `aigc_watermark`. */
   readonly flag?: string;
   readonly short?: string;
-  /** Placeholder of the value in help; a set of words or a switch has one by itself. */
+  /** Placeholder of the value in help; a set of words or a switch needs none. */
   readonly value?: string;
-  /** Only the user's own word may set it: no row, preset or sidecar. */
+  /** Only the user may set this field; a row, a preset or a sidecar may not. */
   readonly typed?: true;
   /** `--no-NAME` exists too. */
   readonly negatable?: true;
-  /** Offered in help and completion where the schema holds no set. */
+  /** Values for help and completion when the schema is not a set. */
   readonly choices?: readonly string[];
-  /** Offered in completion, where others are taken too. */
+  /** Values for completion when other values are allowed too. */
   readonly offers?: readonly string[];
   readonly completes?: `model:${string}`;
-  /** Words that stand for a value: `auto` for -1. */
+  /** Words that the user may type for a value: `auto` for -1. */
   readonly words?: Readonly<Record<string, unknown>>;
-  /** The value that a switch sets where it is not `true`. */
+  /** The value that a switch sets, if it is not `true`. */
   readonly sets?: unknown;
-  /** What each model takes of it; undefined: the field is not one of that model. */
+  /** The values that each model takes; undefined if the model does not have this field. */
   readonly takes?: (model: Model) => Takes | undefined;
-  /** The field's name in a model sheet, where it has a row. */
+  /** The field's name in a model sheet; absent if the sheet does not show it. */
   readonly row?: string;
-  /** What the document says of it, literally. */
+  /** The document's literal sentence about the field. */
   readonly says?: string;
-  /** What the service takes where it is left out, where documented. */
+  /** The gateway's default, if the document states one. */
   readonly fallback?: string | number | boolean;
-  /** References to media: one flag for each kind of item. The command puts them into the body. */
+  /** References to media, with a flag for each kind of item; the command turns them into the body's items. */
   readonly items?: Readonly<Record<string, ItemFlag>>;
 }
 
-/** A flag that makes an item of a list such as `content`. */
+/** A flag that adds an item to a list such as `content`. */
 export interface ItemFlag {
-  /** The item's `role`, or `type` where it has no role. */
+  /** The item's `role`, or its `type` if it has no role. */
   readonly kind: string;
-  /** Absent for what is no file: an element. */
+  /** Absent if the item is not a file, such as an element. */
   readonly modality?: Modality;
   readonly many?: true;
   readonly value: string;
@@ -72,20 +72,20 @@ function declare<S extends z.ZodMiniType>(schema: S, told: FieldFacts): S {
 
 const helps = new WeakMap<z.ZodMiniType, string>();
 
-/** A schema of its own that says what its field is about. */
+/** A copy of a schema with its own help text. */
 export function described<S extends z.ZodMiniType>(schema: S, help: string): S {
   const own = schema.clone();
   helps.set(own, help);
   return own;
 }
 
-/** What {@link described} was told; empty where it was not. */
+/** The help text of a {@link described} schema; empty if there is none. */
 export const helpOf = (schema: z.ZodMiniType): string => helps.get(schema) ?? '';
 
 export const withoutOptional = (schema: z.ZodMiniType): z.ZodMiniType =>
   schema instanceof z.ZodMiniOptional ? (schema.def.innerType as z.ZodMiniType) : schema;
 
-/** A field that may be left out, and its flag: `help` is what the flag's line says. */
+/** An optional field and its flag; `help` is the flag's line in help. */
 export function field<S extends z.ZodMiniType, Model = unknown>(
   schema: S,
   help: string,
@@ -99,14 +99,14 @@ export function field<S extends z.ZodMiniType, Model = unknown>(
 export const requiredField = <S extends z.ZodMiniType>(schema: S, help: string, extra: FieldFacts = {}): S =>
   declare(described(schema, help), extra);
 
-/** A whole number of a range that says itself: `3-15 seconds are taken`. */
+/** A whole number within a range; `rule` is the message if it is not: `3-15 seconds are taken`. */
 export function whole({ min, max }: Range, rule = `a whole number from ${min} to ${max}`) {
   return z.int().check(z.gte(min, rule), z.lte(max, rule));
 }
 
 /**
- * What a body breaks of its schema; what is wrong with it where the document says nothing ({@link unstated}), or shows no shape
- * (`open` in `open.ts`); and the body as it is read.
+ * Checks a body: `broken` are the schema's issues, `unstated` those that the document does not state ({@link
+ * unstated}), `unshown` those of a shape it does not show (`open` in `open.ts`), and `read` is the parsed body.
  */
 export function issuesOf(schema: z.ZodMiniType, body: unknown) {
   const ctx = { error: inOurWords, async: false };
@@ -119,17 +119,17 @@ export function issuesOf(schema: z.ZodMiniType, body: unknown) {
 }
 
 export interface Field {
-  /** `settings`, `duration`. */
+  /** The path in the body, such as `settings`, `duration`. */
   readonly path: readonly string[];
-  /** Key of its flag: `duration`. */
+  /** The flag's key: `duration`. */
   readonly key: string;
   readonly help: string;
-  /** Without what makes it optional. */
+  /** The schema without its `optional` wrapper. */
   readonly schema: z.ZodMiniType;
   readonly facts: FieldFacts;
 }
 
-/** The declared fields of a body, in order, also those of objects within it. */
+/** The declared fields of a body in order, including those of nested objects. */
 export function fieldsOf(body: z.ZodMiniType, at: readonly string[] = []): Field[] {
   const object = withoutOptional(body);
   if (!(object instanceof z.ZodMiniObject)) return [];
@@ -142,46 +142,46 @@ export function fieldsOf(body: z.ZodMiniType, at: readonly string[] = []): Field
   });
 }
 
-/** What the document says of the field at a path such as `settings.duration`. */
+/** The document's sentence about the field at a path such as `settings.duration`. */
 export const saysOf = (body: z.ZodMiniType, at: string): string | undefined =>
   fieldsOf(body).find(({ path }) => path.join('.') === at)?.facts.says;
 
-/** The words of a field that is a set; undefined for any other. */
+/** The words of a field that is a set; undefined for any other field. */
 export const setOf = (schema: z.ZodMiniType): readonly string[] | undefined =>
   schema instanceof z.ZodMiniEnum ? schema.options.map(String) : undefined;
 
-/** A sentence about a field of a body: what it breaks, or what is odd about it. */
+/** A message about a field of a body: a broken rule, or a warning. */
 export interface Note {
   readonly path: readonly PropertyKey[];
   readonly message: string;
-  /** The values that would do, where the nearest one is worth naming. */
+  /** The allowed values, if the message should suggest the nearest one. */
   readonly known?: readonly string[];
-  /** The document's sentence of this field, where the rule has one for each. */
+  /** The document's sentence about this field, if the rule has one for each field. */
   readonly sentence?: string | undefined;
 }
 
 /**
- * A rule that no single field can tell. `refuse` where the document states it; `warn` where the document is silent or can
- * be read in two ways: the body is sent all the same.
+ * A rule that needs more than one field, or the model. `refuse` if the document states it; `warn` if the document is
+ * silent or ambiguous: then the body is sent with a warning.
  */
 export interface Rule<Body> {
-  /** Unique over all bodies: `gamma.text-needs-a-ratio`. */
+  /** Unique across all bodies: `gamma.text-needs-a-ratio`. */
   readonly name: string;
   readonly verdict: 'refuse' | 'warn';
-  /** What the document says, literally; words of several of its places are parted by ` … `. */
+  /** The document's literal words; ` … ` separates words from different places. */
   readonly sentence?: string;
-  /** In its place where the document is silent: why we say it. */
+  /** Replaces `sentence` when the document is silent: the reason for our warning. */
   readonly remark?: string;
-  /** Each breach, with what to do about it; `fields` gives those that the body declares. */
+  /** Yields each breach with its remedy; `fields` returns the fields that the body declares. */
   check(body: Body, fields: () => readonly Field[]): Iterable<Note>;
 }
 
 const rules = new WeakMap<z.ZodMiniType, readonly Rule<unknown>[]>();
 
-/** The rules between the fields of a body; none where none are declared. */
+/** The rules between the fields of a body; empty if it has none. */
 export const rulesOf = (body: z.ZodMiniType): readonly Rule<unknown>[] => rules.get(body) ?? [];
 
-/** A body's schema with further rules, such as those of one model. */
+/** Adds rules to a body's schema, such as those of one model. */
 export function addRules<S extends z.ZodMiniObject>(body: S, of: readonly Rule<z.infer<S>>[]): S {
   let declared: readonly Field[] | undefined;
   const fields = () => (declared ??= fieldsOf(body));
@@ -203,8 +203,8 @@ export function addRules<S extends z.ZodMiniObject>(body: S, of: readonly Rule<z
 }
 
 /**
- * A body's schema with its rules: what the document neither lists nor shows passes. Its strict reading ({@link strictOf}) is
- * made when it is first used.
+ * A loose body schema with its rules; fields and shapes that the document does not list pass. Its strict schema ({@link
+ * strictOf}) is made on first use.
  */
 export function withRules<S extends z.ZodMiniObject>(
   make: (object: ObjectMaker) => S,
@@ -216,13 +216,13 @@ export function withRules<S extends z.ZodMiniObject>(
   return loose;
 }
 
-/** The strict readings of loose bodies. */
+/** The strict schema of each loose body. */
 const readings = new WeakMap<z.ZodMiniType, z.ZodMiniType>();
 
-/** The schema that refuses what the document does not list; the same one where the document shows no body. */
+/** The schema that also refuses fields the document does not list; the loose schema if the document shows no body. */
 export const strictOf = (loose: z.ZodMiniType): z.ZodMiniType => readings.get(loose) ?? loose;
 
-/** What is odd about a body, as {@link issuesOf} found it to break nothing: also each breach of a rule that only warns. */
+/** The warnings about a body in which {@link issuesOf} found nothing broken, including each breach of a `warn` rule. */
 export const oddities = (
   schema: z.ZodMiniType,
   { unstated, unshown, read }: ReturnType<typeof issuesOf>,
@@ -241,9 +241,9 @@ const notForbidden: Rule<unknown> = {
 };
 
 /**
- * A rule for the fields of which each model takes its own part: `gamma-H3 takes 768P, 2K; 480P is for gamma-H3-Max`.
- * `models` by the names that people type; `nameOf` is the one that a body is for; `family` goes before a name that says
- * too little alone.
+ * A rule for fields whose values differ by model: `gamma-H3 takes 768P, 2K; 480P is for gamma-H3-Max`. `models` is
+ * keyed by the names that users type; `nameOf` gives the body's model; `family` is a prefix for names that are unclear
+ * alone.
  */
 export function takenByModel<Body, Model>(
   rule: Pick<Rule<Body>, 'name' | 'sentence'>,
@@ -279,7 +279,7 @@ export function takenByModel<Body, Model>(
   };
 }
 
-/** What stands at a path of a body; undefined where nothing does. */
+/** The value at a path of a body; undefined if there is none. */
 export const valueAt = (body: unknown, path: readonly PropertyKey[]): unknown =>
   path.reduce<unknown>(
     (value, key) =>
@@ -294,7 +294,7 @@ const isTaken = (takes: Takes, value: unknown): boolean =>
     ? (Number(value) >= takes.min && Number(value) <= takes.max) || value === takes.also
     : takes.includes(String(value));
 
-/** `768P, 2K`, `4-15 seconds`, or `4-30 seconds, or -1 (auto)`. */
+/** The allowed values as text: `768P, 2K`, `4-15 seconds`, or `4-30 seconds, or -1 (auto)`. */
 export function takesInWords(takes: Takes, { words = {} }: FieldFacts, unit = ''): string {
   if (!('min' in takes)) return takes.join(', ');
   const range = `${takes.min}-${takes.max}${unit}`;
@@ -313,8 +313,8 @@ const typeWords: Readonly<Record<string, string>> = {
 };
 
 /**
- * The sentence of a limit that has none of its own, so that no message is zod's. Given to every check of a body:
- * `schema.safeParse(body, { error: inOurWords })`.
+ * The message of a limit that has none of its own, so that users never see zod's messages. Pass it to every check of a
+ * body: `schema.safeParse(body, { error: inOurWords })`.
  */
 export function inOurWords(issue: z.core.$ZodRawIssue): string {
   const of = (count: unknown) =>
@@ -348,15 +348,15 @@ export function inOurWords(issue: z.core.$ZodRawIssue): string {
   }
 }
 
-// The forms in which a body names a file or an address: a URL, a Base64 data URI, bare Base64.
+// The forms of a media reference in a body: a URL, a Base64 data URI, bare Base64.
 
-// Control characters as ranges: the table behind \p{Cc} takes a third of a millisecond of every start.
+// Control characters are written as ranges: loading the table of \p{Cc} costs 0.3 ms at each start.
 const webUrl = /^https?:\/\/[^\s\x00-\x1f\x7f-\x9f]+$/i;
 
-/** Whether a text is a complete http or https address: no white space or control character, a port that exists. */
+/** True if a text is a complete http or https URL without white space or control characters, and with a valid port. */
 export const isWebUrl = (text: string): boolean => webUrl.test(text) && URL.canParse(text);
 
-/** Whether Base64 stands from `start` to the end. One search for a wrong character: megabytes are looked at once. */
+/** True if the text is Base64 from `start` on. It makes a single search, because a text may have megabytes. */
 function isBase64From(text: string, start: number): boolean {
   const odd = /[^A-Za-z0-9+/]/g;
   odd.lastIndex = start;
@@ -366,12 +366,12 @@ function isBase64From(text: string, start: number): boolean {
   return (end - start) % 4 !== 1 && (padding === 0 || (text.length - start) % 4 === 0);
 }
 
-/** Whether a text is Base64 and nothing else. */
+/** True if the whole text is Base64. */
 export const isBase64 = (text: string): boolean => isBase64From(text, 0);
 
 export const base64Text = () => z.string().check(z.refine(isBase64, { error: 'not Base64' }));
 
-/** Whether a text is the Base64 data URI of a medium; of one of these MIME subtypes where they are given. */
+/** True if a text is a Base64 data URI of this modality, with one of the MIME `subtypes` if they are given. */
 export function isDataUri(text: string, modality: string, subtypes?: readonly string[]): boolean {
   const [head, subtype = ''] = /^data:[a-z]+\/([a-z0-9.+-]{1,64});base64,/.exec(text.slice(0, 120)) ?? [];
   if (head === undefined || !head.startsWith(`data:${modality}/`)) return false;

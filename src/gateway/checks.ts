@@ -1,25 +1,25 @@
 import * as z from 'zod/mini';
 
-// The checks of a field's value, by what the document says of it.
+// Checks of a field's value, by whether the document states the rule.
 
-/** A check for which the document has a sentence of its own. */
+/** A check that the document states in a sentence. */
 export const stated = <T>(holds: (value: T) => boolean, error: string, sentence: string) =>
   z.refine<T>(holds, { error, params: { sentence } });
 
 /**
- * A check of what the document does not forbid: refused where a flag says it or gw would make it, sent with a warning where
- * --body or --set says it, taken by the sandbox.
+ * A check that the document does not state: gw refuses such a value from a flag, sends it with a warning if it comes
+ * from --body or --set, and the sandbox accepts it.
  */
 export const unstated = <T>(holds: (value: T) => boolean, error: string) =>
   z.refine<T>(holds, { error, params: { isUnstated: true } });
 
-/** A text or a list that holds something. */
+/** A text or a list that is not empty. */
 export const filled = (error = 'is empty') =>
   unstated(({ length }: { readonly length: number }) => length > 0, error);
 
 export const filledText = () => z.string().check(filled());
 
-/** A text that is more than blanks. */
+/** A text with at least one character that is not white space. */
 export const words = () => z.string().check(unstated((text) => text.trim() !== '', 'the prompt is empty'));
 
 export const modelId = () =>

@@ -2,11 +2,11 @@ import * as z from 'zod/mini';
 import type { ItemFlag, ObjectMaker, Rule } from './body.ts';
 import type { Modality } from './limits.ts';
 
-// `content` of families A and C: a list of texts and media, each medium with the role that it plays.
+// `content` of families A and C: a list of text and media items, where each medium has a role.
 
 export const imageRoles = ['reference_image', 'first_frame', 'last_frame'] as const;
 
-/** One item; the families differ in what a text may be and what an address is. */
+/** One item of `content`; the families differ in the schemas of text and URL. */
 export const contentItem = <T extends z.ZodMiniType>(
   object: ObjectMaker,
   text: T,
@@ -33,7 +33,7 @@ export const contentItem = <T extends z.ZodMiniType>(
 
 export type ContentItem = z.infer<ReturnType<typeof contentItem<z.ZodMiniObject>>>;
 
-/** The flags that make items, in request order; each form is what a reference of that kind may be. */
+/** The flags that add items, in request order; `forms` says which references each kind takes. */
 export const contentFlags = (
   forms: { readonly [M in Modality]: string },
   lastFrame = 'image that the video ends with',
@@ -69,7 +69,7 @@ export const contentFlags = (
     },
   }) as const satisfies Readonly<Record<string, ItemFlag>>;
 
-/** The medium of an item and its address; undefined for a text. */
+/** The modality, URL and role of a media item; undefined for a text. */
 export function mediumOf(
   item: ContentItem,
 ): { readonly modality: Modality; readonly url: string; readonly role: string } | undefined {
@@ -82,11 +82,11 @@ export function mediumOf(
   return undefined;
 }
 
-/** The texts of a request, a line each. */
+/** The texts of a request, joined by newlines. */
 export const promptOf = ({ content }: { readonly content: readonly ContentItem[] }): string =>
   content.map((item) => (item.type === 'text' ? item.text : '')).join('\n');
 
-/** How many items play a role; a medium without one is taken for a reference. */
+/** How many items have a role; a medium without a role counts as a reference. */
 export const countRole = (content: readonly ContentItem[], role: string): number =>
   content.filter((item) => mediumOf(item)?.role === role).length;
 
@@ -102,7 +102,7 @@ export function countMedia(content: readonly ContentItem[]): { readonly [M in Mo
   return counts;
 }
 
-/** "at most 1 first frame, 1 last frame": of either frame there is one. */
+/** "at most 1 first frame, 1 last frame": a rule that allows each frame once. */
 export const oneOfEachFrame = (
   rule: Pick<Rule<never>, 'name' | 'sentence'>,
 ): Rule<{ readonly content: readonly ContentItem[] }> => ({
@@ -115,7 +115,7 @@ export const oneOfEachFrame = (
   },
 });
 
-/** A role is "conditional" in the document, which does not say when it may be left out. */
+/** The document calls the role "conditional" and does not say when it may be left out, so this rule only warns. */
 export const mediaWithoutRole = (family: string): Rule<{ readonly content: readonly ContentItem[] }> => ({
   name: `${family}.media-without-a-role`,
   verdict: 'warn',

@@ -2,18 +2,18 @@ import type * as z from 'zod/mini';
 import type { GatewayErrorFacts } from './gateway-error.ts';
 
 /**
- * The header in which a sandbox says how many times faster than the service it works. It is no part of the document: it
- * lets a client on the same machine look as much more often.
+ * The header in which a sandbox states how many times faster than the service it runs. It is not in the document: it
+ * lets a client on the same machine poll correspondingly more often.
  */
 export const SPEED_HEADER = 'x-sandbox-speed';
 
-/** How a request proves who sends it ("Authentication"). */
+/** The header in which a request sends its API key ("Authentication"). */
 export type Credential = 'bearer' | 'messages' | 'geo';
 
-/** What an API key is, as a hint. */
+/** The rule for API keys, as a hint for the user. */
 export const KEY_RULE = 'a key is one line of printable ASCII without blanks';
 
-/** Why a text is no API key, as the end of a sentence that begins with where it came from. */
+/** Why a text is not a valid API key, as the end of a sentence that begins with the key's source. */
 export function keyFault(key: string): string | undefined {
   if (key === '') return 'holds no key';
   if (/[\r\n]/.test(key)) return 'holds a key with a newline in it';
@@ -23,24 +23,23 @@ export function keyFault(key: string): string | undefined {
 }
 
 /**
- * Which row of the resend matrix a call belongs to:
- * `read` may be sent again at will, `paid` creates something that costs money and is never sent twice on a guess,
- * `chat` is answered at once: a complete refusal may be sent again, a lost answer is not,
- * `upload` makes an asset or a group: a lost one is looked for before it is sent again,
- * `change` renames or deletes, and may be done twice.
+ * Which row of the resend matrix a call belongs to: `read` may be sent again at any time; `paid` creates something that
+ * costs money and is never sent twice on a guess; `chat` is answered at once: it may be sent again after a complete
+ * refusal, but not after a lost answer; `upload` makes an asset or a group: a lost one is looked up before it is sent
+ * again; `change` renames or deletes, and repeating it does no harm.
  */
 export type Resend = 'read' | 'paid' | 'chat' | 'upload' | 'change';
 
-/** What the document's endpoints use, and what others may use (`gw api`). */
+/** The methods of the document's endpoints, and those that `gw api` allows for others. */
 export const httpMethods = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 export type HttpMethod = (typeof httpMethods)[number];
 
-/** What a schema is to a reply. */
+/** The part of a schema's interface that reads a reply. */
 export interface ReplyReader<Reply> {
   safeParse(json: unknown): { readonly success: true; readonly data: Reply } | { readonly success: false };
 }
 
-/** Reads a reply without a schema, whose library takes 3 ms to load; `read` gives undefined for what is no such reply. */
+/** Makes a reply reader without zod, which takes 3 ms to load; `read` returns undefined to refuse a reply. */
 export const readBy = <Reply>(read: (json: unknown) => Reply | undefined): ReplyReader<Reply> => ({
   safeParse(json) {
     const data = read(json);
@@ -48,33 +47,33 @@ export const readBy = <Reply>(read: (json: unknown) => Reply | undefined): Reply
   },
 });
 
-/** Takes a reply as it came where something holds of it. */
+/** Makes a reader that returns the reply unchanged if `holds` accepts it. */
 export const replyThat = (holds: (json: unknown) => unknown) =>
   readBy((json) => (holds(json) ? json : undefined));
 
-/** One endpoint as a row: everything the HTTP layer and the sandbox need to know about it. */
+/** One endpoint as a row: everything that the HTTP layer and the sandbox need to know about it. */
 export interface Endpoint<Reply = unknown> {
   readonly name: string;
   readonly method: HttpMethod;
-  /** Path below the base address, with `{task_id}`-style parameters. */
+  /** Path below the base URL, with parameters such as `{task_id}`. */
   readonly path: string;
-  /** Absent: the API key in the header `authorization`, as most endpoints take it. */
+  /** When absent, the API key goes into the `authorization` header, as on most endpoints. */
   readonly credential?: Credential | undefined;
   readonly resend: Resend;
   readonly body?: z.ZodMiniType;
-  /** What gw reads of a 2xx reply: a loose schema, or `readBy`; the reply as it came travels beside it. */
+  /** Reads a 2xx reply: a loose schema, or `readBy`; the raw reply is passed on beside the result. */
   readonly reply: ReplyReader<Reply>;
   /** Largest request body in bytes, where documented. */
   readonly maxBodyBytes?: number;
-  /** Another status than 404 that says "unknown task" here. */
+  /** A status other than 404 that means "unknown task" on this endpoint. */
   readonly notFoundStatus?: number;
-  /** What a 2xx reply says that is a refusal all the same (family B: `code` other than 0); undefined for success. */
+  /** The refusal in a 2xx reply (family B: `code` is not 0); undefined for a success. */
   readonly refusal?: (reply: unknown) => GatewayErrorFacts | undefined;
 }
 
 const escapeForRegExp = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
-/** The parameters of a path that fits a row's pattern (`/tasks/{task_id}`); undefined where it does not fit. */
+/** The parameters of a path that matches a row's pattern (`/tasks/{task_id}`); undefined if it does not match. */
 export function matchPath(pattern: string, path: string): Record<string, string> | undefined {
   const source = pattern
     .split(/(\{\w+\})/)

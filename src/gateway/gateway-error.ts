@@ -1,6 +1,6 @@
 import { fieldsOf, isObject } from './json-value.ts';
 
-/** What an error body says, whichever of the documented shapes it has. */
+/** The facts in an error body of any documented shape. */
 export interface GatewayErrorFacts {
   readonly message?: string | undefined;
   readonly type?: string | undefined;
@@ -12,8 +12,8 @@ const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : typeof value === 'number' ? String(value) : undefined;
 
 /**
- * Reads an error body: `{error:{message,type,code}}`, the asset envelope `{ResponseMetadata:{RequestId,Error}}`,
- * family B's `{code,message,request_id}`, or `{error:"…"}`. Anything else gives no facts.
+ * Reads an error body: `{error:{message,type,code}}`, the asset envelope `{ResponseMetadata:{RequestId,Error}}`, family
+ * B's `{code,message,request_id}`, or `{error:"…"}`. Any other body gives no facts.
  */
 export function readGatewayError(body: unknown): GatewayErrorFacts {
   const { error, message, code, request_id: ownId, ResponseMetadata: envelope } = fieldsOf(body);
@@ -26,15 +26,15 @@ export function readGatewayError(body: unknown): GatewayErrorFacts {
   return { message: typeof error === 'string' ? error : text(message), code: text(code), requestId };
 }
 
-// An error may come with status 200 too, in place of an answer or in the middle of one.
+// An error may also come with status 200, in place of an answer or in the middle of a stream.
 
-/** Whether a complete reply is an error, on any chat surface. */
+/** True if a complete reply of any chat surface is an error. */
 export function isErrorReply(reply: unknown): boolean {
   const { error } = fieldsOf(reply);
   return isObject(error) || (typeof error === 'string' && error !== '');
 }
 
-/** Whether an event of a stream is an error that stands by itself: `{"message":"…"}`, of no type or of an error's. */
+/** True if a stream event is a bare error, `{"message":"…"}`, without a type or with a type that ends in "error". */
 export function isBareError(event: unknown): boolean {
   const { message, type } = fieldsOf(event);
   if (typeof message !== 'string' || message === '') return false;

@@ -2,7 +2,7 @@ import { isGeoModel } from './chat/models.ts';
 import { type Endpoint, readBy, replyThat } from './endpoint.ts';
 import { fieldsOf, isObject, numberOf } from './json-value.ts';
 
-/** One entry, and its place `at` in the list; beside the ID only what has the documented form is read. */
+/** One entry and its index `at` in the list; besides the ID, only fields of the documented form are read. */
 export interface ModelEntry {
   readonly id: string;
   readonly at?: number;
@@ -33,13 +33,13 @@ function readList(reply: unknown): ModelList | undefined {
   return entries.length > 0 || data.length === 0 ? { data: entries } : undefined;
 }
 
-/** What a model makes. */
+/** The kinds of models. */
 const modelKinds = ['chat', 'image', 'video'] as const;
 export type ModelKind = (typeof modelKinds)[number];
 
 /**
- * What a listed model makes: by its table, else by its name ("Naming convention"); another one that has a documented endpoint
- * type chats. Undefined where nothing tells.
+ * The kind of a listed model: by its name ("Naming convention"), or `chat` if it has any documented endpoint type.
+ * Undefined if nothing tells its kind.
  */
 export function kindOf({ id, supported_endpoint_types: types = [] }: ModelEntry): ModelKind | undefined {
   if (isGeoModel(id)) return 'chat';
@@ -48,10 +48,10 @@ export function kindOf({ id, supported_endpoint_types: types = [] }: ModelEntry)
   return types.length > 0 ? 'chat' : undefined;
 }
 
-/** What a model makes, and values of `supported_endpoint_types` that the document has seen; others may come. */
+/** The kinds of models, and the values of `supported_endpoint_types` that the document shows; others may come. */
 export const modelTypes = [...modelKinds, 'openai', 'anthropic'] as const;
 
-/** `GET /v1/models` ("Model list entry"): what the key may call; also the cheapest question that a key can answer. */
+/** `GET /v1/models` ("Model list entry"): the models of the API key, and the cheapest check of the key itself. */
 export const modelsList: Endpoint<ModelList> = {
   name: 'models.list',
   method: 'GET',
@@ -60,20 +60,20 @@ export const modelsList: Endpoint<ModelList> = {
   reply: readBy(readList),
 };
 
-// Balance and usage. The document names the path and shows no payload ("Summary"); what is known here is the public
-// dashboard shape that the path is named after.
+// Balance and usage. The document names the path and shows no payload ("Summary"); the known fields are those of the
+// public dashboard API that has this path.
 
-/** How a known field is read by people. */
+/** How a known field is shown to users. */
 export type BillingForm = 'text' | 'yes-no' | 'usd' | 'unix-seconds';
 
 export interface BillingField {
-  /** Dots between the fields on the way. */
+  /** Path of the field, with dots between nested names. */
   readonly path: string;
   readonly label: string;
   readonly form: BillingForm;
 }
 
-/** The known fields, in the order they are told; whatever else a reply holds is told as it came. */
+/** The known fields in display order; other fields of a reply are shown as they came. */
 export const billingFields: readonly BillingField[] = [
   { path: 'account_name', label: 'account', form: 'text' },
   { path: 'plan.title', label: 'plan', form: 'text' },
@@ -88,7 +88,7 @@ export const billingFields: readonly BillingField[] = [
   { path: 'delinquent', label: 'delinquent', form: 'yes-no' },
 ];
 
-/** `GET /v1/dashboard/billing/subscription` ("Management"): any JSON object but an error is one. */
+/** `GET /v1/dashboard/billing/subscription` ("Management"): any JSON object that is not an error is accepted. */
 export const billingQuery: Endpoint = {
   name: 'billing',
   method: 'GET',

@@ -1,9 +1,9 @@
 import * as z from 'zod/mini';
 import { issuesOf, type ObjectMaker, valueAt } from './body.ts';
 
-// Fields and kinds whose shape the document does not show.
+// Fields and kinds of objects whose shape the document does not show.
 
-/** Has another schema read a value. What breaks it is broken where the document states that schema; else it is `unshown` and not read. */
+/** Checks a value with another schema. Unless the document `states` it, issues only warn and drop the value. */
 const saidBy = (schemaOf: (value: unknown) => z.ZodMiniType | undefined, states: boolean) =>
   z.superRefine((value, ctx) => {
     const tell = (path: PropertyKey[], message: string, params: object) =>
@@ -19,8 +19,8 @@ const saidBy = (schemaOf: (value: unknown) => z.ZodMiniType | undefined, states:
   });
 
 /**
- * A field whose type or shape the document does not show. What is not `known` of it from the public API is sent with a warning,
- * and nobody reads it: for rules and the sandbox the field is not there. A strict body takes the `known` ones alone.
+ * A field whose type or shape the document does not show. A value that does not fit `known` (the public API) is sent
+ * with a warning and left out of the parsed body, unseen by rules and sandbox. A strict body takes only `known`.
  */
 export const open = <S extends z.ZodMiniType>(
   object: ObjectMaker,
@@ -28,14 +28,14 @@ export const open = <S extends z.ZodMiniType>(
   any: z.ZodMiniType = z.unknown(),
 ): S => (object === z.strictObject ? known : (any.check(saidBy(() => known, false)) as unknown as S));
 
-/** A list; what nobody can read of it is left out. */
+/** A list; items that could not be read are left out. */
 export const listOf = <S extends z.ZodMiniType>(item: S) =>
   z.array(item).check(z.overwrite((items) => items.filter((each) => each !== undefined)));
 
 /**
- * An object of which `key` tells the kind, where the document shows some kinds and forbids no other. A strict body takes
- * these and the `known` ones of the public API alone; a loose one holds the shown ones to their schema, and any other is
- * sent with a warning, as is what has no kind where it `mayLack` one.
+ * An object whose `key` names its kind, if the document shows some kinds and forbids no other. A strict body takes only
+ * these and the `known` kinds of the public API. A loose body checks the shown kinds and sends any other with a
+ * warning; so too an object without a kind, if it `mayLack` one.
  */
 export function anyKind<S extends z.ZodMiniObject, K extends z.ZodMiniObject = never>(
   object: ObjectMaker,

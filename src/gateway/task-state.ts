@@ -1,29 +1,29 @@
 import type { TaskOutput, TaskView } from './task.ts';
 
-// Apart from the records' schemas: what only shows a status does not pay for them at start.
+// This file is separate from the records' schemas, so that commands which only show a status do not load them.
 
-/** Where a task stands, in gw's own three words; the gateway's word travels beside it. */
+/** The state of a task in gw's own three words; the gateway's word is kept in `status`. */
 export type TaskState = 'running' | 'succeeded' | 'failed';
 
 const badEnds = new Set(['failed', 'cancelled', 'canceled', 'expired', 'rejected']);
 
-/** The words that mean "not finished yet" in any family; another unfinished word deserves one warning. */
+/** The words that mean "not finished yet" in any family; gw warns once about any other unfinished word. */
 const knownRunning = new Set(['queued', 'running', 'submitted', 'processing']);
 
-/** Every status word that gw knows, of any family. */
+/** Every status that gw knows, of any family. */
 export const taskStatuses: readonly string[] = [...knownRunning, 'succeeded', ...badEnds];
 
 export interface ReadStatus {
-  /** The gateway's word; one that gw knows in lower case, as documented. */
+  /** The gateway's status: in lower case if gw knows it, otherwise as it came. */
   readonly status: string;
   readonly state: TaskState;
-  /** False for a status the document does not list. */
+  /** False for a status that the document does not list. */
   readonly statusKnown: boolean;
 }
 
 /**
- * Reads a gateway status. `succeeded` ends well and five words end badly, in any case; every other word, or none,
- * still runs ("States and transitions"; unknown states wait on).
+ * Reads a gateway status in any case. `succeeded` is a success and five words are failures; any other word, or none,
+ * counts as still running ("States and transitions": an unknown state keeps waiting).
  */
 export function taskState(word: unknown): ReadStatus {
   const raw = typeof word === 'string' ? word : '';
@@ -35,15 +35,15 @@ export function taskState(word: unknown): ReadStatus {
 }
 
 /**
- * What an ID of the gateway may look like (the document gives it no form): safe as a path segment, in a list with commas
- * and as a line of output that xargs hands to gw again, so that it begins with no dash.
+ * The form of a usable task ID (the document states none): safe as a path segment, in a comma-separated list, and as an
+ * output line that xargs passes to gw; so it does not begin with a dash.
  */
 export const taskIdPattern = /^[A-Za-z0-9_][A-Za-z0-9._:~@+=-]{0,127}$/;
 
 /**
- * The outputs of a task by what its records have said so far, the first one first: the gateway's ID tells them apart, and not
- * their place in a list, which may change. What a later record leaves out is still an output. Where not each has an ID, the
- * last record decides.
+ * The outputs of a task from all its records so far, in order of first appearance. Outputs are matched by the gateway's
+ * ID, because positions in the list may change. An output that a later record omits is kept. If any output has no ID,
+ * the last record decides alone.
  */
 export const outputsOf = (views: readonly Pick<TaskView, 'outputs'>[]): readonly TaskOutput[] =>
   views.reduce<readonly TaskOutput[]>((known, { outputs }) => {

@@ -2,8 +2,8 @@ import * as z from 'zod/mini';
 import { strictOf } from './body.ts';
 
 /**
- * The fields that only a strict schema refuses, without places in lists: `tools.function.strict`; and what no document shows of
- * others: `tools.type web_search`.
+ * Yields the fields that only the strict schema refuses, without list indexes (`tools.function.strict`), and the values
+ * of a kind that the document does not show (`tools.type web_search`).
  */
 export function* unlistedIn(
   issues: readonly z.core.$ZodIssue[],
@@ -20,8 +20,8 @@ export function* unlistedIn(
 }
 
 /**
- * What a body holds that the document does not list, and all that it lists, as names such as `settings.duration`; nothing of a
- * body that the document does not show.
+ * The fields of a body that the document does not list, and, if there are any, all fields that it lists, as names such
+ * as `settings.duration`. Both are empty for a body that the document does not show.
  */
 export function unlistedFields(
   schema: z.ZodMiniType,
@@ -32,7 +32,7 @@ export function unlistedFields(
   return { unlisted: [...unlisted], listed: unlisted.size === 0 ? [] : namesIn(strict) };
 }
 
-/** The names of all fields that a schema declares, also within lists and alternatives. */
+/** The names of all fields that a schema declares, including those within lists and alternatives. */
 function namesIn(schema: z.ZodMiniType, above = ''): string[] {
   if (schema instanceof z.ZodMiniLazy) return namesIn(schema.def.getter() as z.ZodMiniType, above);
   if (schema instanceof z.ZodMiniObject)

@@ -25,7 +25,7 @@ const assetUri = /^asset:\/\/[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 export const assetIdOf = (url: string): string | undefined =>
   url.startsWith('asset://') ? url.slice('asset://'.length) : undefined;
 
-/** What `url` takes ("Rules for content", 1 and 2): a URL, `asset://<asset_id>`, and but for videos a Base64 data URI. */
+/** `url` ("Rules for content", 1 and 2): a URL or `asset://<asset_id>`; images and audio also as a Base64 data URI. */
 function mediaUrl(modality: Modality) {
   const base64 = modality !== 'video';
   const forms = `${base64 ? 'a URL, a Base64 data URI' : 'a URL'} or asset://ID`;

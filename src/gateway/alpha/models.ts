@@ -1,6 +1,6 @@
 import { MB, type MediaLimits, type Modality, mediaFormats } from '../limits.ts';
 
-// The models of family A and what each takes ("Family A video task", "Limits"): the one place for its limits.
+// The models of family A and all its limits by model ("Family A video task", "Limits").
 
 export const alphaResolutions = ['480p', '720p', '1080p', '4k'] as const;
 export const alphaFixedRatios = ['21:9', '16:9', '4:3', '1:1', '3:4', '9:16'] as const;
@@ -11,7 +11,7 @@ export const alphaTaskTypes = ['auto', 'reference', 'edit', 'extend'] as const;
 /** `duration` of -1 lets the service choose the length (2.5 only). */
 export const AUTO_DURATION = -1;
 
-/** What differs by model: a row for each line of the document's table of models, output and asset limits. */
+/** The limits that differ by model, from the document's table of models and its output and asset limits. */
 export interface AlphaModel {
   /** The name people type: `-m 2.5`. */
   readonly short: string;
@@ -23,7 +23,7 @@ export interface AlphaModel {
   readonly references: { readonly [M in Modality]: number } & { readonly total: number };
   /** Limits of each referenced file; on 2.0 the document states none. */
   readonly media: { readonly [M in Modality]?: MediaLimits };
-  /** Longest sum over all reference videos, and over all reference audio, in seconds. */
+  /** Maximum total duration of all reference videos, and separately of all reference audio, in seconds. */
   readonly totalReferenceS?: number;
 }
 
@@ -76,6 +76,6 @@ export const alphaModels: Readonly<Record<string, AlphaModel>> = {
 
 export const ALPHA_MAX_BODY_BYTES = 64 * MB;
 
-/** The full ID of a model's short name; anything else stays as typed. */
+/** The full ID for a model's short name; any other text is returned unchanged. */
 export const alphaModelId = (typed: string): string =>
   Object.entries(alphaModels).find(([, { short }]) => short === typed)?.[0] ?? typed;

@@ -209,12 +209,12 @@ export const alphaRules: readonly Rule<AlphaCreateBody>[] = [
   mediaWithoutRole('alpha'),
 ];
 
-/** An ID that cannot be mistaken for a word of the prompt. */
+/** True if an ID is long and odd enough that it cannot be an ordinary word of the prompt. */
 const isDistinct = (id: string): boolean => id.length >= 6 && /[\d._-]/.test(id);
 
 /**
- * Fills in what the documented rules imply and the user left open: on 2.5 a first frame makes the ratio
- * `adaptive`, editing and extension too, and editing makes the duration -1. Nothing that was given is changed.
+ * Fills in fields that the user left out and the documented rules imply: on 2.5 a first frame, editing or extension
+ * sets the ratio to `adaptive`, and editing sets the duration to -1. Fields that the user gave stay unchanged.
  */
 export function fillAlphaBody(body: Record<string, unknown>): Record<string, unknown> {
   if (modelOf(String(body.model))?.version !== '2.5') return body;

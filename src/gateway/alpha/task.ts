@@ -14,12 +14,12 @@ import {
 } from '../task.ts';
 import { taskState } from '../task-state.ts';
 
-// Family A as it is followed ("Family A: query task", "Retention"): apart from the create body, so that a look at a task
-// does not load it.
+// How gw follows a family A task ("Family A: query task", "Retention"). This file is separate from the create body, so
+// that a status query does not load the schemas.
 
 export const ALPHA_MAX_DOWNLOADS = 100;
 
-/** The create reply ("Create response fields"), read loosely: what counts is the task's ID. */
+/** Reads the create reply ("Create response fields") loosely: only the task's ID is required. */
 export function readAlphaCreate(reply: unknown): CreateReply | undefined {
   const { id, task_id: taskId, status, error } = fieldsOf(reply);
   const named = [taskId, id].filter((each) => each !== undefined);
@@ -54,7 +54,7 @@ export const alphaFamily: TaskFamily & { readonly recordLifeMs: number } = {
     const outputs: TaskOutput[] = [];
     const { video_url: video, last_frame_url: lastFrame } = fieldsOf(task.content);
     if (typeof video === 'string' && video !== '') outputs.push({ role: 'video', type: 'video', url: video });
-    // The document names the request field only; the public record of this API family carries the frame here.
+    // The document names only the request's field; the public API of this family returns the frame here.
     if (typeof lastFrame === 'string' && lastFrame !== '')
       outputs.push({ role: 'last-frame', type: 'image', url: lastFrame });
     return {

@@ -3,7 +3,7 @@ import { type Endpoint, type Resend, replyThat } from '../endpoint.ts';
 import { type GatewayErrorFacts, readGatewayError } from '../gateway-error.ts';
 import { fieldsOf, isObject } from '../json-value.ts';
 
-// "Asset library actions": ten actions of one path, each told by its query, each reply in one envelope.
+// "Asset library actions": ten actions share one path and one envelope; a query parameter names the action.
 
 /** "`Version` is fixed at `2024-01-01`". */
 export const ASSET_VERSION = '2024-01-01';
@@ -22,15 +22,15 @@ export const assetActions = [
 ] as const;
 export type AssetAction = (typeof assetActions)[number];
 
-/** The envelope with an error in it, which the document only shows with another status than 200. */
+/** The error in an envelope. The document only shows it with a status other than 200. */
 const refusal = (reply: unknown): GatewayErrorFacts | undefined =>
   isObject(fieldsOf(fieldsOf(reply).ResponseMetadata).Error) ? readGatewayError(reply) : undefined;
 
-/** An envelope whose `Result` has this shape, or that refuses. */
+/** Accepts an envelope whose `Result` has this shape, or that holds an error. */
 export const envelopeOf = (result: z.ZodMiniType) =>
   replyThat((reply) => refusal(reply) ?? z.looseObject({ Result: result }).safeParse(reply).success);
 
-/** The row of an action. */
+/** Makes the endpoint row of an action. */
 export const actionEndpoint = (
   action: AssetAction,
   resend: Resend,
@@ -46,14 +46,14 @@ export const actionEndpoint = (
   refusal,
 });
 
-/** What stands in `Result`. Throws a ZodError where the reply has none of this shape. */
+/** Reads the `Result` of a reply. Throws a ZodError if the reply does not have this shape. */
 export const resultOf = <T>(schema: z.ZodMiniType<T>, reply: unknown): T =>
   schema.parse((reply as { Result?: unknown } | null)?.Result);
 
-/** As `Result` of what returns nothing: an empty object, or nothing at all. */
+/** `Result` of an action that returns nothing: an empty object, null or absent. */
 export const EmptyResult = z.nullish(z.looseObject({}));
 
-/** What an error of the library means: an exit kind, as the document's table of codes has it ("Errors"). */
+/** The kind of exit for an error of the asset library, from the document's table of codes ("Errors"). */
 export type AssetErrorKind = 'rejected' | 'not_found' | 'unavailable';
 
 /** "asset or group does not exist". */
@@ -66,6 +66,6 @@ const kinds: readonly (readonly [RegExp, AssetErrorKind])[] = [
   [/^InternalError$/, 'unavailable'],
 ];
 
-/** The kind of a documented code; undefined for any other, whose status says it. */
+/** The kind of a documented code; undefined for any other code, for which the HTTP status decides. */
 export const assetErrorKind = (code: string | undefined): AssetErrorKind | undefined =>
   kinds.find(([form]) => code !== undefined && form.test(code))?.[1];

@@ -3,7 +3,7 @@ import { described } from '../body.ts';
 import { filled, filledText, stated, unstated } from '../checks.ts';
 import { codePoints, MB, type MediaLimits, mediaFormats } from '../limits.ts';
 
-// What the asset library's bodies have in common ("Asset group and asset", "Asset library actions", "Limits").
+// Fields and limits of the asset library's bodies ("Asset group and asset", "Asset library actions", "Limits").
 
 export const groupTypes = ['AIGC', 'LivenessFace'] as const;
 export const assetTypes = ['Image', 'Video', 'Audio'] as const;
@@ -11,17 +11,17 @@ export type AssetType = (typeof assetTypes)[number];
 export const assetStatuses = ['Active', 'Processing', 'Failed'] as const;
 export type AssetStatus = (typeof assetStatuses)[number];
 
-/** The group type of a new group and of a list where none is named. */
+/** The gateway's default group type, for a new group and for a list. */
 export const DEFAULT_GROUP_TYPE = 'AIGC';
 export const DEFAULT_PROJECT = 'default';
 export const MAX_NAME = 64;
 export const MAX_DESCRIPTION = 300;
 
-/** A word of a set as the document spells it, from any case; undefined where it is none of them. */
+/** Finds the documented spelling of a word in any case; undefined if the set does not hold the word. */
 export const canonical = <const T extends string>(values: readonly T[], word: unknown): T | undefined =>
   typeof word === 'string' ? values.find((value) => value.toLowerCase() === word.toLowerCase()) : undefined;
 
-/** A word of a set, "case-insensitive on input". */
+/** A field that accepts the words of a set, "case-insensitive on input". */
 export const anyCase = (values: readonly string[]) =>
   z.string().check(
     z.superRefine((word, ctx) => {
@@ -30,7 +30,7 @@ export const anyCase = (values: readonly string[]) =>
     }),
   );
 
-/** A text of at most so many characters, counted as code points. */
+/** A text of at most `max` characters, counted as code points. */
 export const textUpTo = (max: number) =>
   z.string().check(
     z.superRefine((text, ctx) => {
@@ -46,7 +46,7 @@ const ASSET_SCHEME = /^asset:\/\//i;
 const usableId = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 const notAnId = 'not an ID, which has letters, digits, dots, dashes and underscores';
 
-/** An ID as it may be sent: bare, so that `asset://` can be put before it. */
+/** An ID as the gateway takes it: without `asset://`. */
 export const LibraryId = z.string().check(
   stated(
     (id) => !ASSET_SCHEME.test(id),
@@ -63,7 +63,7 @@ export const projectField = described(
   `project that it belongs to, the same for creating, querying and using it (the service: ${DEFAULT_PROJECT})`,
 );
 
-/** "Asset requirements": what a file must be to become `Active`; nothing of it can be seen from its address. */
+/** "Asset requirements": a file must meet these limits to become `Active`; its address alone cannot show it. */
 export const assetLimits: Readonly<Record<AssetType, MediaLimits>> = {
   Image: {
     formats: mediaFormats.image,
@@ -83,5 +83,5 @@ export const assetLimits: Readonly<Record<AssetType, MediaLimits>> = {
   Audio: { formats: mediaFormats.audio, bytes: { max: 15 * MB }, durationS: { min: 2, max: 30 } },
 };
 
-/** What the service downloads of one asset, at most. */
+/** The service downloads at most this many bytes of one asset. */
 export const ASSET_MAX_DOWNLOAD_BYTES = 200 * MB;

@@ -18,9 +18,9 @@ import { LibraryRecord } from './record.ts';
 // Lists of assets and groups, page by page ("Pagination"), and the REST list.
 
 export const LIST_MAX = 100;
-/** `MaxResults` where it is left out. */
+/** The gateway's default for `MaxResults`. */
 export const LIST_DEFAULT = 10;
-/** `PageNumber` times `PageSize`. */
+/** Maximum of `PageNumber` times `PageSize`. */
 export const PAGED_ITEMS_MAX = 10_000;
 export const assetSortFields = ['CreateTime', 'UpdateTime', 'GroupId'] as const;
 export const groupSortFields = ['CreateTime', 'UpdateTime'] as const;
@@ -116,13 +116,13 @@ export const ListGroupsBody = withRules(listGroupsFields, pagingRules);
 
 /** `Result` of a list. */
 export const LibraryPage = z.looseObject({
-  // An empty list may come as null; a reply without one is no word that there is nothing.
+  // The gateway may send null for an empty list; a reply without `Items` does not prove that the list is empty.
   Items: z.pipe(
     z.nullable(z.array(LibraryRecord)),
     z.transform((items) => items ?? []),
   ),
   NextToken: z.nullish(z.string()),
-  // What only counts hides no list.
+  // `TotalCount` is only informative: a malformed one must not make the whole list unreadable.
   TotalCount: z.catch(z.nullish(z.number()), undefined),
 });
 export type LibraryPage = z.infer<typeof LibraryPage>;
@@ -132,7 +132,7 @@ export const listGroups: Endpoint = actionEndpoint('ListAssetGroups', 'read', Li
 
 export const REST_LIST_DEFAULT = 20;
 
-/** Query parameters of `GET /api/assets`, as they are typed and sent: texts. */
+/** Query parameters of `GET /api/assets`; all are sent as text. */
 export const RestListQuery = withRules((object) =>
   object({
     name: z.optional(z.string()),
@@ -168,7 +168,7 @@ export const restList: Endpoint = {
   reply: RestPage,
 };
 
-/** The assets of a REST list. Throws a ZodError where the reply is none. */
+/** The assets of a REST list. Throws a ZodError if the reply holds no list. */
 export function restItems(reply: unknown): LibraryRecord[] {
   const { items, data } = RestPage.parse(reply);
   return items ?? data ?? [];

@@ -14,7 +14,7 @@ import {
 /** `Result` of a create. */
 export const CreatedId = z.looseObject({ Id: LibraryId });
 
-/** A record as it came: what has an ID is one, and each field is read where it is needed. */
+/** A record as the gateway sent it. Only `Id` is required; each other field is checked where it is read. */
 export interface LibraryRecord {
   readonly Id: string;
   readonly [field: string]: unknown;
@@ -28,12 +28,12 @@ export const LibraryRecord = z.custom<LibraryRecord>(
 /** What gw understands of an asset's record. */
 export interface AssetView {
   readonly id: string;
-  /** The gateway's word as the document spells it; one that the document does not list as it came. */
+  /** The gateway's status: in the documented spelling if it is documented, otherwise as it came. */
   readonly status: string;
   readonly state: 'running' | 'succeeded' | 'failed';
-  /** False for a status that the document does not list, which waits on like `Processing`. */
+  /** False for a status that the document does not list; gw keeps waiting, as for `Processing`. */
   readonly statusKnown: boolean;
-  /** Undefined where the record names none that is documented. */
+  /** Undefined if the record names no documented type. */
   readonly type: AssetType | undefined;
   readonly error: { readonly code: string | undefined; readonly message: string | undefined };
 }
@@ -44,7 +44,7 @@ const states: Readonly<Record<AssetStatus, AssetView['state']>> = {
   Failed: 'failed',
 };
 
-/** Reads where an asset stands ("States and transitions": `Processing`, then `Active` or `Failed`). */
+/** Reads the state of an asset ("States and transitions": `Processing`, then `Active` or `Failed`). */
 export function readAsset({ Id, Status, AssetType, Error: failure }: LibraryRecord): AssetView {
   const status = canonical(assetStatuses, Status);
   const { Code, Message } = fieldsOf(failure);
@@ -58,7 +58,7 @@ export function readAsset({ Id, Status, AssetType, Error: failure }: LibraryReco
   };
 }
 
-/** "Asset failure codes": what each means and what to do about it. */
+/** "Asset failure codes": the meaning of each, and what the user can do about it. */
 const failures: Readonly<Record<string, { readonly meaning: string; readonly toDo: string }>> = {
   AssetURLUnavailable: {
     meaning: 'the URL could not be downloaded',

@@ -1,11 +1,11 @@
 import { mediaFormats } from '../limits.ts';
 import type { AssetType } from './fields.ts';
 
-// "Asset URLs must be publicly reachable HTTP/HTTPS": what an address alone tells of that.
+// "Asset URLs must be publicly reachable HTTP/HTTPS": the checks that need only the text of the URL.
 
 const toDo = 'put the file where anybody can fetch it, and give its https:// address';
 
-/** Why an address cannot be one that the service fetches, and what to do; undefined where it may be one. */
+/** Why the service cannot fetch this address, and what to do; undefined if it may be able to. */
 export function assetUrlBreach(address: string): string | undefined {
   if (/[\s\p{Cc}]/u.test(address))
     return 'an address has no white space or control characters; write a blank as %20';
@@ -18,7 +18,7 @@ export function assetUrlBreach(address: string): string | undefined {
     return `only http:// and https:// addresses are fetched; ${toDo}`;
   if (!/^https?:\/\/[^/]/i.test(address) || !URL.canParse(address))
     return 'not a complete address; write it out: https://host/path';
-  // A URL reader takes a backslash for a slash where another takes it for a part of the name.
+  // URL parsers disagree about a backslash: some read it as a slash, others as part of the host name.
   if (address.includes('\\')) return 'an address has no backslash; write it as %5C';
   const { username, password } = new URL(address);
   if (username !== '' || password !== '' || /^https?:\/\/[^/?#]*@/i.test(address))
@@ -36,7 +36,7 @@ function isPublicHost(host: string): boolean {
   return host.includes('.') && !privateName.test(host);
 }
 
-/** First address and prefix length of what is not routed on the public internet (RFC 6890). */
+/** First address and prefix length of each range that is not routed on the public internet (RFC 6890). */
 const privateIpv4: readonly (readonly [number, number])[] = (
   [
     ['0.0.0.0', 8],
@@ -71,7 +71,7 @@ function isPublicIpv6(address: string): boolean {
   const [head = 0] = groups;
   const embedded = groups.slice(6).flatMap((group) => [group >> 8, group & 255]);
   const startsWith = (...first: number[]) => first.every((group, at) => groups[at] === group);
-  // IPv4 in an IPv6 address: mapped, compatible (:: and ::1 among them), translated (NAT64) and carried (6to4).
+  // IPv4 embedded in an IPv6 address: mapped, compatible (includes :: and ::1), NAT64, and 6to4 below.
   if (
     startsWith(0, 0, 0, 0, 0, 0xffff) ||
     startsWith(0, 0, 0, 0, 0, 0) ||
@@ -81,13 +81,13 @@ function isPublicIpv6(address: string): boolean {
   }
   if (startsWith(0x2002))
     return isPublicIpv4(groups.slice(1, 3).flatMap((group) => [group >> 8, group & 255]));
-  // Kept for documentation: 2001:db8::/32 and 3fff::/20.
+  // 2001:db8::/32 and 3fff::/20 are reserved for documentation.
   if (startsWith(0x2001, 0xdb8) || (head === 0x3fff && (groups[1] ?? 0) < 0x1000)) return false;
-  // 2000::/3 is all that is routed: unique local, link local, site local and multicast lie outside.
+  // Only 2000::/3 is routed: unique local, link local, site local and multicast addresses lie outside.
   return head >= 0x2000 && head <= 0x3fff;
 }
 
-/** The eight groups of an address as a URL writes it. */
+/** The eight 16-bit groups of an IPv6 address in the URL parser's spelling. */
 function ipv6Groups(address: string): number[] {
   const [left = '', right] = address.split('::');
   const read = (text: string) =>
@@ -100,7 +100,7 @@ function ipv6Groups(address: string): number[] {
 const typeOfModality = { image: 'Image', video: 'Video', audio: 'Audio' } as const;
 const otherEndings: Readonly<Record<string, string>> = { jpg: 'jpeg', tif: 'tiff' };
 
-/** The type of file that the ending of an address promises; undefined where it promises none that is taken. */
+/** The asset type of the file name extension in an address; undefined if the library takes no such file. */
 export function assetTypeOfUrl(address: string): AssetType | undefined {
   if (!URL.canParse(address)) return undefined;
   const ending = /\.([A-Za-z0-9]{1,5})$/.exec(new URL(address).pathname)?.[1]?.toLowerCase();

@@ -31,9 +31,9 @@ import {
 import { o1Rules, plainRules, turboRules } from './rules.ts';
 import { betaCreateReply, betaRefusal } from './task.ts';
 
-// The create bodies of family B, and its seven endpoints as rows ("Family B endpoints").
+// The create bodies of family B and the rows of its seven endpoints ("Family B endpoints").
 
-/** `settings`: every field that one of the documented endpoints has; which takes what is a rule. */
+/** `settings` with the fields of all documented endpoints; the rules say which endpoint takes which field. */
 const settings = shared((object: ObjectMaker) =>
   z.optional(
     object({
@@ -69,12 +69,12 @@ const settings = shared((object: ObjectMaker) =>
   ),
 );
 
-// A create whose reply was lost is looked for by its external ID; `GET /tasks` takes several with commas between.
+// A lost create is looked up by its external ID, and `GET /tasks` separates several IDs by commas.
 const isAskable = (id: string) => id.trim() !== '' && !id.includes(',');
 const notAskable = 'an external ID is not empty and has no comma, or it could not be asked for';
 const askedWithCommas = 'strings, comma-separated for batches';
 
-/** `options`, the same on every documented endpoint. */
+/** `options`, which is the same on every documented endpoint. */
 const options = shared((object: ObjectMaker) =>
   z.optional(
     object({
@@ -108,7 +108,7 @@ export const BetaTextBody = withRules(textFields, plainRules);
 export const BetaTurboBody = withRules(textFields, turboRules);
 export type BetaTextBody = z.infer<ReturnType<typeof textFields>>;
 
-// Shorter than any picture is more likely an ID or a file name.
+// A text shorter than any Base64 image is more likely an ID or a file name.
 const isBareImage = (text: string) => text.length >= 64 && isBase64(text);
 const imageUrl = z.string().check(
   z.refine((url) => isWebUrl(url) || isDataUri(url, 'image', ['jpeg', 'jpg', 'png']) || isBareImage(url), {
@@ -216,7 +216,7 @@ const openRules: readonly Rule<Record<string, unknown>>[] = [
   },
 ];
 
-/** The body of an endpoint whose body the document does not show: any object. */
+/** The body of an endpoint whose body the document does not show; any object passes. */
 export const BetaOpenBody = addRules(z.looseObject({}), openRules);
 
 export interface BetaCreate extends Endpoint {
@@ -248,6 +248,6 @@ export const betaCreates: readonly BetaCreate[] = [
   row(betaVariants.o1, BetaO1Body),
 ];
 
-/** The create endpoint of a mode; undefined where there is none. */
+/** The create endpoint of a mode; undefined if the mode has none. */
 export const betaCreateOf = (mode: string, turbo: boolean): BetaCreate | undefined =>
   betaCreates.find(({ variant }) => variant.mode === mode && variant.turbo === turbo);

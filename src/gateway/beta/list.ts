@@ -10,12 +10,12 @@ import { areBetaTasks, betaRefusal, betaTasksPath, isBetaSuccess, refusalOr } fr
 export const betaStatuses = ['submitted', 'processing', 'succeeded', 'failed'] as const;
 export const betaProductTypes = ['video', 'image', 'try_on'] as const;
 export const BETA_LIST_MAX = 500;
-/** Tasks on a page where `limit` is left out. */
+/** The gateway's default for `limit`. */
 export const BETA_LIST_DEFAULT = 100;
 
 const UnixMs = z.string().check(z.regex(/^\d{1,15}$/, 'Unix milliseconds, as a text'));
 
-/** What each key of a filter may be compared with. */
+/** The values that the document lists for each filter key. */
 export const betaFilters = { status: betaStatuses, product_type: betaProductTypes } as const;
 type FilterKey = keyof typeof betaFilters;
 const filterKeys = Object.keys(betaFilters) as FilterKey[];
@@ -36,7 +36,7 @@ const listFields = (object: ObjectMaker) =>
     ),
   });
 
-/** Twelve digits of milliseconds are in 1973: anything shorter was meant in seconds, or as a year. */
+/** Milliseconds with fewer than 12 digits lie before March 1973: the user more likely typed seconds or a year. */
 const looksLikeSeconds = (time: string): boolean => time.length < 12;
 
 const listRules: readonly Rule<BetaListBody>[] = [
@@ -81,19 +81,19 @@ const listRules: readonly Rule<BetaListBody>[] = [
 export const BetaListBody = withRules(listFields, listRules);
 export type BetaListBody = z.infer<ReturnType<typeof listFields>>;
 
-/** One page: its records, and how to ask for the next. */
+/** One page of records, and the cursor of the next. */
 export interface BetaPage {
   readonly result: readonly Fields[];
   readonly next_cursor?: string | null;
   readonly has_more?: boolean | null;
 }
 
-/** The page in a reply; undefined where it holds none. Servers write an empty list as null too. */
+/** The page in a reply; undefined if the reply holds none. Null counts as an empty list, as some servers send it. */
 export function betaPageIn(reply: unknown): BetaPage | undefined {
   const { data } = fieldsOf(reply);
   if (data === null && isBetaSuccess(reply)) return { result: [] };
   const { result: tasks, next_cursor: given = null, has_more: more = null } = fieldsOf(data);
-  // The document states the type of the cursor that is sent, a text, and none of the one that comes.
+  // The document states that the cursor we send is text, but not the type of the one we receive.
   const cursor = Number.isSafeInteger(given) ? String(given) : given;
   const result = tasks === null ? [] : tasks;
   if ((cursor !== null && typeof cursor !== 'string') || (more !== null && typeof more !== 'boolean')) return;
@@ -106,7 +106,7 @@ export const betaList: Endpoint = {
   path: betaTasksPath,
   resend: 'read',
   body: BetaListBody,
-  // A refusal has no page.
+  // A refusal has no page and is accepted here too.
   reply: refusalOr(betaPageIn),
   refusal: betaRefusal,
 };

@@ -1,17 +1,17 @@
 import type { Note } from '../body.ts';
 import { codePoints, MB, type MediaLimits, mediaFormats } from '../limits.ts';
 
-// The create endpoints of family B and what each takes ("Family B endpoints", "Limits"): the one place for its limits.
+// The create endpoints of family B and all its limits by endpoint ("Family B endpoints", "Limits").
 
 export const betaModeNames = ['text', 'image', 'omni', 'motion', 'o1'] as const;
 export type BetaMode = (typeof betaModeNames)[number];
 
-/** What the document states of an endpoint's `settings`. */
+/** The values that an endpoint's `settings` may have, from the document. */
 export interface BetaSettings {
   readonly resolutions: readonly string[];
   readonly aspectRatios: readonly string[];
   readonly durationS: { readonly min: number; readonly max: number };
-  /** Absent where there is no such setting. */
+  /** Absent if the endpoint has no audio setting. */
   readonly audio?: readonly string[];
   readonly multiShot?: true;
 }
@@ -20,20 +20,20 @@ export interface BetaSettings {
 export interface BetaVariant {
   readonly mode: BetaMode;
   readonly turbo: boolean;
-  /** The last part of the path, which is what names the model. */
+  /** The last part of the path, which names the model. */
   readonly model: string;
   readonly path: string;
-  /** Absent where the document does not show the body. */
+  /** Absent if the document does not show the endpoint's body. */
   readonly settings?: BetaSettings;
 }
 
-/** Every word that one of the documented endpoints takes. */
+/** All values that any documented endpoint takes. */
 export const betaResolutions = ['720p', '1080p', '4k'] as const;
 export const betaAudio = ['native', 'original', 'off'] as const;
 export const betaAspectRatios = ['16:9', '9:16', '1:1'] as const;
-/** What the service takes where `settings.duration` is left out, in seconds. */
+/** The gateway's default for `settings.duration`, in seconds. */
 export const BETA_DEFAULT_DURATION_S = 5;
-/** As {@link BETA_DEFAULT_DURATION_S}, for the other settings. */
+/** The gateway's defaults for the other settings. */
 export const betaDefaults = {
   resolution: '720p',
   aspectRatio: '16:9',
@@ -41,7 +41,7 @@ export const betaDefaults = {
   multiShot: true,
 } as const;
 
-/** What the documented endpoints take, by the words of help and messages. */
+/** The settings of each documented endpoint, by the name that help and messages use. */
 export const betaSettings = {
   text: {
     resolutions: ['720p', '1080p', '4k'],
@@ -82,13 +82,13 @@ export const betaVariants = {
   o1: variant('o1', '/omni-video/beta-o1', betaSettings.o1),
 } as const;
 
-/** The endpoint of a mode; undefined where the mode has no such endpoint (`turbo` is for text and image). */
+/** The endpoint of a mode; undefined if there is none (only text and image have a `turbo` endpoint). */
 export const betaVariantOf = (mode: string, turbo: boolean): BetaVariant | undefined =>
   Object.values<BetaVariant>(betaVariants).find((each) => each.mode === mode && each.turbo === turbo);
 
 export const betaCreateName = ({ mode, turbo }: BetaVariant) => `beta.create.${mode}${turbo ? '-turbo' : ''}`;
 
-/** What the service takes by itself, by the endpoint's name; nobody tells it of a body that the document does not show. */
+/** The gateway's defaults by endpoint name. Endpoints without a documented body have no documented defaults. */
 export const betaImplied = Object.fromEntries(
   Object.values<BetaVariant>(betaVariants)
     .filter(({ settings }) => settings !== undefined)
@@ -98,7 +98,7 @@ export const betaImplied = Object.fromEntries(
     ]),
 );
 
-/** Longest prompt of text-to-video, and the length above which the service recommends less, in code points. */
+/** Longest prompt of text-to-video, and the longest that the service recommends, in code points. */
 export const BETA_MAX_PROMPT = 3072;
 export const BETA_RECOMMENDED_PROMPT = 2500;
 /** Longest prompt item of O1, in code points. */
@@ -109,12 +109,12 @@ const BETA_MIN_SHOT_S = 1;
 /** Longest prompt of one shot, in code points. */
 export const BETA_MAX_SHOT_PROMPT = 512;
 
-/** Images and elements in all that O1 takes beside a reference video, and without one. */
+/** How many images and elements together O1 takes with a reference video, and without one. */
 export const betaO1References = { withVideo: 4, withoutVideo: 7 } as const;
-/** Lengths that O1 makes of a first frame alone, in seconds. */
+/** Durations that O1 offers when a first frame is the only reference, in seconds. */
 export const betaO1FirstFrameDurationsS: readonly number[] = [5, 10];
 
-/** Limits of each file that O1 refers to ("O1 combination rules"). */
+/** Limits of each media file that O1 takes ("O1 combination rules"). */
 export const betaO1Media = {
   image: {
     formats: mediaFormats.image.filter((format) => format === 'jpeg' || format === 'png'),
@@ -131,9 +131,9 @@ export const betaO1Media = {
   },
 } as const satisfies Record<'image' | 'video', MediaLimits>;
 
-// The multi-shot prompt: `shot n, m, words;` up to six times ("Family B endpoints").
+// The multi-shot prompt: `shot n, m, words;`, repeated up to six times ("Family B endpoints").
 
-/** One shot: its number, its length as it was written, and its words. */
+/** One shot: its number, its duration as typed, and its prompt. */
 export interface BetaShot {
   readonly number: number;
   readonly seconds: string;
@@ -143,13 +143,13 @@ export interface BetaShot {
 const opening = /^\s*shot\s+\d+\s*,/i;
 const shot = /\s*shot\s+(\d+)\s*,([^,;]*),([^;]*)(?:;|$)\s*/iy;
 
-/** Writes shots as the prompt that the gateway takes, numbered from 1. */
+/** Writes shots as the prompt that the gateway expects, numbered from 1. */
 export const buildShots = (shots: readonly Pick<BetaShot, 'seconds' | 'words'>[]): string =>
   shots.map(({ seconds, words }, index) => `shot ${index + 1}, ${seconds}, ${words};`).join(' ');
 
 /**
- * Reads a multi-shot prompt; undefined for one that does not begin as one, which is an ordinary prompt. What does not
- * fit the syntax is `rest`.
+ * Parses a multi-shot prompt; undefined for an ordinary prompt, which does not begin with a shot. `rest` is the text
+ * from which on the syntax no longer fits.
  */
 export function parseShots(prompt: string): { shots: BetaShot[]; rest: string } | undefined {
   if (!opening.test(prompt)) return undefined;
@@ -169,15 +169,15 @@ export function parseShots(prompt: string): { shots: BetaShot[]; rest: string } 
 const isLength = (seconds: string): boolean =>
   /^\d{1,6}(\.\d{1,3})?$/.test(seconds) && Number(seconds) >= BETA_MIN_SHOT_S;
 
-/** How long a prompt of well-formed shots is in all, in seconds; undefined for any other prompt. */
+/** The total duration of a prompt of well-formed shots, in seconds; undefined for any other prompt. */
 export function shotsTotalS(prompt: string): number | undefined {
   const { shots = [], rest } = parseShots(prompt) ?? {};
   if (rest !== '' || !shots.every(({ seconds }) => isLength(seconds))) return undefined;
-  // Thousandths add up without a rest.
+  // Whole thousandths are added, because sums of decimal fractions would be inexact.
   return shots.reduce((sum, { seconds }) => sum + Math.round(Number(seconds) * 1000), 0) / 1000;
 }
 
-/** Where a prompt that begins as shots leaves the syntax; undefined where it does not. */
+/** Describes the first syntax error of a multi-shot prompt; undefined if there is none. */
 export function shotSyntaxBreach(prompt: string): string | undefined {
   const { shots = [], rest } = parseShots(prompt) ?? {};
   if (rest === undefined) return undefined;
@@ -189,7 +189,7 @@ export function shotSyntaxBreach(prompt: string): string | undefined {
   return unended < 0 ? undefined : `a ";" is missing at the end of shot ${unended + 1}`;
 }
 
-/** The limits that well-formed shots break. */
+/** Yields each limit that well-formed shots exceed. */
 export function* shotBreaches(prompt: string): Generator<Note> {
   const path = ['prompt'];
   const { shots = [], rest } = parseShots(prompt) ?? {};

@@ -49,7 +49,7 @@ const recommendedLength: Rule<BetaTextBody> = {
   },
 };
 
-/** Shots count where the prompt is made of them, and the plain endpoint is not told to make one shot of it. */
+/** True if the gateway reads the prompt as shots: it has the shot syntax, and `multi_shot` is not false. */
 const hasShots = ({ prompt, settings }: BetaTextBody): boolean =>
   settings?.multi_shot !== false &&
   parseShots(prompt) !== undefined &&
@@ -134,8 +134,8 @@ export const turboRules: readonly Rule<BetaTextBody>[] = [
 ];
 
 /**
- * Fills in what the documented rules imply: shots make the duration their sum, where it is left out. Nothing that was
- * given is changed.
+ * Fills in the duration that the documented rules imply: the sum of the shots, unless the user gave one. Fields that
+ * the user gave stay unchanged.
  */
 export function fillBetaShots(body: Record<string, unknown>): Record<string, unknown> {
   const { prompt, settings = {} } = body;
@@ -152,7 +152,7 @@ type Type = BetaO1Item['type'];
 const count = ({ contents }: BetaO1Body, ...types: Type[]): number =>
   contents.filter(({ type }) => types.includes(type)).length;
 
-/** A rule of O1 that forbids a kind of item under a condition. */
+/** Makes a rule of O1 that forbids one type of item under a condition. */
 const forbidden = (
   rule: Pick<Rule<BetaO1Body>, 'name' | 'sentence'>,
   type: Type,
@@ -169,7 +169,7 @@ const forbidden = (
 const named = ({ contents }: BetaO1Body) =>
   contents.flatMap((item, index) => ('id' in item && item.id !== undefined ? [{ index, id: item.id }] : []));
 
-/** O1 ("O1 combination rules"). */
+/** The rules of O1 ("O1 combination rules"). */
 export const o1Rules: readonly Rule<BetaO1Body>[] = [
   settingsRule('o1', 'original, off … 720p, 1080p … 16:9, 9:16, 1:1 … 3-10'),
   {

@@ -16,19 +16,19 @@ import {
 import { taskState } from '../task-state.ts';
 import { betaImplied } from './modes.ts';
 
-// Family B as it is followed ("Family B video task", "Query by ID"): apart from the create bodies, so that a look at a
-// task does not load them.
+// How gw follows a family B task ("Family B video task", "Query by ID"). This file is separate from the create bodies,
+// so that a status query does not load the schemas.
 
 const readBetaCreate = (reply: unknown) => createdTask(fieldsOf(fieldsOf(reply).data));
 
-/** A reply is a refusal, or one of which something holds; anything else leaves open what became of the request. */
+/** Accepts a refusal, or a reply for which `holds` is true; any other leaves the request's result unknown. */
 export const refusalOr = (holds: (reply: unknown) => unknown) =>
   replyThat((reply) => betaRefusal(reply) ?? holds(reply));
 
 /** The create reply: a refusal, or one that names a task. */
 export const betaCreateReply = refusalOr(readBetaCreate);
 
-/** Whether a value is a task record; what is read of it is looked at field by field. */
+/** True if a value can be a task record; its other fields are checked where they are read. */
 const isBetaTask = (value: unknown): value is Fields =>
   isObject(value) && (value.id === undefined || typeof value.id === 'string' || typeof value.id === 'number');
 
@@ -44,7 +44,7 @@ function tasksIn(reply: unknown): readonly Fields[] {
 
 export const betaTasksPath = '/tasks';
 
-/** "Query by ID": exactly one of `task_ids` and `external_task_ids`, with commas between several. */
+/** "Query by ID": exactly one of `task_ids` and `external_task_ids`; commas separate several IDs. */
 export const betaTasks: Endpoint = {
   name: 'beta.tasks',
   method: 'GET',
@@ -55,10 +55,10 @@ export const betaTasks: Endpoint = {
 };
 
 const CENTURY_MS = Date.UTC(2000);
-/** The document bounds no batch; fifty IDs keep the URL well below what servers on the way take. */
+/** The document states no maximum; with fifty IDs the URL stays short enough for common servers and proxies. */
 const MAX_IDS = 50;
 
-/** What a refusal of a create may say when its external ID is taken; the codes are not documented. */
+/** Words in a refusal that may mean that the external ID is taken; the document lists no code for this. */
 const duplicateWords = /external|duplicat|already|unique|conflict|repeat|in use|taken|(?<!not )\bexists?\b/i;
 
 const externalIds: ExternalIds = {
@@ -70,21 +70,21 @@ const externalIds: ExternalIds = {
   },
   withId(body, externalId) {
     const { options } = body;
-    // Options that are no object can hold no ID; the rules say what is wrong with them.
+    // If `options` is not an object, no ID can be added to it; the rules report the wrong type.
     if (
       options !== undefined &&
       (typeof options !== 'object' || options === null || Array.isArray(options))
     ) {
       return { ...body };
     }
-    // What was given there, null among it, is sent as it is.
+    // An external ID in the user's own options wins, even if it is null.
     return { ...body, options: { external_task_id: externalId, ...options } };
   },
   input: (ids) => ({ query: { external_task_ids: ids.join(',') } }),
   find(reply, externalId) {
     const data = tasksIn(reply);
     const own = data.find(({ external_id: id }) => id === externalId);
-    // One ID was asked for: a single record that names none is the one.
+    // One ID was queried, so a single record without an external ID is the queried task.
     const [only, ...others] = data;
     const isUnnamed = others.length === 0 && (only?.external_id === undefined || only.external_id === null);
     const record = own ?? (isUnnamed ? only : undefined);
@@ -93,7 +93,7 @@ const externalIds: ExternalIds = {
       if (record.id === undefined || id === undefined) throw new Error('the record has no usable ID');
       return { id, record };
     }
-    // Only a success with an empty list proves that there is no such task.
+    // Only a success reply with an empty list proves that the task does not exist.
     if (data.length === 0 && isBetaSuccess(reply)) return undefined;
     throw new Error('the reply neither names the task nor says that there is none');
   },
@@ -110,12 +110,12 @@ const externalIds: ExternalIds = {
   },
   createdAtMs(record) {
     const created = isBetaTask(record) ? record.create_time : undefined;
-    // A figure that is no moment of this century in milliseconds says nothing.
+    // A number before the year 2000 is not a time in milliseconds and is ignored.
     return typeof created === 'number' && created > CENTURY_MS ? created : undefined;
   },
-  // A cursor query reaches back 30 days by itself; how long records are kept is not stated.
+  // By default a cursor query covers 30 days. The document does not state how long records are kept.
   provesForMs: 30 * 24 * HOUR_MS,
-  // It leads to a look-up and no further, so a refusal that says nothing may be one.
+  // The result is only a look-up, so a refusal without a message may count as a duplicate too.
   isDuplicate: ({ code = '', message = '' }) => message === '' || duplicateWords.test(`${code} ${message}`),
 };
 
@@ -134,9 +134,9 @@ export const betaFamily: TaskFamily = {
       return new Map(ids.flatMap((id) => (byId.has(id) ? [[id, byId.get(id)]] : [])));
     },
   },
-  // The document names no pace for family B; this one lies between those of the other two families.
+  // The document states no poll interval for family B; this one lies between those of the other two families.
   pollIntervalMs: { min: 5000, max: 20_000 },
-  // How long records are kept is not stated; "output URLs are removed after 30 days".
+  // "output URLs are removed after 30 days"; the document does not state how long records are kept.
   linkLifeMs: 30 * 24 * HOUR_MS,
   externalIds,
   readCreateReply: readBetaCreate,
@@ -156,17 +156,17 @@ export const betaFamily: TaskFamily = {
   },
 };
 
-// What a record of family B offers and what it cost ("Output items by `type`", "Billing items").
+// The outputs and the cost in a family B record ("Output items by `type`", "Billing items").
 
-/** The objects of a list; anything else in it, or in its place, is left to the record as it came. */
+/** The objects in a list. Other items, or a value that is no list, are skipped; the raw record still holds them. */
 const objectsOf = (value: unknown) => itemsOf(value).filter(isObject);
 
 const isLink = (value: unknown): boolean => typeof value === 'string' && /^https?:\/\//i.test(value);
 
 /**
- * The files of a record. The first video or image has the plain role and so the name that was asked for; further ones
- * are numbered, and what lies beside them says what it is: `watermarked`, `mp3`, `wav`, `voice`. An element has none.
- * What the document does not list is offered where it has a link, under its own word.
+ * The files of a record. The first video or image gets the plain role, and so the file name that the user chose; later
+ * ones are numbered. Files beside them have their own role: `watermarked`, `mp3`, `wav`, `voice`. An element has no
+ * file. An item of an unknown type with a link gets its type as the role.
  */
 function betaOutputs(outputs: unknown): TaskOutput[] {
   const found: TaskOutput[] = [];
@@ -174,12 +174,12 @@ function betaOutputs(outputs: unknown): TaskOutput[] {
   const numbered = (role: string, type: string): string => {
     const count = (times.get(role) ?? 0) + 1;
     times.set(role, count);
-    // One file has the plain name; an image beside a video is no second one of it.
+    // Only one file gets the plain role; an image beside a video has another role, so it needs no number.
     const isPlain = count === 1 && (role !== type || !found.some((other) => other.role === other.type));
     return isPlain ? role : `${role}-${count}`;
   };
   for (const { type, ...item } of objectsOf(outputs)) {
-    // Several files of one item have its ID and a word of their own.
+    // When one item has several files, each file's ID is the item's ID plus a word.
     const offer = (role: string, type: TaskOutput['type'], value: unknown, word = '') => {
       const url = wordOf(value);
       const id = typeof item.id === 'string' || typeof item.id === 'number' ? `${item.id}${word}` : undefined;
@@ -209,30 +209,30 @@ function betaOutputs(outputs: unknown): TaskOutput[] {
   return found;
 }
 
-/** Whether all that was made is elements, which are used by their ID and have no file. */
+/** True if all outputs are elements, which are used by ID and have no file. */
 function isElementsOnly(outputs: unknown): boolean {
   const items = objectsOf(outputs);
   return items.length > 0 && items.every(({ type }) => type === 'element');
 }
 
-/** A figure that may come as a text: `duration` and `amount` do. */
+/** Reads a number that may come as text, such as `duration` and `amount`. */
 function figure(value: unknown): number | undefined {
   return amountOf(typeof value === 'string' && value.trim() !== '' ? Number(value) : value);
 }
 
-/** The length of each video that says it, in seconds. */
+/** The duration of each video that states one, in seconds. */
 const betaLengths = (outputs: unknown): number[] =>
   objectsOf(outputs)
     .filter(({ type }) => type === 'video')
     .flatMap(({ duration }) => figure(duration) ?? []);
 
-/** Seconds of video in all; undefined where no video says its length. */
+/** Total seconds of video; undefined if no video states its duration. */
 function betaOutputS(outputs: unknown): number | undefined {
   const lengths = betaLengths(outputs);
   return lengths.length > 0 ? lengths.reduce((sum, each) => sum + each, 0) : undefined;
 }
 
-/** A figure that may be negative: a refund. */
+/** Reads a number that may be negative, as in a refund. */
 function signedFigure(value: unknown): number | undefined {
   const isRefund = typeof value === 'string' ? value.trim().startsWith('-') : Number(value) < 0;
   if (!isRefund) return figure(value);
@@ -240,9 +240,7 @@ function signedFigure(value: unknown): number | undefined {
   return amount === undefined ? undefined : -amount;
 }
 
-/**
- * What was deducted or given back: money by currency, points by package; and how many items say no amount or no currency.
- */
+/** What was charged or refunded (money by currency, points by package), and how many items lack amount or currency. */
 function betaCharges(billing: unknown): Pick<TaskUsage, 'charges' | 'unreadCharges'> {
   const items = itemsOf(billing);
   const charges = objectsOf(items).flatMap((item): Charge[] => {
@@ -270,20 +268,20 @@ function codeOf(reply: unknown): number | string | undefined {
   return typeof code === 'number' || (typeof code === 'string' && code !== '') ? code : undefined;
 }
 
-/** Whether the reply says success: 0, and for tolerance "0". */
+/** True if the reply's code is 0; gw also tolerates "0". */
 export const isBetaSuccess = (reply: unknown): boolean => {
   const code = codeOf(reply);
   return code === 0 || code === '0';
 };
 
-/** A 2xx reply whose `code` is other than 0 is a refusal. One without a code says neither. */
+/** The error of a 2xx reply whose `code` is not 0. A reply without a code counts neither as success nor as refusal. */
 export function betaRefusal(reply: unknown): GatewayErrorFacts | undefined {
   if (codeOf(reply) === undefined || isBetaSuccess(reply)) return undefined;
   const { message, code, requestId } = readGatewayError(reply);
   return { message, code, requestId };
 }
 
-/** What is odd about a reply that is taken for a success all the same. */
+/** A warning about an unusual reply that gw still treats as a success. */
 export function betaReplyWarning(reply: unknown): string | undefined {
   const code = codeOf(reply);
   if (code === '0') return 'the gateway answered with the code "0", a text; it is taken for 0';

@@ -10,9 +10,9 @@ import { thinkingRules } from './thinking.ts';
 
 // `POST /v1/chat/completions` ("Chat completions", "Chat completion response").
 
-/** The request body, loose (fields of `--set` pass) or strict (the sandbox refuses what the document does not list). */
+/** The request body: loose (fields of `--set` pass) or strict (the sandbox refuses what is not documented). */
 function chatBody(object: ObjectMaker) {
-  // Named without its type, or not at all.
+  // A field that the document names without its type, or does not name.
   const named = <S extends z.ZodMiniType>(known: S) => z.optional(open(object, known));
   const url = z
     .string()
@@ -22,7 +22,7 @@ function chatBody(object: ObjectMaker) {
     text: object({ type: z.literal('text'), text: z.string() }),
     image_url: object({
       type: z.literal('image_url'),
-      // Some clients write the address alone.
+      // Some clients send the URL as a bare string instead of an object.
       image_url:
         object === z.strictObject ? shownImage : z.union([shownImage, open(object, shownImage, url)]),
     }),
@@ -60,7 +60,7 @@ function chatBody(object: ObjectMaker) {
     max_completion_tokens: z.optional(z.number().check(outputLimit)),
     max_tokens: z.optional(z.number().check(outputLimit)),
     stream: z.optional(z.boolean()),
-    // Not shown in the document; the public shape's way to have the figures in a stream (`--usage`).
+    // The document does not show this field; in the public API it adds token usage to a stream (`--usage`).
     stream_options: named(object({ include_usage: named(z.boolean()) })),
     tools: z.optional(listOf(anyKind(object, 'type', { function: tool }, {}, true))),
     tool_choice: z.optional(z.union([filledText(), z.looseObject({})])),
@@ -172,6 +172,6 @@ export const chatCompletions: Endpoint = {
   path: '/v1/chat/completions',
   resend: 'chat',
   body: CompletionsBody,
-  // Each field is looked at where it is used.
+  // Only `choices` or an error is checked here; other fields are checked where they are used.
   reply: replyThat((reply) => Array.isArray(fieldsOf(reply).choices) || isErrorReply(reply)),
 };

@@ -7,16 +7,16 @@ import { open } from '../open.ts';
 import { geoModel, isGeoModel } from './models.ts';
 import { thinkingRules } from './thinking.ts';
 
-// `POST /v1beta/models/{model}:generateContent` and `:streamGenerateContent` ("Gemini-style generation",
-// "Gemini-style response"). The model stands in the path. The document shows text parts only; the other parts are
-// those of the public API of this style.
+// `POST /v1beta/models/{model}:generateContent` and `:streamGenerateContent` ("Gemini-style generation", "Gemini-style
+// response"). The model is part of the path. The document shows only text parts; the other parts follow the public
+// Gemini-style API.
 
-/** One of these makes a part what it is. */
+/** A part must have one of these fields. */
 const partKinds = ['text', 'inlineData', 'fileData', 'functionCall', 'functionResponse'] as const;
 
-/** The request body, loose (fields of `--set` pass) or strict (the sandbox refuses what the document does not list). */
+/** The request body: loose (fields of `--set` pass) or strict (the sandbox refuses what is not documented). */
 function geoBody(object: ObjectMaker) {
-  // Named without its type, or not shown.
+  // A field that the document names without its type, or does not show.
   const named = <S extends z.ZodMiniType>(known: S) => z.optional(open(object, known));
   const name = z.string().check(z.minLength(1));
   const id = z.optional(z.string());
@@ -97,7 +97,7 @@ export const GeoBody = withRules(geoBody, geoRules);
 
 const thinkingPath = ['generationConfig', 'thinkingConfig'] as const;
 
-/** The rules that depend on the model, which stands in the path of the request. */
+/** The rules that depend on the model, which is in the request's path and not in its body. */
 export function geoModelRules(model: string): readonly Rule<GeoBody>[] {
   const [level, others] = thinkingRules<GeoBody>('geo', [...thinkingPath, 'thinkingLevel'], () => model);
   return isGeoModel(model) ? [level, budgetOf(model)] : [others];
@@ -116,11 +116,11 @@ const budgetOf = (model: string): Rule<GeoBody> => ({
 
 export const geoBodyFor = (model: string) => addRules(GeoBody, geoModelRules(model));
 
-/** What gw reads of a complete reply; each field is looked at again where it is used. */
+/** True if a complete reply can be read; each field is checked again where it is used. */
 const isReply = (reply: unknown): boolean =>
   isObject(reply) && (reply.candidates === undefined || Array.isArray(reply.candidates));
 
-/** One reply, an error in its place, or what would be the events of a stream in one list. */
+/** One reply or error, or a list of the events that a stream would send. */
 const reply = replyThat((reply) => [reply].flat().length > 0 && [reply].flat().every(isReply));
 const row = { method: 'POST', credential: 'geo', resend: 'chat', body: GeoBody, reply } as const;
 

@@ -6,17 +6,17 @@ import { isErrorReply } from '../gateway-error.ts';
 import { fieldsOf } from '../json-value.ts';
 import { anyKind, listOf, open } from '../open.ts';
 
-// `POST /v1/messages` ("Native messages", "Native messages response"). The document does not show the blocks of a
-// request; they are those of the public API of this name.
+// `POST /v1/messages` ("Native messages", "Native messages response"). The document does not show the content blocks of
+// a request; they follow the public API of the same name.
 
-/** Least `thinking.budget_tokens`. */
+/** Minimum of `thinking.budget_tokens`. */
 export const MIN_THINKING_BUDGET = 1024;
 
 const notSystem = z.refine((role) => role !== 'system', {
   error: 'a message is of user or assistant; the system prompt goes into the field system',
 });
 
-/** The request body, loose (fields of `--set` pass) or strict (the sandbox refuses what the document does not list). */
+/** The request body: loose (fields of `--set` pass) or strict (the sandbox refuses what is not documented). */
 function messagesBody(object: ObjectMaker) {
   const text = object({ type: z.literal('text'), text: z.string() });
   const image = object({
@@ -30,7 +30,7 @@ function messagesBody(object: ObjectMaker) {
       object({ type: z.literal('url'), url: z.string().check(z.refine(isWebUrl, { error: 'not a URL' })) }),
     ]),
   });
-  // The document shows the blocks of a reply, and none of a request but its words.
+  // The document shows the content blocks of a reply; of a request it shows text only.
   const known = {
     image,
     tool_use: object({
@@ -160,7 +160,7 @@ export const chatMessages: Endpoint = {
   credential: 'messages',
   resend: 'chat',
   body: MessagesBody,
-  // Each field is looked at where it is used. An answer without content may say so with null.
+  // Fields are checked where they are used. `content` may be null in an answer without content.
   reply: replyThat((reply) => {
     const { content } = fieldsOf(reply);
     return content === null || Array.isArray(content) || isErrorReply(reply);

@@ -1,4 +1,4 @@
-// What the document says of the geo chat models' thinking ("Chat completions", "Gemini-style generation").
+// The document's facts about thinking in geo chat models ("Chat completions", "Gemini-style generation").
 
 /** Values of `reasoning_effort` for geo models. */
 export const reasoningEfforts = ['none', 'minimal', 'low', 'medium', 'high'] as const;
@@ -8,15 +8,15 @@ export const thinkingLevels = ['minimal', 'low', 'medium', 'high'] as const;
 
 export interface GeoModel {
   readonly efforts: readonly ReasoningEffort[];
-  /** Whether a thinking budget of 0 really ends thinking. */
+  /** Whether a thinking budget of 0 reliably turns thinking off. */
   readonly budgetZero: 'works' | 'unreliable';
-  /** Thinking levels that are refused with HTTP 400. */
+  /** Thinking levels that the gateway refuses with HTTP 400. */
   readonly refusedLevels: readonly (typeof thinkingLevels)[number][];
 }
 
 const byBudget: GeoModel = { efforts: reasoningEfforts, budgetZero: 'works', refusedLevels: [] };
 
-/** The models whose behaviour was verified; other IDs that begin with `geo-` share the general rules only. */
+/** The models whose behaviour the document calls verified; other `geo-` models follow only the general rules. */
 export const geoModels: Readonly<Record<string, GeoModel>> = {
   'geo-3.5-flash': byBudget,
   'geo-3.6-flash': byBudget,
@@ -30,6 +30,6 @@ export const geoModels: Readonly<Record<string, GeoModel>> = {
 
 export const isGeoModel = (model: string): boolean => model.startsWith('geo-');
 
-/** What is verified of a model; undefined for one that the document does not name. */
+/** The verified facts about a model; undefined if the document does not name it. */
 export const geoModel = (model: string): GeoModel | undefined =>
   Object.hasOwn(geoModels, model) ? geoModels[model] : undefined;

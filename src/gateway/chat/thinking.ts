@@ -2,7 +2,7 @@ import { type Rule, valueAt } from '../body.ts';
 import { fieldsOf } from '../json-value.ts';
 import { geoModel, isGeoModel, thinkingLevels } from './models.ts';
 
-/** The rules of a body's thinking configuration, whose level stands at `at`: of a level, and of models that are not geo's. */
+/** Two rules for the thinking level at path `at` of a body: one for levels of geo models, one for other models. */
 export const thinkingRules = <B>(
   surface: string,
   at: readonly string[],

@@ -20,7 +20,7 @@ import { readGammaCreate } from './task.ts';
 
 const gammaFile = /^gammafile:\/\/[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 
-/** What `url` takes: a public URL, `gammafile://{file_id}` or a Base64 data URI of a supported format. */
+/** The schema of `url`: a public URL, `gammafile://{file_id}` or a Base64 data URI of a supported format. */
 const mediaUrl = (modality: Modality) =>
   z.string().check(
     z.refine(
@@ -43,7 +43,7 @@ const textItem = (object: ObjectMaker) =>
 
 const reference = 'file, URL, data URI or gammafile://ID';
 
-/** `resolution` and `duration` are required by rules, so that the message can name what the model takes. */
+/** Rules make `resolution` and `duration` required, so that the message can list the values that the model takes. */
 export const gammaFields = (object: ObjectMaker) =>
   object({
     model: requiredField(modelId(), 'model ID', {

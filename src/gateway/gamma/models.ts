@@ -1,16 +1,16 @@
 import { MB, type MediaLimits, type Modality } from '../limits.ts';
 
-// The models of family C and what each takes ("Family C endpoints"): the one place for its limits.
+// The models of family C and the limits of each ("Family C endpoints"). All limits of family C are kept here.
 
 export const gammaResolutions = ['480P', '768P', '2K'] as const;
 export const gammaFixedRatios = ['21:9', '16:9', '4:3', '1:1', '3:4', '9:16'] as const;
 export const gammaRatios = ['adaptive', ...gammaFixedRatios] as const;
 
-/** What differs by model. */
+/** The limits that differ by model. */
 export interface GammaModel {
   readonly durationS: { readonly min: number; readonly max: number };
   readonly resolutions: readonly (typeof gammaResolutions)[number][];
-  /** How many references of each kind; H3-Max takes none. */
+  /** How many references of each modality the model takes; H3-Max takes none. */
   readonly references: { readonly [M in Modality]: number };
 }
 
@@ -27,7 +27,7 @@ export const gammaModels: Readonly<Record<string, GammaModel>> = {
   },
 };
 
-/** Limits of each file; frames are images like any other. */
+/** Limits of each file; a frame has the limits of any other image. */
 export const gammaMedia = {
   image: {
     formats: ['jpeg', 'png', 'webp', 'heic', 'heif'],
@@ -46,14 +46,14 @@ export const gammaMedia = {
   audio: { formats: ['wav', 'mp3'], bytes: { max: 15 * MB }, durationS: { min: 2, max: 15 } },
 } as const satisfies { readonly [M in Modality]: MediaLimits };
 
-/** The MIME subtypes by which a data URI may name those formats. */
+/** The MIME subtypes that a data URI may use for those formats. */
 export const gammaDataTypes: { readonly [M in Modality]: readonly string[] } = {
   image: ['jpeg', 'jpg', 'png', 'webp', 'heic', 'heif'],
   video: ['mp4', 'quicktime', 'mov'],
   audio: ['wav', 'x-wav', 'wave', 'vnd.wave', 'mpeg', 'mp3'],
 };
 
-/** Longest sum over all reference videos, and over all reference audio, in seconds. */
+/** Maximum total duration of all reference videos, and separately of all reference audio, in seconds. */
 export const GAMMA_TOTAL_REFERENCE_S = 15;
 
 /** Longest text item, in code points. */

@@ -13,7 +13,7 @@ const plurals: { readonly [M in Modality]: string } = {
 };
 const modalities = ['image', 'video', 'audio'] as const;
 
-/** What a request makes: from text alone, from a first or last frame, or from references. */
+/** Whether a request makes a video from text alone, from a first or last frame, or from references. */
 export function gammaScenario(content: readonly ContentItem[]): 'text' | 'frames' | 'references' {
   if (hasRole(content, 'first_frame') || hasRole(content, 'last_frame')) return 'frames';
   return content.some((item) => item.type !== 'text') ? 'references' : 'text';

@@ -4,14 +4,14 @@ import { HOUR_MS } from '../limits.ts';
 import { amountOf, createdTask, ofTask, readTaskError, recordOf, type TaskFamily } from '../task.ts';
 import { taskState } from '../task-state.ts';
 
-// Family C as it is followed ("Family C video task", "Errors", "Retention"): apart from the create body, so that a look
-// at a task does not load it.
+// How gw follows a family C task ("Family C video task", "Errors", "Retention"). This file is separate from the create
+// body, so that a status query does not load the schemas.
 
-/** The create reply, read loosely: what counts is the task's ID. */
+/** Reads the create reply loosely: only the task's ID is required. */
 export const readGammaCreate = (reply: unknown) =>
   createdTask({ id: fieldsOf(reply).task_id, status: 'queued' });
 
-/** The query reply: the record stands in `task`. */
+/** The record of a query reply, which is in its field `task`. */
 const recordIn = (reply: unknown) => fieldsOf(reply).task;
 
 export const gammaQuery: Endpoint = {
@@ -34,7 +34,7 @@ export const gammaFamily: TaskFamily & { readonly recordLifeMs: number } = {
   },
   pollIntervalMs: { min: 3000, max: 10_000 },
   recordLifeMs: 7 * 24 * HOUR_MS,
-  // The document says "temporary" and no more.
+  // The document calls the link "temporary" without a duration; gw assumes one hour.
   linkLifeMs: HOUR_MS,
   linkLifeIsAssumed: true,
   readCreateReply: readGammaCreate,

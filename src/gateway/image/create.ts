@@ -72,9 +72,9 @@ export const imageEdit: Endpoint = {
   reply: imageReply,
 };
 
-// `POST /v1/images/edits` as multipart form data: images and mask are files, everything else is text.
+// `POST /v1/images/edits` as multipart form data: images and mask are files, all other fields are text.
 
-/** The field that each uploaded image goes by; the document names only this one. */
+/** The field name of each uploaded image; the document names no other. */
 export const EDIT_IMAGE_FIELD = 'image[]';
 export const EDIT_MASK_FIELD = 'mask';
 
@@ -83,7 +83,7 @@ const namesOf = (type: string) =>
 const numbers = namesOf('number');
 const switches = namesOf('boolean');
 
-/** The text fields of a form, in the body's order: everything but the files. Objects and lists are written as JSON. */
+/** The text fields of a form in the body's order, without the files. Objects and lists are written as JSON. */
 export function editFormTexts(body: Readonly<Record<string, unknown>>): [name: string, value: string][] {
   return Object.entries(body)
     .filter(([name, value]) => name !== 'images' && name !== 'mask' && value !== undefined)
@@ -91,8 +91,8 @@ export function editFormTexts(body: Readonly<Record<string, unknown>>): [name: s
 }
 
 /**
- * The body that the text fields of a form stand for: numbers and switches read where they are ones, anything else left
- * as text for the schema to refuse. Images and mask are the caller's.
+ * The body that a form's text fields represent. Numbers and booleans are parsed if they are valid; an invalid one stays
+ * text, so that the schema refuses it. The caller adds images and mask.
  */
 export function bodyOfEditForm(
   texts: Iterable<readonly [name: string, value: string]>,

@@ -17,7 +17,7 @@ import {
   namedSizes,
 } from './models.ts';
 
-/** What makes the flag of the images that a field takes. */
+/** Declares the flag for the images that a field takes. */
 export const imageItems = (help: string) =>
   ({ items: { image: { kind: 'image', modality: 'image', many: true, value: 'REF', help } } }) as const;
 
@@ -26,7 +26,7 @@ const ofImg =
   (model: ImageModel) =>
     model.family === 'img' ? takes : undefined;
 
-/** The fields that generation and editing share ("Image endpoints"); `models`: those that the endpoint takes. */
+/** The fields that generation and editing share ("Image endpoints"); `models` are the endpoint's models. */
 export const imageFields = (models: readonly string[] = Object.keys(imageModels)) => ({
   model: requiredField(modelId(), 'model ID', {
     short: 'm',
@@ -92,7 +92,7 @@ export const imageFields = (models: readonly string[] = Object.keys(imageModels)
   user: field(z.string(), 'your own identifier of the end user', { value: 'ID' }),
 });
 
-/** `quality`, whose words differ by endpoint. */
+/** The field `quality`, whose values differ by endpoint. */
 export const qualityField = <const W extends readonly string[]>(qualities: W) =>
   field(z.enum(qualities), 'quality of the image', {
     value: 'QUALITY',

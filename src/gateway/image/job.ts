@@ -2,15 +2,15 @@ import { type Family, recordOf, type TaskOutput } from '../task.ts';
 import { IMAGE_LINK_LIFE_MS } from './models.ts';
 import { readImages, readImageUsage, readRevisedPrompt } from './reply.ts';
 
-/** What an image is called in the ledger: `image`, `image-2`, `image-3`, …; `index` counts from 0. */
+/** The role of an image in the ledger: `image`, `image-2`, `image-3`, …; `index` counts from 0. */
 export const imageRole = (index: number): string => (index === 0 ? 'image' : `image-${index + 1}`);
 
-/** The place of an image by what it is called; that of the first for any other name. */
+/** The index of an image by its role; 0 for any other role. */
 export const imageIndex = (role: string): number => Number(/^image-(\d+)$/.exec(role)?.[1] ?? 1) - 1;
 
 /**
- * Image jobs in the ledger. Their record is the reply itself with Base64 left out; the gateway keeps nothing to look
- * at, so only images that came as a URL can still be fetched from it.
+ * Image jobs in the ledger. Their record is the reply without its Base64. The gateway keeps no record of them, so only
+ * images that came as a URL can be fetched again.
  */
 export const imageFamily: Family = {
   name: 'image',

@@ -1,7 +1,7 @@
-// The image models and what each takes ("Image endpoints", "Limits"): the one place for their limits.
+// The image models and the limits of each ("Image endpoints", "Limits"). All limits of image models are kept here.
 
 export const imageQualities = ['standard', 'hd', 'low', 'medium', 'high', 'xhigh', 'max', 'auto'] as const;
-/** As {@link imageQualities}, for `POST /v1/images/edits`. */
+/** The `quality` values of `POST /v1/images/edits`. */
 export const imageEditQualities = ['low', 'medium', 'high', 'xhigh', 'max', 'auto'] as const;
 export const imageFormats = ['png', 'jpeg', 'webp'] as const;
 export const imageBackgrounds = ['transparent', 'opaque', 'auto'] as const;
@@ -14,7 +14,7 @@ export const MAX_IMAGES_PER_REQUEST = 10;
 export const MAX_INPUT_IMAGES = 16;
 export const MAX_PARTIAL_IMAGES = 3;
 export const MAX_COMPRESSION = 100;
-/** What the service takes where a field is left out, as far as documented. */
+/** The gateway's defaults, as far as the document states them. */
 export const imageDefaults = {
   quality: 'auto',
   background: 'auto',
@@ -23,64 +23,64 @@ export const imageDefaults = {
 } as const;
 /** Longest prompt of an edit, for every model ("Image endpoints", edits). */
 export const MAX_EDIT_PROMPT_CHARACTERS = 32_000;
-/** Above so many pixels (2560x1440) an img model is experimental. */
+/** Sizes of img models with more pixels than 2560x1440 are experimental. */
 export const EXPERIMENTAL_ABOVE_PIXELS = 2560 * 1440;
-/** Legacy URLs are valid 60 minutes; the others are "temporary", which is taken for the same. */
+/** Legacy URLs are valid for 60 minutes. The document calls the others "temporary"; gw assumes 60 minutes too. */
 export const IMAGE_LINK_LIFE_MS = 60 * 60_000;
 
 type Quality = (typeof imageQualities)[number];
 
-/** Sizes that follow rules instead of standing in a list. */
+/** Rules for sizes that need not come from a list. */
 export interface FreeSizes {
-  /** Width and height are each a multiple of it. */
+  /** Width and height must each be a multiple of this number. */
   readonly multipleOf: number;
-  /** The longer edge divided by the shorter one, at most. */
+  /** Maximum of the longer edge divided by the shorter one. */
   readonly maxAspect: number;
   readonly maxEdgePx?: number;
   readonly pixels: { readonly min: number; readonly max: number };
 }
 
-/** What `size` may be. */
+/** The values that `size` may have. */
 export interface SizeRule {
-  /** Words: `auto`, or presets. */
+  /** Words such as `auto` or a preset. */
   readonly words: readonly string[];
-  /** Fixed `WIDTHxHEIGHT`. */
+  /** Fixed sizes as `WIDTHxHEIGHT`. */
   readonly list?: readonly string[];
   readonly free?: FreeSizes;
 }
 
 export type ImageModelFamily = 'img' | 'legacy' | 'delta';
 
-/** What differs by model. */
+/** The limits that differ by model. */
 export interface ImageModel {
   readonly family: ImageModelFamily;
-  /** In code points; absent where the document states none. */
+  /** In code points; absent if the document states no maximum. */
   readonly maxPromptCharacters?: number;
   readonly size: SizeRule;
   readonly defaultSize?: string;
   /** `auto` is the documented default, so every model takes it. */
   readonly qualities: readonly Quality[];
-  /** Where an edit takes others. */
+  /** The qualities of an edit, if they differ. */
   readonly editQualities?: readonly Quality[];
   readonly maxImages: number;
-  /** Whether `background` is supported; absent: not a parameter of this model. */
+  /** Support for `background`; absent if it is not a parameter of this model. */
   readonly background?: 'supported' | 'preview';
-  /** Whether `style` is a parameter. */
+  /** Whether the model takes `style`. */
   readonly styles: boolean;
-  /** Whether `POST /v1/images/edits` takes it. */
+  /** Whether `POST /v1/images/edits` takes the model. */
   readonly edits: boolean;
 }
 
-/** Qualities of the common variant, which also hold for models that no table of the document lists. */
+/** Qualities of the common variant, also used for models that no table of the document lists. */
 export const commonQualities: readonly Quality[] = ['low', 'medium', 'high', 'auto'];
 
 const img = {
   family: 'img',
   maxPromptCharacters: 32_000,
   size: {
-    // The listed 1024x1024, 1536x1024 and 1024x1536 follow the rules too.
+    // The listed sizes 1024x1024, 1536x1024 and 1024x1536 satisfy `free` too.
     words: ['auto'],
-    // The document calls the maximum 3840x2160: taken for the longer edge and for the pixels, in either orientation.
+    // The document's maximum 3840x2160 limits the longer edge and the pixel count, in either orientation.
     free: { multipleOf: 16, maxAspect: 3, maxEdgePx: 3840, pixels: { min: 1, max: 3840 * 2160 } },
   },
   maxImages: MAX_IMAGES_PER_REQUEST,
@@ -136,7 +136,7 @@ export const imageModels: Readonly<Record<string, ImageModel>> = {
   'delta-image-5-0-pro-260628': delta(['1K', '1.5K', '2K'], { min: 921_600, max: 4_624_220 }, '2K'),
 };
 
-/** The sizes that the document names, of any model. */
+/** All sizes that the document names, for any model. */
 export const namedSizes: readonly string[] = [
   ...new Set([
     ...['auto', '1024x1024', '1536x1024', '1024x1536'],
@@ -145,8 +145,8 @@ export const namedSizes: readonly string[] = [
 ];
 
 /**
- * What the document says of a model; undefined for one that no table lists. The common variant has no closed list of
- * models, so such an ID is not refused: it is held to the rules that name no model.
+ * The documented facts about a model; undefined if no table lists it. The common variant has no closed list of models,
+ * so an unknown ID is not refused; only the rules that name no model apply.
  */
 export const imageModel = (id: string): ImageModel | undefined =>
   Object.hasOwn(imageModels, id) ? imageModels[id] : undefined;
@@ -156,7 +156,7 @@ export const imageModelsWhere = (fits: (model: ImageModel) => boolean): string[]
     .filter(([, model]) => fits(model))
     .map(([id]) => id);
 
-/** What the document says of the sizes of a model. */
+/** The document's sentence about the sizes of a model. */
 export function sizeSentence(id: string): string {
   const { size, defaultSize } = imageModel(id) ?? img2;
   if (size.list) return `${id}: ${size.list.join(', ')}`;

@@ -4,8 +4,8 @@ import type { Endpoint } from '../endpoint.ts';
 import { imageItems } from './fields.ts';
 import { imageReply } from './reply.ts';
 
-// `POST /v1/models/{model}:generateContent`. The document shows no body: gw makes that of the public API of this style
-// and looks only at the parts it makes; every other field passes.
+// `POST /v1/models/{model}:generateContent`. The document shows no body. gw sends the body of the public API of this
+// style and checks only the parts that gw builds; every other field passes.
 
 const name = z.string().check(z.minLength(1, 'is empty'));
 const Part = z.looseObject({
@@ -14,7 +14,7 @@ const Part = z.looseObject({
   fileData: z.optional(z.looseObject({ fileUri: name })),
 });
 
-/** The body, as far as gw makes it and the sandbox reads it. */
+/** The body, as far as gw builds it and the sandbox reads it. */
 export const ImageNativeBody = z.looseObject({
   contents: z
     .array(
@@ -36,7 +36,7 @@ const nativeFields = (object: typeof z.looseObject) =>
     ),
   });
 
-/** The body as it is sent: any object, as the document shows none. */
+/** The body as it is sent: any object passes, because the document shows none. */
 export const ImageOpenBody = addRules(nativeFields(z.looseObject), [
   {
     name: 'image.native-body-not-shown',
@@ -55,7 +55,7 @@ export const ImageOpenBody = addRules(nativeFields(z.looseObject), [
   },
 ]);
 
-/** The document keeps `x-geo-api-key` for the Gemini-style endpoints and lists this one among the image endpoints. */
+/** The key goes as a bearer token: the document uses `x-geo-api-key` only for Gemini-style chat endpoints. */
 export const imageNative: Endpoint = {
   name: 'image.native',
   method: 'POST',

@@ -3,21 +3,20 @@ import { type GatewayErrorFacts, readGatewayError } from '../gateway-error.ts';
 import { fieldsOf, isObject, itemsOf } from '../json-value.ts';
 import { amountOf, type TaskUsage } from '../task.ts';
 
-// What an image reply holds ("Image response", and the public shape of native replies), read leniently.
+// Reads the images of a reply leniently ("Image response", and the public shape of native replies).
 
-/** A reply is an object; every field of it is looked at where it is used. */
+/** Accepts any object; each field is checked where it is used. */
 export const imageReply = replyThat(isObject);
 
 export interface ImageInReply extends FoundImage {
-  /** Its place among the images of the reply, from 0; an item of `data[]` that holds none leaves its place empty. */
+  /** Its index among the reply's images, from 0; an item of `data[]` without an image leaves a gap. */
   readonly index: number;
 }
 
 /**
  * The images of a reply, in order: `data[]` with `b64_json` or `url`, native `candidates[].content.parts[]` with
- * `inlineData`, `fileData` or an image URL, and a single image beside other fields (the final event of a stream); where
- * none of these is there, wherever else a reply is known to have them. Parts that are thoughts are no result. None for a
- * reply that holds no image.
+ * `inlineData`, `fileData` or an image URL, and a single image beside other fields (the final event of a stream). If
+ * there are none, other places that replies are known to use are searched. Parts that are thoughts do not count.
  */
 export function readImages(reply: unknown): ImageInReply[] {
   const { data, candidates } = fieldsOf(reply);
@@ -29,7 +28,7 @@ export function readImages(reply: unknown): ImageInReply[] {
   return found.length > 0 ? found : placed(imagesElsewhere(reply));
 }
 
-/** Whether a reply without an image says that none was made: by an empty list, in words, or with a link to something else. */
+/** True if a reply without an image shows that none was made: an empty list, a text, or a link to something else. */
 export const saysNoImage = (reply: unknown): boolean => {
   const lists = [fieldsOf(reply).data, fieldsOf(reply).candidates].filter((list) => list !== undefined);
   if (lists.length > 0) return lists.every(Array.isArray);
@@ -39,7 +38,7 @@ export const saysNoImage = (reply: unknown): boolean => {
 const placed = (found: readonly (FoundImage | undefined)[]): ImageInReply[] =>
   found.flatMap((image, index) => (image ? [{ index, ...image }] : []));
 
-/** Why an image of a reply is missing, in the gateway's words: the error of the first item that holds one instead. */
+/** The gateway's reason for a missing image: the first error among the reply's items. */
 export function readMissing(reply: unknown): string | undefined {
   for (const item of [...itemsOf(fieldsOf(reply).data), reply]) {
     const { error } = fieldsOf(item);
@@ -49,18 +48,18 @@ export function readMissing(reply: unknown): string | undefined {
   return undefined;
 }
 
-/** The prompt that the model made of the one it was given (`data[].revised_prompt`); normally empty or absent. */
+/** The prompt as the model revised it (`data[].revised_prompt`); normally empty or absent. */
 export const readRevisedPrompt = (reply: unknown): string | undefined =>
   firstText(...itemsOf(fieldsOf(reply).data).map((item) => fieldsOf(item).revised_prompt));
 
-/** What a reply says it used: `usage.total_tokens`, or `usageMetadata.totalTokenCount`. */
+/** The tokens that a reply reports: `usage.total_tokens`, or `usageMetadata.totalTokenCount`. */
 export function readImageUsage(reply: unknown): TaskUsage | undefined {
   const { usage, usageMetadata } = fieldsOf(reply);
   const tokens = amountOf(fieldsOf(usage).total_tokens) ?? amountOf(fieldsOf(usageMetadata).totalTokenCount);
   return tokens === undefined ? undefined : { tokens };
 }
 
-/** What a reply without an image says in its place: the words of the model, or the reason it ended. */
+/** The explanation in a reply without an image: the model's text, or the finish reason. */
 export function readRefusal(reply: unknown): string | undefined {
   const { candidates, promptFeedback } = fieldsOf(reply);
   const [first] = itemsOf(candidates);
@@ -73,15 +72,15 @@ export function readRefusal(reply: unknown): string | undefined {
   return firstText(words, fieldsOf(promptFeedback).blockReason, finishReason, readMissing(reply));
 }
 
-// Where else than documented a reply has been seen to hold its images. The document says of native replies only that they
-// come "as Base64 or as an image URL", so an image that has been paid for is looked for in every shape that is in use.
+// Undocumented places where replies hold images. The document only says that native replies come "as Base64 or as an
+// image URL", so gw searches every shape in use: the image has been paid for.
 
 const partsOf = (candidates: unknown): readonly unknown[] =>
   itemsOf(candidates).flatMap((each) => itemsOf(fieldsOf(fieldsOf(each).content).parts));
 
 /**
- * The images of a reply that has none where they belong: `images[]`, `data` or `output` as one object, the message of a
- * chat choice, an `imageUrl`, and a text that is a link or shows an image in Markdown. Thoughts are no result.
+ * Searches other places for images: `images[]`, `data` or `output` as one object, the message of a chat choice, an
+ * `imageUrl`, and a text that is a link or shows an image in Markdown. Thoughts do not count.
  */
 function imagesElsewhere(reply: unknown): (FoundImage | undefined)[] {
   const { data, images, output, candidates, choices } = fieldsOf(reply);
@@ -110,7 +109,7 @@ const urlImage = (url: unknown): FoundImage | undefined =>
 
 const inMarkdown = /!\[[^\]]{0,500}\]\(\s{0,9}<?(https?:\/\/[^\s()<>]+)/gi;
 const onlyLink = /^\[[^\]]{0,500}\]\((https?:\/\/[^\s()<>]+)\)$/i;
-/** A text beyond this is no link. */
+/** A text longer than this is not searched for a link. */
 const LONGEST_TEXT = 100_000;
 
 function imagesInText(value: unknown): (FoundImage | undefined)[] {
@@ -121,7 +120,7 @@ function imagesInText(value: unknown): (FoundImage | undefined)[] {
   return [...text.matchAll(inMarkdown)].map(([, url]) => urlImage(url));
 }
 
-/** The first link of a reply that holds no image, and the path of the field that it stands in. */
+/** The first link in a reply without an image, and the path of its field. */
 export function findLink(reply: unknown): { readonly path: string; readonly url: string } | undefined {
   const waiting: { readonly value: unknown; readonly path: string }[] = [{ value: reply, path: '' }];
   for (let next = waiting.pop(); next; next = waiting.pop()) {
@@ -129,7 +128,7 @@ export function findLink(reply: unknown): { readonly path: string; readonly url:
     const url = typeof value === 'string' ? /https?:\/\/[^\s"'<>()]+/i.exec(value)?.[0] : undefined;
     if (url !== undefined) return { path, url };
     if (typeof value !== 'object' || value === null) continue;
-    // The last is looked at first, so they go in backwards. A path is only as long as anybody reads.
+    // The stack is popped from its end, so fields go in backwards. Nobody reads a path over 200 characters.
     for (const [name, inner] of Object.entries(value).reverse()) {
       if (path.length < 200) waiting.push({ value: inner, path: path === '' ? name : `${path}.${name}` });
     }
@@ -137,18 +136,18 @@ export function findLink(reply: unknown): { readonly path: string; readonly url:
   return undefined;
 }
 
-// One image of a reply, in each of the shapes that one comes in; read leniently.
+// The image of one item, in each shape that occurs.
 
 const firstText = (...values: readonly unknown[]): string | undefined =>
   values.find((value): value is string => typeof value === 'string' && value !== '');
 
-/** One image of a reply, before it has its place. Where Base64 has been left out, `isEmpty` says that none stands there. */
+/** An image before it has an index. `isEmpty` tells an empty Base64 field from one whose Base64 was left out. */
 interface FoundImage {
   readonly kind: 'base64' | 'url';
   readonly url?: string | undefined;
-  /** As the gateway names it; the bytes decide. */
+  /** The type that the gateway states; the file's bytes decide the actual type. */
   readonly mimeType?: string | undefined;
-  /** A Base64 field that holds nothing. */
+  /** True if the Base64 field is empty. */
   readonly isEmpty?: boolean | undefined;
 }
 
@@ -165,7 +164,7 @@ function imageOfItem(value: unknown): FoundImage | undefined {
     : undefined;
 }
 
-/** The image of a native part: `inlineData`, `fileData`, or as an item has it. Thoughts are no result. */
+/** The image of a native part: `inlineData`, `fileData`, or the fields of an item. Thoughts do not count. */
 function imageOfPart(value: unknown): FoundImage | undefined {
   const part = fieldsOf(value);
   if (part.thought === true) return undefined;
@@ -184,31 +183,31 @@ function imageOfPart(value: unknown): FoundImage | undefined {
 const mimeOf = (format: string | undefined): string | undefined =>
   format && (format.includes('/') ? format : `image/${format}`);
 
-// One event of an image stream. The document says only that there are partial images and a final one; the shapes are
-// those of the public API, read by their fields before their names.
+// One event of an image stream. The document only says that there are partial images and a final one. The shapes follow
+// the public API; the fields of an event decide before its name does.
 
 export type ImageEvent =
   /** An unfinished image; `index` counts from 0. */
   | { readonly kind: 'partial'; readonly index: number }
   /**
-   * A finished image, one that failed, or a whole reply in place of a stream; read it with `readImages`. `isLast` where it
-   * says that it is the end.
+   * A finished image, a failed one, or a whole reply in place of a stream; read it with `readImages`. `isLast` is true
+   * if the event marks the end.
    */
   | { readonly kind: 'final'; readonly isLast?: boolean }
   | { readonly kind: 'error'; readonly error: GatewayErrorFacts }
-  /** Nothing that gw knows; passed over. */
+  /** An unknown event, which is skipped. */
   | { readonly kind: 'other' };
 
 /**
- * What an event of an image stream is, from its JSON (Base64 may have been left out of it). The final image may come
- * before all partial ones, so the order says nothing. `name` is the one of the event line, which counts where the JSON
- * names no type.
+ * Classifies an event of an image stream by its JSON, from which Base64 may have been left out. The final image may
+ * come before the partial ones, so the order decides nothing. `name` is the SSE event name; it counts only if the JSON
+ * has no type.
  */
 export function readImageEvent(event: unknown, name = ''): ImageEvent {
   if (typeof event !== 'object' || event === null || Array.isArray(event)) return { kind: 'other' };
   const fields = event as Readonly<Record<string, unknown>>;
   const type = typeof fields.type === 'string' ? fields.type : name;
-  // One of several images that failed leaves its place among them empty.
+  // One of several images failed; its index stays empty.
   if (type.endsWith('.partial_failed')) return { kind: 'final' };
   if ((fields.error !== undefined && fields.error !== null) || type === 'error')
     return { kind: 'error', error: readGatewayError(event) };

@@ -16,7 +16,7 @@ import { nearestSize, parseImageSize, sizeInWords, takesSize } from './size.ts';
 
 // The rules of image requests between fields and per model ("Image endpoints", "Limits").
 
-/** What both endpoints have. */
+/** The fields that both endpoints share. */
 type ImageSettings = Omit<ImageGenerateBody, 'image' | 'quality'> & { readonly quality?: string | undefined };
 
 type Action = 'generate' | 'edit';
@@ -27,8 +27,8 @@ const qualitiesOf = (model: ImageModel, action: Action): readonly string[] =>
 const isImg = (model: ImageModel | undefined) => model === undefined || model.family === 'img';
 
 /**
- * Fields that only some models have. A model that no table lists has those of the common variant; the delta models
- * have `response_format` of the common variant, and none of those that the document keeps for img models.
+ * Fields that only some models take. A model that no table lists takes those of the common variant; the delta models
+ * take `response_format` of the common variant, but no field that is only for img models.
  */
 const owners: Readonly<Record<string, [has: (model: ImageModel | undefined) => boolean, rule: string]>> = {
   background: [isImg, 'only img models take a background'],
@@ -88,7 +88,7 @@ const fieldsAndSize: readonly Rule<ImageSettings>[] = [
       const model = imageModel(body.model);
       for (const [field, [has, rule]] of Object.entries(owners)) {
         const value = body[field as keyof ImageSettings];
-        // Not streaming is what every model does.
+        // `stream: false` is fine for every model: none streams by default.
         if (value === undefined || has(model) || (field === 'stream' && value === false)) continue;
         yield { path: [field], message: rule };
       }
@@ -140,7 +140,7 @@ const formatAndRemarks: readonly Rule<ImageSettings>[] = [
     remark: 'the common variant names no closed list of models',
     *check({ model: id }) {
       if (imageModel(id)) return;
-      // One that stands whole in what was typed is a model of its own, not what was meant.
+      // A known model that begins the typed ID is not suggested: the longer ID is its own model, not a typo.
       const known = Object.keys(imageModels).filter((each) => !id.startsWith(each));
       yield {
         path: ['model'],
@@ -177,7 +177,7 @@ const sharedRules = (action: Action): readonly Rule<ImageSettings>[] => [
   ...formatAndRemarks,
 ];
 
-/** Which sizes the model takes, and one model of its family that takes this one, or else the nearest that it does take. */
+/** Names the sizes that the model takes, and a related model with this size or else the nearest allowed size. */
 function sizeNote(id: string, model: ImageModel, size: string): Note {
   const [other] = imageModelsWhere((each) => each.family === model.family && takesSize(each.size, size));
   const nearest = nearestSize(model.size, size);
@@ -186,7 +186,7 @@ function sizeNote(id: string, model: ImageModel, size: string): Note {
   return { path: ['size'], message, sentence: sizeSentence(id) };
 }
 
-/** How many images may go in, for the models that the document states it for. */
+/** The maximum number of input images, for models whose maximum the document states. */
 const inputImages = <B extends ImageSettings>(
   action: Action,
   sentence: string,
@@ -204,7 +204,7 @@ const inputImages = <B extends ImageSettings>(
   },
 });
 
-/** Shorter ones are more likely a word or a file name that was not read. */
+/** A shorter text is more likely a word or a file name that was not read than Base64. */
 const SHORTEST_BASE64 = 64;
 
 const imagesOf = ({ image }: ImageGenerateBody): readonly string[] =>
@@ -283,7 +283,7 @@ export const generateRules: readonly Rule<ImageGenerateBody>[] = [
       'items are image URLs or Base64 data URLs … a single reference string URL/Base64, or an array of strings',
     *check(body) {
       for (const [index, url] of imagesOf(body).entries()) {
-        // "a single reference string URL/Base64": for a delta model plain Base64 is also one of the forms.
+        // "a single reference string URL/Base64": a delta model also takes plain Base64.
         if (isImageUrl(url) || (isDelta(body) && url.length >= SHORTEST_BASE64 && isBase64(url))) continue;
         const path = typeof body.image === 'string' ? ['image'] : ['image', index];
         yield { path, message: 'not a URL or a Base64 data URL of an image' };
@@ -292,7 +292,7 @@ export const generateRules: readonly Rule<ImageGenerateBody>[] = [
   },
 ];
 
-/** An ID of the img family that no table lists may be a newer model of it. */
+/** An unlisted ID that begins with `img-` may be a newer model, so it is allowed. */
 const takesEdits = (id: string): boolean => imageModel(id)?.edits ?? id.startsWith('img-');
 
 export const editRules: readonly Rule<ImageEditBody>[] = [
@@ -312,7 +312,7 @@ export const editRules: readonly Rule<ImageEditBody>[] = [
   ...sharedRules('edit').map(
     (rule): Rule<ImageEditBody> => ({
       ...rule,
-      // A model that is not taken here is told once.
+      // If the model cannot edit at all, another rule reports it, so this one stays silent.
       check: (body, fields) => (takesEdits(body.model) ? rule.check(body, fields) : []),
     }),
   ),
@@ -340,7 +340,7 @@ export const editRules: readonly Rule<ImageEditBody>[] = [
   },
 ];
 
-/** Fills in what the documented rules imply: partial images come in a stream, and png is the format of what is transparent. */
+/** Fills in implied fields: partial images need a stream, and a transparent background gets the format png. */
 export function fillImageBody(body: Record<string, unknown>): Record<string, unknown> {
   const isTaken = isImg(imageModel(String(body.model)));
   const stream = isTaken && body.partial_images !== undefined ? { stream: true } : {};

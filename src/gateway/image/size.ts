@@ -1,13 +1,13 @@
 import type { FreeSizes, SizeRule } from './models.ts';
 
-// `size` of an image request: a word, or WIDTHxHEIGHT.
+// `size` of an image request: a word or WIDTHxHEIGHT.
 
 export interface ImageSize {
   readonly widthPx: number;
   readonly heightPx: number;
 }
 
-/** Reads `1024x1024`; undefined for anything else. */
+/** Parses `1024x1024`; undefined for any other text. */
 export function parseImageSize(text: string): ImageSize | undefined {
   const [, width, height] = /^([1-9]\d{0,5})x([1-9]\d{0,5})$/.exec(text) ?? [];
   return width && height ? { widthPx: Number(width), heightPx: Number(height) } : undefined;
@@ -34,7 +34,7 @@ function fits(free: FreeSizes, { widthPx, heightPx }: ImageSize): boolean {
   );
 }
 
-/** What a rule takes, in words: `256x256, 512x512 or 1024x1024`. */
+/** The sizes that a rule allows, in words: `256x256, 512x512 or 1024x1024`. */
 export function sizeInWords({ words, list = [], free }: SizeRule): string {
   const forms = [...words, ...list, ...(free ? [`WIDTHxHEIGHT ${freeInWords(free)}`] : [])];
   return forms.length > 1 ? `${forms.slice(0, -1).join(', ')} or ${forms.at(-1)}` : forms.join('');
@@ -47,8 +47,8 @@ function freeInWords({ multipleOf, maxAspect, maxEdgePx, pixels }: FreeSizes): s
 }
 
 /**
- * The accepted size closest to what was typed: a word that differs in case only (`2k`), or the `WIDTHxHEIGHT` whose
- * edges differ least in proportion. Undefined where the text is neither.
+ * The allowed size closest to the typed one: a word that differs only in case (`2k`), or the `WIDTHxHEIGHT` whose edges
+ * differ least in proportion. Undefined if the text is neither.
  */
 export function nearestSize(rule: SizeRule, typed: string): string | undefined {
   const word = rule.words.find((each) => each.toLowerCase() === typed.toLowerCase());
@@ -67,7 +67,7 @@ export function nearestSize(rule: SizeRule, typed: string): string | undefined {
   return best && textOf(best.size);
 }
 
-/** Accepted sizes about the one that keeps the wanted shape as far as the limits allow. */
+/** Yields allowed sizes near the ideal one, which keeps the wanted aspect ratio and area as far as the limits allow. */
 function* around(free: FreeSizes, { widthPx, heightPx }: ImageSize): Generator<ImageSize> {
   const ratio = clamp(widthPx / heightPx, 1 / free.maxAspect, free.maxAspect);
   const area = clamp(widthPx * heightPx, free.pixels.min, free.pixels.max);
@@ -88,7 +88,7 @@ function* around(free: FreeSizes, { widthPx, heightPx }: ImageSize): Generator<I
   }
 }
 
-/** The length closest to `wanted` that goes with an edge of this length; undefined where none does. */
+/** The allowed length closest to `wanted` for the other edge; undefined if no length is allowed. */
 function otherEdge(free: FreeSizes, edgePx: number, wanted: number): number | undefined {
   const { multipleOf: step, maxAspect, maxEdgePx = Number.POSITIVE_INFINITY, pixels } = free;
   if (edgePx <= 0 || edgePx > maxEdgePx) return undefined;

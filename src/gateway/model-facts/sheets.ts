@@ -3,20 +3,20 @@ import { fieldsOf, rulesOf, setOf, takesInWords } from '../body.ts';
 import { codecWords, HOUR_MS, MB, type MediaLimits, type Range } from '../limits.ts';
 import type { ModelKind } from '../models.ts';
 
-// What gw's tables know of the models that the gateway's list names.
+// What gw's tables know about the models in the gateway's list.
 
-/** Something that a model takes, or a limit, in words. */
+/** A value or limit of a model, in words. */
 export interface Fact {
   readonly name: string;
   readonly value: string;
-  /** A rule in the document's words; shown where more is asked for. */
+  /** True for a rule in the document's words, which only a detailed view shows. */
   readonly isRule?: true;
 }
 
-/** Everything the tables say of one model, or of one endpoint that stands for a model (family B). */
+/** Everything that the tables know about one model, or about one endpoint that names a model (family B). */
 export interface ModelSheet {
   readonly id: string;
-  /** Other words by which it is meant. */
+  /** Other names that users type for the model. */
   readonly aliases: readonly string[];
   readonly kind: ModelKind;
   readonly facts: readonly Fact[];
@@ -28,7 +28,7 @@ export async function modelSheets(): Promise<readonly ModelSheet[]> {
   return [...chatSheets(), ...imageSheets(), ...videoSheets()];
 }
 
-// Limits of the tables in words.
+// The tables' limits in words.
 
 export const fact = (name: string, value: string | undefined): Fact[] =>
   value === undefined || value === '' ? [] : [{ name, value }];
@@ -43,7 +43,7 @@ export function fieldFacts(body: z.ZodMiniType, model: unknown): Fact[] {
   });
 }
 
-/** The rules of a body that the document states, in its words. */
+/** The rules of a body that the document states, in the document's words. */
 export const ruleFacts = (body: z.ZodMiniType): Fact[] =>
   rulesOf(body).flatMap(({ name, sentence, verdict }) =>
     fact(name, sentence && (verdict === 'warn' ? `${sentence} (a warning)` : sentence)).map((told) => ({
@@ -52,7 +52,7 @@ export const ruleFacts = (body: z.ZodMiniType): Fact[] =>
     })),
   );
 
-/** `4-15 s`; a limit that is none is left out. */
+/** A range in words, such as `4-15 s`; an infinite maximum is left out. */
 export function rangeWords({ min, max, exclusive }: Range, unit = ''): string {
   const of = unit === '' ? '' : ` ${unit}`;
   const edge = exclusive ? ', exclusive' : '';
@@ -69,7 +69,7 @@ export function lifeWords(ms: number): string {
   return ms > HOUR_MS ? `${ms / HOUR_MS} hours` : `${ms / 60_000} minutes`;
 }
 
-/** What a file must be; empty where the document states nothing. */
+/** The limits of a file in words; empty if the document states none. */
 export function mediaWords(limits: MediaLimits): string {
   const { formats, bytes, edgePx, aspect, pixels, durationS, framesPerS, resolutions } = limits;
   const { videoCodecs, audioCodecs } = limits;

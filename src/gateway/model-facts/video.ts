@@ -52,7 +52,7 @@ import {
   ruleFacts,
 } from './sheets.ts';
 
-/** What the tables say of each video model, and of each create endpoint of family B. */
+/** A sheet for each video model, and for each create endpoint of family B. */
 export const videoSheets = (): ModelSheet[] => [
   ...Object.entries(alphaModels).map(([id, model]) => sheet('video', id, [model.short], alphaFacts(model))),
   ...betaCreates.map((create) =>
@@ -157,7 +157,7 @@ const lifeFacts = ({ recordLifeMs, linkLifeMs, linkLifeIsAssumed, maxDownloads }
   ),
 ];
 
-/** What the tables say of each image model ("Image endpoints"). */
+/** A sheet for each image model ("Image endpoints"). */
 export const imageSheets = (): ModelSheet[] =>
   Object.entries(imageModels).map(([id, model]) => sheet('image', id, [], factsOf(model)));
 
@@ -169,7 +169,7 @@ const factsOf = (model: ImageModel): Fact[] => [
   ),
   ...fact('sizes', sizeInWords(model.size)),
   ...fact('default size', model.defaultSize),
-  // "with `model`, `prompt`, `size`, and `image`": nothing else is stated of delta models.
+  // "with `model`, `prompt`, `size`, and `image`": the document states nothing else about delta models.
   ...(model.family === 'delta'
     ? []
     : [
@@ -182,7 +182,7 @@ const factsOf = (model: ImageModel): Fact[] => [
   ...ruleFacts(ImageGenerateBody).filter(({ name }) => rulesOfSome[name]?.(model) ?? true),
 ];
 
-/** The rules that say nothing of other models than these. */
+/** Rules that concern only some models, and which models those are. */
 const rulesOfSome: Readonly<Record<string, (model: ImageModel) => boolean>> = {
   'image.transparent-needs-png-or-webp': ({ family }) => family === 'img',
   'image.compression-of-webp-and-jpeg': ({ family }) => family === 'img',
@@ -210,7 +210,7 @@ const imgFacts = (model: ImageModel): Fact[] => [
   ...fact('images to edit', `1-${MAX_INPUT_IMAGES}`),
 ];
 
-/** What the tables say of each chat model ("Chat completions", "Gemini-style generation"). */
+/** A sheet for each chat model ("Chat completions", "Gemini-style generation"). */
 export const chatSheets = (): ModelSheet[] =>
   Object.entries(geoModels).map(([id, { efforts, budgetZero, refusedLevels }]) => ({
     id,
