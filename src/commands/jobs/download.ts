@@ -17,8 +17,8 @@ import { failedOutcome, fromOtherHands, laterSaveFlags, showNamed, tasksOf } fro
 const { download: _, ...flags } = laterSaveFlags;
 
 /**
- * `gw jobs download ID…`: saves the outputs of finished jobs of any family and gateway; waits for nothing. With a family it
- * is `gw video FAMILY download ID…`, as `wait` is.
+ * `gw jobs download ID…` saves the outputs of finished jobs of any family and gateway, without waiting for a task to
+ * finish. With a family it is `gw video FAMILY download ID…`, as `wait` is.
  */
 export function download(familyName?: string) {
   const words = familyName ? `gw video ${familyName}` : 'gw jobs';
@@ -41,7 +41,7 @@ export function download(familyName?: string) {
       const taskOf = await tasksOf(named, family, flags, followers, ctx);
       const downloadOne = async (asNamed: NamedJob): Promise<Outcome<JobResult>> => {
         const job = await fromOtherHands(asNamed, ctx);
-        // Its bytes are read: no more of them at once than are fetched.
+        // Checking a job reads its saved files, so the number of checks at once is bounded like downloads.
         const over = await reads.take(0, () => withoutTask(job, flags, followers, ctx, !!familyName));
         if (over) return over;
         const task = await taskOf(job);

@@ -15,7 +15,7 @@ export interface KnownJob {
   readonly family: Family | undefined;
 }
 
-/** The wanted jobs of the ledger, newest first, each with its family: only the one that is looked at is in memory. */
+/** Yields the matching jobs of the ledger, newest first, each with its family; only one job is in memory at a time. */
 export async function* eachJob(wanted: Wanted, ctx: Context): AsyncGenerator<KnownJob> {
   const families = new Map<string, Family | undefined>();
   for await (const found of (await ctx.ledger()).each(wanted)) {
@@ -33,11 +33,11 @@ async function all<T>(values: AsyncIterable<T>): Promise<T[]> {
   return list;
 }
 
-/** Whether the flags name a profile or gateway, whose jobs alone are meant then. */
+/** True if the flags name a profile or a gateway: then the command concerns only the jobs of that one. */
 export const namesGateway = ({ globals: { profile, baseUrl, sandbox } }: Context): boolean =>
   profile !== undefined || baseUrl !== undefined || sandbox === true;
 
-/** As `eachJob`, of the profile or gateway that the flags name; of all where they name none. */
+/** Like `eachJob`, but only jobs of the profile or gateway that the flags name; all jobs if they name none. */
 export async function* eachOwnJob({ limit, ...wanted }: Wanted, ctx: Context): AsyncGenerator<KnownJob> {
   let count = 0;
   for await (const known of eachJob(wanted, ctx)) {
@@ -51,7 +51,7 @@ export async function* eachOwnJob({ limit, ...wanted }: Wanted, ctx: Context): A
 export const readOwnJobs = (wanted: Wanted, ctx: Context): Promise<KnownJob[]> =>
   all(eachOwnJob(wanted, ctx));
 
-/** A job whose intent is damaged, with the gateway in force and the default place where its own cannot be told. */
+/** Fills in a job whose intent is damaged: an unknown gateway becomes the current one, an unknown target the default. */
 async function completed(job: Job, ctx: Context): Promise<Job> {
   const settings = await ctx.settings();
   const { target } = job.save;
@@ -74,8 +74,8 @@ export async function withFamilies(jobs: readonly Job[]): Promise<KnownJob[]> {
 export type OwnJob = KnownJob & { readonly family: Family };
 
 /**
- * The jobs that this build knows what to do with, with one warning for each family that it does not know, and for each
- * damaged job that does not tell its own.
+ * Returns the jobs whose family this build knows. It warns once for each unknown family, and once for each damaged
+ * job whose family cannot be read.
  */
 export function withoutForeign(jobs: readonly KnownJob[], { io }: Context): OwnJob[] {
   const foreign = new Map<string, number>();
@@ -90,14 +90,14 @@ export function withoutForeign(jobs: readonly KnownJob[], { io }: Context): OwnJ
   return own;
 }
 
-/** It may have been paid for: said also under -q, with the way to bring it home. */
+/** The warning is printed under -q too, with the command to fetch the job, because the job may have been paid for. */
 function warnOfNoFamily({ id, key }: Job, io: Context['io']): void {
   const next = id === undefined ? `gw jobs show ${key}` : `gw video FAMILY wait ${id}`;
   const what = `${id ?? key}: the line that tells its family is damaged`;
   io.warn(`${what}; bring it home with: ${next} (alpha, beta or gamma)`, 'urgent');
 }
 
-/** Jobs whose links or records are about to die: how many, and in what time the first; undefined where there is none. */
+/** Counts the jobs whose links or records expire soon, and says when the first does; undefined if there are none. */
 export async function dyingSoon(
   jobs: Iterable<KnownJob> | AsyncIterable<KnownJob>,
   nowMs: number,
@@ -124,8 +124,8 @@ export async function sharedIds(ctx: Context): Promise<ReadonlySet<string>> {
 }
 
 /**
- * A job with what bringing it further needs; undefined for a family that this build does not know. Throws GwError `auth`
- * where a request of the API is needed and its gateway cannot be reached from here.
+ * Returns a job with everything a sync of it needs; undefined for a family that this build does not know. Throws
+ * GwError `auth` if the sync has to call the API and the job's gateway cannot be reached from here.
  */
 export async function syncInput(
   { job, family }: KnownJob,
@@ -134,7 +134,7 @@ export async function syncInput(
 ): Promise<SyncInput | undefined> {
   if (family === undefined) return undefined;
   const taskFamily = await findTaskFamily(family.name);
-  // An image comes with the reply or by a link of its own, and what was never sent has nobody to be asked of.
+  // No API key is needed: an image has its own link, and an unsent job has no task to ask for.
   if (taskFamily === undefined || job.state === 'intent')
     return { job, family, deps: await followers.jobDeps(await ctx.gatewayWithoutKey(job)) };
   const access = await ctx.gatewayOf(job);

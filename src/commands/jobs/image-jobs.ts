@@ -15,9 +15,9 @@ import type { NamedJob } from './jobs-by-id.ts';
 import { endedBeside, planToSave, resultOf } from './task-job.ts';
 
 /**
- * What is to be said of a named job of which no task is looked at: it ended badly, it is saved already, or it is an image.
- * Undefined for one whose task is to be looked at; with the commands of one family, that is also one which the ledger calls
- * lost, and one of which --no-download wants the ID.
+ * Returns the outcome of a named job that needs no request for its task: the job failed, is saved already, or is an
+ * image. Returns undefined if the task has to be looked up. The commands of one family also look up a job that the
+ * ledger calls lost, and a job given with --no-download, whose result is its ID.
  */
 export async function withoutTask(
   { known }: NamedJob,
@@ -34,7 +34,7 @@ export async function withoutTask(
   return isImage ? (ended ?? syncImage(known, followers, ctx, flags)) : ended;
 }
 
-/** Image jobs are not waited for: what can still be fetched of one is, and where it stands is said. */
+/** Fetches the images of a job that can still be fetched, and says how the job stands. Image jobs are not waited for. */
 export async function syncImage(
   known: KnownJob,
   followers: Followers,
@@ -46,7 +46,7 @@ export async function syncImage(
     // Whoever names a job wants its images on disk, whatever its create said.
     const { download: _download, ...where } = flags;
     const isElsewhere = flags.out !== undefined || flags.force === true;
-    // It was written to stdout, or was to be, where no plan wants its links on disk.
+    // The create printed its images to stdout, so its plan does not download them; a new plan saves their links.
     const isLeft = family !== undefined && lacksOutputs(job, family);
     const plan = isElsewhere || isLeft ? await planToSave(known, where, ctx) : undefined;
     const input = await syncInput(known, followers, ctx);
@@ -64,7 +64,7 @@ export async function syncImage(
   }
 }
 
-/** What brings back an image of which the gateway keeps none. */
+/** The hint for an image that is missing on disk and that the gateway cannot send again. */
 export const hintAnew = (key: string, ctx: Context): string =>
   `mend its disk or put it back, or pay for a new one with: ${commandFor(`gw again ${key}`, ctx)}`;
 

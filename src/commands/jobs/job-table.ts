@@ -12,7 +12,7 @@ import { EMBEDDED } from '../../ledger/job-key.ts';
 import type { JobNames, Wanted } from '../../ledger/ledger.ts';
 import { readJobs } from './find-jobs.ts';
 
-/** Jobs as a table: what tells them apart first, then what fits. A job that cost nothing always says so: `sandbox`. */
+/** Jobs as a table, identifying columns first. A free job of the sandbox always shows `sandbox`. */
 export function jobTable(
   views: readonly JobView[],
   nowMs: number,
@@ -21,7 +21,7 @@ export function jobTable(
   const hasSandbox = views.some(({ gateway }) => gateway === EMBEDDED);
   const hasKeys = views.some(({ once_key }) => once_key !== null);
   return {
-    // What a narrow terminal has no room for goes from the highest number of `optional` down.
+    // A narrow terminal drops columns, those with the highest number in `optional` first.
     columns: [
       { name: 'id', whole: true },
       { name: 'status', whole: true },
@@ -63,10 +63,10 @@ function cellsOf(view: JobView, nowMs: number): string[] {
   ];
 }
 
-/** No beginning is shorter: commands take six characters, and a few more meet fewer jobs that are not listed. */
+/** The shortest prefix to print. Commands accept six characters; eight rarely clash with unlisted jobs. */
 const SHORTEST = 8;
 
-/** On a terminal: the table with beginnings that a command takes, which no other job of the ledger has. */
+/** On a terminal, the table shows ID prefixes that are unique in the ledger, so that commands accept them. */
 export async function drawnTable(views: readonly JobView[], ctx: Context): Promise<Table> {
   const nowMs = ctx.clock.now();
   if (!ctx.io.stdoutIsTerminal || ctx.io.mode.quiet) return jobTable(views, nowMs);
@@ -83,7 +83,7 @@ export async function drawnTable(views: readonly JobView[], ctx: Context): Promi
   );
 }
 
-/** All names but the keys of some jobs: a job's own key does not stand in the way of its ID. */
+/** Yields all IDs and keys except the keys in `own`: a job's own key must not lengthen the prefix of its ID. */
 function* otherNames(names: Iterable<JobNames>, own: ReadonlySet<string>): Generator<string> {
   for (const { key, id } of names) {
     if (id !== undefined) yield id;
@@ -91,7 +91,7 @@ function* otherNames(names: Iterable<JobNames>, own: ReadonlySet<string>): Gener
   }
 }
 
-/** The shortest beginning of each ID that tells it from the others. */
+/** Maps each ID to its shortest prefix that no other ID has. */
 function shortest(ids: readonly string[], others: Iterable<string> = []): ReadonlyMap<string, string> {
   const sorted = [...new Set(ids)].sort();
   const needed = sorted.map(() => SHORTEST);
@@ -104,7 +104,7 @@ function shortest(ids: readonly string[], others: Iterable<string> = []): Readon
   };
   for (const [at, id] of sorted.entries()) for (const near of [at - 1, at + 1]) tellApart(near, id);
   for (const other of others) {
-    // No ID shares more with it than the two that it stands between.
+    // In sorted order, only the two neighbours can share the longest prefix with the other name.
     let at = 0;
     for (let end = sorted.length; at < end; ) {
       const middle = (at + end) >> 1;
@@ -122,7 +122,7 @@ function lifeText(expiresAt: string | null, nowMs: number, over: string): string
   return leftMs > 0 ? shortDuration(leftMs) : over;
 }
 
-/** The words of a list; of the ledger's own states it says none. */
+/** The statuses that a list can show; internal states of the ledger are left out. */
 export const listedStatuses = [
   ...new Set([
     'running',
@@ -137,8 +137,8 @@ export const listedStatuses = [
 ];
 
 /**
- * The jobs that `--status` chooses, by the gateway's word or the ledger's, in any case. Throws `usage` for a word that no
- * job has and that gw does not know.
+ * Builds the filter of `--status`, which matches the gateway's status or the ledger's state, ignoring case. Throws
+ * `usage` for a word that no job has and that gw does not know.
  */
 export async function statusFilter(
   typed: string | undefined,

@@ -10,13 +10,13 @@ import type { Wanted } from '../../ledger/ledger.ts';
 import { jobsByName } from '../../ledger/named-jobs.ts';
 import { type KnownJob, namesGateway } from './find-jobs.ts';
 
-/** The least that an ID may be cut to. */
+/** The shortest ID prefix that a command accepts. */
 const SHORTEST_BEGINNING = 6;
 
-/** What the `jobs` commands take for an ID. */
+/** The words that the `jobs` commands accept as an ID. */
 export const jobIdSummary = `the gateway's task ID or gw's own, ${SHORTEST_BEGINNING} or more characters it begins with, its --once or batch key, a file that it saved, or last`;
 
-/** The IDs that a command takes: of any job, or with a family of its tasks. */
+/** The ID arguments of a command: any job, or with a family only the tasks of that family. */
 export const idArgs = (completes: 'task' | 'output', family?: string) => ({
   name: 'ID',
   required: true,
@@ -27,16 +27,16 @@ export const idArgs = (completes: 'task' | 'output', family?: string) => ({
   completes: family ? (`${completes}:${family}` as const) : completes,
 });
 
-/** A job that a command line names; one that the ledger does not know has an ID alone. */
+/** A job that the command line names; one that is not in the ledger has only an ID. */
 export interface NamedJob {
   readonly id: string;
   readonly known: KnownJob | undefined;
 }
 
 /**
- * The jobs of a command line, by the gateway's IDs or gw's own. Where several gateways gave out the same ID, the job of the
- * one in force is meant; with a profile or gateway named by flags, no other one is. With a family, its tasks at the gateway
- * in force are meant. Throws `usage` for what is no ID.
+ * Finds the jobs that a command line names by task ID or by gw's own ID. If several gateways use the same ID, the job
+ * of the current gateway is chosen; flags that name a profile or gateway exclude all others. With a family, only that
+ * family's tasks at the current gateway are found. Throws `usage` for an invalid ID.
  */
 export async function namedJobs(
   args: readonly string[],
@@ -49,7 +49,7 @@ export async function namedJobs(
   for (const id of ids) {
     const job = jobOf(id);
     const own = job && (await findFamily(job.family));
-    // A damaged job may not tell its family; one of another family is not meant.
+    // A damaged job may have no known family and is accepted; a job of another family is not.
     const isMeant = !family || !own || own.name === family.name;
     if (job && isMeant) named.set(job.key, { id: job.id ?? id, known: { job, family: family ?? own } });
     else named.set(id, { id, known: undefined });
@@ -57,11 +57,10 @@ export async function namedJobs(
   return [...named.values()];
 }
 
-/**
- * The words of a command line as whole IDs: `last` is the newest job, of the family where one is given; a job is named by its
- * --once or batch key too (`day/boat`), by a file that it saved, and by 6 or more characters that only one job begins
- * with. What the ledger does not know stays as it is. Throws `usage` for what is no ID or begins several, and `not_found` for `last` where there is no job.
- */
+/** Turns the words of a command line into full IDs: `last` is the newest job (of the family, if given). A job is also
+ * named by its --once or batch key (`day/boat`), by a file it saved, or by a unique prefix of 6 or more characters.
+ * A word that the ledger does not know is kept. Throws `usage` for an invalid ID or an ambiguous prefix, and
+ * `not_found` for `last` if there is no job. */
 async function fullIds(args: readonly string[], ctx: Context, family?: string): Promise<string[]> {
   const ledger = await ctx.ledger();
   const isKnown = jobsByName(await ledger.find({ ids: args.filter((arg) => taskIdPattern.test(arg)) }));
@@ -76,7 +75,7 @@ async function fullIds(args: readonly string[], ctx: Context, family?: string): 
   return full;
 }
 
-/** Throws `usage` for an ID that no gateway gives out; of any family, what has no dot may be a row's key. */
+/** Throws `usage` for an ID that no gateway issues. Without a family, a word without a dot may be a row's key. */
 function refuseNoIds(args: readonly string[], named: Map<string, string>, family?: string): void {
   const rowKey = /^\w[\w:~@+=/-]*$/;
   const bad = args.find((id) => !named.has(id) && !taskIdPattern.test(id) && (family || !rowKey.test(id)));
@@ -85,8 +84,8 @@ function refuseNoIds(args: readonly string[], named: Map<string, string>, family
 }
 
 /**
- * The job of each key that the user gave, or of a file: of those that fit best, the newest. A file is told by what it holds and
- * where it lies, else by what it holds; one that is gone, or was changed, by its path.
+ * Finds the job for each user key or file name; among several, the best match, then the newest. A file matches best
+ * by content and path, then by content alone; a file that is gone or changed matches by its path.
  */
 async function byOwnNames(words: readonly string[], ctx: Context, family?: string) {
   const named = await Promise.all(
@@ -149,7 +148,7 @@ async function findJobs(ids: readonly string[], isHere: boolean, ctx: Context) {
   return (id: string): Job | undefined => here(id) ?? anywhere(id);
 }
 
-/** The one job of a command line. Throws `not_found` where the ledger does not know it. */
+/** Returns the one job that the command line names. Throws `not_found` if it is not in the ledger. */
 export async function knownJob(args: readonly string[], ctx: Context): Promise<KnownJob & { id: string }> {
   const [named] = await namedJobs(args, ctx);
   if (!named?.known) throw notInLedger(args[0] ?? '', ctx);

@@ -30,7 +30,7 @@ export const batchFilter =
   ({ once }: Pick<Job, 'once'>): boolean =>
     name === undefined || once?.key.startsWith(`${name}/`) === true;
 
-/** The jobs whose prompts hold each of the words, in any case. */
+/** Builds a filter for jobs whose prompt contains every given word, ignoring case. */
 function promptFilter(args: readonly string[]): (job: Pick<Job, 'prompt'>) => boolean {
   const plain = (text: string) => text.normalize('NFC').toLowerCase();
   const words = plain(args.join(' ')).split(/\s+/);
@@ -61,7 +61,7 @@ export const list = defineCommand<typeof listFlags, JobView[]>({
     const hasWords = promptFilter(args);
     const meant = { ...wanted, where: (job: Job) => hasStatus(job) && isOfBatch(job) && hasWords(job) };
     yield { value: new RowStream(viewsOf(meant, flags, nowMs, ctx)) };
-    // Under a long list, where it is seen.
+    // The warning is printed after a long list, where the reader sees it.
     const dying = await dyingSoon(eachOwnJob({ ...wanted, isOpen: true, where: isOfBatch }, ctx), nowMs);
     if (!dying) return;
     const what = `${counted(dying.count, 'job is', 'jobs are')} not saved, and the links or records die soon`;
@@ -77,7 +77,7 @@ async function* viewsOf(
   nowMs: number,
   ctx: Context,
 ): AsyncGenerator<JobView> {
-  // Bare IDs are for other commands, which could not tell two jobs of one ID apart: there such a job goes by gw's own.
+  // Bare IDs (-q) are input for other commands, so a job whose ID is not unique is printed with gw's own ID.
   const shared = ctx.io.mode.quiet && !ctx.io.mode.json ? await sharedIds(ctx) : new Set();
   const { isHeld } = await ctx.ledger();
   let count = 0;
@@ -93,10 +93,10 @@ async function* viewsOf(
 const { status, family, since, limit } = listFlags;
 const flags = { status, family, since, limit } as const;
 const EVERY_MS = 1_000;
-/** As many are looked at where nothing else bounds the list. */
+/** The number of jobs that `watch` reads if no flag limits the list. */
 const MOST = 1_000;
 
-/** `gw jobs watch`: `gw jobs list` kept up to date; elsewhere than on a terminal a line for each job that changes. */
+/** `gw jobs watch` keeps `gw jobs list` up to date on a terminal; elsewhere it prints a line per change. */
 export const watch = defineCommand<typeof flags, JobView>({
   flags,
   examples: [
@@ -116,14 +116,14 @@ export const watch = defineCommand<typeof flags, JobView>({
       while (!signal.aborted) {
         const views = await read(flags, most, ctx);
         if (screen) await screen.draw(await drawnTable(views, ctx));
-        // The oldest first, as they came.
+        // Off a terminal, jobs are printed in the order of creation.
         else for (const view of views.reverse()) if (isNew(view, told)) yield { value: view };
         await clock.sleep(EVERY_MS, signal).catch(() => {});
       }
     } finally {
       screen?.end();
     }
-    // What stood on the screen last stays there.
+    // The last table stays on the screen after gw ends.
     if (screen) await io.table(await drawnTable(await read(flags, most, ctx), ctx));
     throw ended(signal);
   },

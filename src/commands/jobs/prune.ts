@@ -21,7 +21,7 @@ const flags = {
   yes: on('do not ask'),
 } as const;
 
-/** `gw jobs prune`: makes the ledger forget old jobs that need nothing any more; the saved files stay. */
+/** `gw jobs prune` removes old jobs that need no more work from the ledger; the saved files stay. */
 export const prune = defineCommand<typeof flags, JobView[]>({
   flags,
   examples: [
@@ -35,7 +35,7 @@ export const prune = defineCommand<typeof flags, JobView[]>({
       'that a budget still counts. Saved files stay where they are. With --dry-run nothing is removed.',
     'Prints the jobs that were removed. Other gw processes may go on at the same time.',
   ],
-  // For --dry-run; there is no request that --curl could show.
+  // The value 'query' enables --dry-run; no request is sent, so --curl has nothing to print.
   sends: 'query',
   async run({ flags, globals }, ctx) {
     if (globals.curl)
@@ -76,7 +76,7 @@ async function ask(count: number, ctx: Context): Promise<void> {
   await askFirst(`Remove ${counted(count, 'job')} from the ledger?`, ctx, 'nothing was removed');
 }
 
-/** Tells of a job whether the budget of its profile counts it in the period that runs: forgotten, it would be spent twice. */
+/** Builds a test for jobs that count against the current budget period: without them the budget could be spent twice. */
 async function countedByBudget(nowMs: number, { host }: Context): Promise<(job: Job) => boolean> {
   const { counts, spanOf } = await import('../../jobs/create/budget.ts');
   const starts = new Map<string, number>();
@@ -90,25 +90,25 @@ async function countedByBudget(nowMs: number, { host }: Context): Promise<(job: 
     try {
       starts.set(profile, starts.get(profile) ?? startOf(profile));
     } catch {
-      // A name that the ledger has damaged is of no profile.
+      // A profile name that is damaged in the ledger has no settings, so no budget counts the job.
       starts.set(profile, Number.POSITIVE_INFINITY);
     }
     return counts(job) && createdAtMs >= (starts.get(profile) ?? 0);
   };
 }
 
-/** A create that was never answered may come to light later than any record that is documented to live (30 days). */
+/** An unanswered create may turn up later than the longest documented life of a record (30 days). */
 const UNKNOWN_LIFE_MS = 30 * 24 * 3_600_000;
 
 /** Two clocks, Unix milliseconds. */
 export interface PruneClocks {
-  /** This machine's, which may be wrong by years. */
+  /** This machine's clock, which may be wrong by years. */
   readonly nowMs: number;
-  /** The latest that a gateway's own clock has been seen to say; undefined where it was never seen. */
+  /** The latest time that the gateway's own clock has shown; undefined if the ledger has none. */
   serverSeenMs(gateway: string): number | undefined;
 }
 
-/** The clocks that tell what may be forgotten: links live by the gateway's clock, and the ledger has seen it. */
+/** Collects the clocks that decide what may be forgotten: links expire by the gateway's clock. */
 export function pruneClocks(jobs: readonly Job[], nowMs: number): PruneClocks {
   const seen = new Map<string, number>();
   for (const { gateway, serverDateMs } of jobs) {
@@ -119,13 +119,13 @@ export function pruneClocks(jobs: readonly Job[], nowMs: number): PruneClocks {
 }
 
 /**
- * Whether the ledger may forget a job: nothing is left to wait for, to look up or to save, whatever was said about saving
- * when it was made. One that may exist without an ID can be forgotten once the gateway would have, by both clocks; one of an
- * unknown family cannot be judged.
+ * True if the ledger may forget the job: nothing is left to wait for, look up or save, even if its create said
+ * --no-download. A job of unknown outcome is settled once both clocks say that the gateway has dropped its record. A
+ * job of an unknown family is never settled.
  */
 export function isSettled(job: Job, family: Family | undefined, clocks: PruneClocks): boolean {
   if (family === undefined) return false;
-  // A key of --once holds for good.
+  // A --once key stays valid forever.
   if (job.once !== undefined) return false;
   switch (job.state) {
     case 'not_sent':
@@ -134,7 +134,7 @@ export function isSettled(job: Job, family: Family | undefined, clocks: PruneClo
     case 'lost':
       return true;
     case 'unknown': {
-      // A clock that was behind when it was made is no reason to forget what a sync still looks for.
+      // If the clock was behind at creation, the age below is wrong; a sync may still look for this job.
       if (canBeLookedUp(job, family, clocks.nowMs) || idToConfirm(job) !== undefined) return false;
       const lifeMs = Math.max(UNKNOWN_LIFE_MS, family.recordLifeMs ?? 0);
       const seenMs = clocks.serverSeenMs(job.gateway) ?? Number.NEGATIVE_INFINITY;
@@ -151,23 +151,23 @@ const isSaved = (job: Job, family: Family): boolean =>
   !lacksOutputs(job, family) && outputsBySize(job, family).missing.length === 0;
 
 /**
- * Whether neither the links that are known nor the record that could name new ones are there any more, as far as the
- * gateway's clock has been seen to go on.
+ * True if the known links have expired, and so has the record that could give new ones, by the gateway's clock as
+ * last seen.
  */
 function isGone(job: Job, family: Family, clocks: PruneClocks): boolean {
   const serverMs = clocks.serverSeenMs(job.gateway) ?? Number.NEGATIVE_INFINITY;
-  // The record's life began by this machine's clock: carried over by what the two differed when the job was seen finished.
+  // The record's expiry uses this machine's clock; the offset to the server's clock corrects it.
   const aheadMs = (job.serverDateMs ?? 0) - (job.finishedAtMs ?? job.serverDateMs ?? 0);
   const recordMs = recordExpiresAtMs(job, family);
   const ends = [linkExpiresAtMs(job, family), recordMs === undefined ? undefined : recordMs + aheadMs];
   const known = ends.filter((end) => end !== undefined);
-  // The gateway keeps no image that came as data.
+  // The gateway keeps no copy of an image that it sent as data.
   return known.length === 0 ? !lacksOutputs(job, family) : serverMs >= Math.max(...known);
 }
 
 /**
- * Removes jobs from the ledger, each held and judged once more as it stands then: one that another process has is left for
- * the next time. Returns the keys of what was removed. Throws what the ledger throws; then nothing is lost.
+ * Removes jobs from the ledger. Each is locked and checked again first; a job that another process holds is skipped.
+ * Returns the removed keys. If the ledger throws, nothing has been removed.
  */
 export async function removeSettled(
   jobs: readonly { readonly job: Job; readonly family: Family | undefined }[],

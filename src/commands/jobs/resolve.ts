@@ -29,7 +29,7 @@ function parseAnswer(raw: string, flag: string): string {
   throw usage(`${withValue(flag, raw)}: not a task ID`, "give the gateway's task ID, or none");
 }
 
-/** `gw jobs resolve ID --as ID|none`: closes a job of unknown outcome by what its user found out. */
+/** `gw jobs resolve ID --as ID|none` closes a job of unknown outcome with the outcome that the user found out. */
 export const resolve = defineCommand<typeof flags, JobView | ResolvedRow>({
   args: { name: 'ID', summary: jobIdSummary, required: true, completes: 'task' },
   flags,
@@ -93,11 +93,11 @@ async function adopt(known: KnownJob, id: string, ctx: Context): Promise<void> {
   await recordLook(ledger, job.key, look, look.view.status);
 }
 
-// Closes a job of unknown outcome by what its user found out; gw itself never guesses at it.
+// The functions below close a job whose outcome the user found out; gw itself never guesses one.
 
 /**
- * Closes it as never created. The job is held: read again under its claim. Throws `usage` where its outcome is known, or
- * where images of it lie in part files or behind links, which a sync brings home.
+ * Closes the job as never created. The hold has read the job again under its lock. Throws `usage` if the outcome is
+ * known, or if images are still in part files or behind links that a sync can save.
  */
 function closeAsNone({ key, job }: Hold, ledger: Ledger, nowMs: number): void {
   refuseKnown(job, key);
@@ -108,8 +108,8 @@ function closeAsNone({ key, job }: Hold, ledger: Ledger, nowMs: number): void {
 }
 
 /**
- * Takes a task that was looked up for the held job's. Throws `usage` where the job's outcome is known, or where the task
- * is another job's or carries another external ID.
+ * Records a task that was looked up as the task of the held job. Throws `usage` if the job's outcome is known, or if
+ * the task belongs to another job or has another external ID.
  */
 async function adoptTask(
   { key, job }: Hold,
@@ -118,7 +118,7 @@ async function adoptTask(
 ): Promise<void> {
   const open = refuseKnown(job, key);
   const owners = await ledger.find({ ids: [id], gateway: open.gateway });
-  // A task that was only taken in, to be followed, was made by whoever says so.
+  // A job that was only adopted to be followed does not own the task: this gw did not create it.
   const owner = owners.find((each) => each.key !== key && each.endpoint !== family.query.endpoint.name);
   if (owner) throw usage(`--as ${id}: that is the task of job ${owner.key}`, `gw jobs show ${owner.key}`);
   const other = externalIdOf(id, look, family);
@@ -135,7 +135,7 @@ function externalIdOf(id: string, { reply }: TaskLook, { externalIds }: TaskFami
   return [...records].find(([, record]) => record.id === id)?.[0];
 }
 
-/** Throws unless nobody knows what came of the job. */
+/** Returns the job if its outcome is unknown; throws otherwise. */
 function refuseKnown(job: Job | undefined, key: string): Job {
   if (job && mayExist(job)) return job;
   if (job === undefined)

@@ -10,17 +10,17 @@ import { EMBEDDED } from '../../ledger/job-key.ts';
 import { namesOutput } from '../../shots/outputs.ts';
 import { jobIdSummary, knownJob } from './jobs-by-id.ts';
 
-/** Prompts and records come from outside: whatever they hold, they stay on their line, and are not cut. */
+/** Keeps a prompt or record of any content on one line, at full length. */
 const whole = (text: string): string => oneLine(text, Number.POSITIVE_INFINITY);
 
 type ShownJob = JobView & {
-  /** The outputs of other jobs that it was made from. */
+  /** The outputs of other jobs that this job was made from. */
   readonly made_from: readonly KeptReference[];
   readonly cost: Omit<Cost, 'test'> | null;
   readonly record: unknown;
 };
 
-/** `gw jobs show ID`: everything the ledger knows of one job, its record and links among it. */
+/** `gw jobs show ID` prints everything the ledger knows of one job, including its record and links. */
 export const show = defineCommand<Record<string, never>, ShownJob>({
   args: { name: 'ID', summary: jobIdSummary, required: true, completes: 'task' },
   examples: ['gw jobs show $(gw video alpha create --sandbox "a paper boat")', 'gw jobs show last --json'],

@@ -32,7 +32,7 @@ interface Stats {
   readonly groups: readonly StatsGroup[];
 }
 
-/** `gw jobs stats`: how many jobs ended how, and what they made and cost, as far as their records say. */
+/** `gw jobs stats` counts jobs by outcome, with their output and cost as far as the records say. */
 export const stats = defineCommand<typeof flags, Stats>({
   flags,
   examples: ['gw jobs stats', 'gw jobs stats --since 7d --by model,day', 'gw jobs stats --by family --json'],
@@ -46,12 +46,12 @@ export const stats = defineCommand<typeof flags, Stats>({
     const { by = ['model'] } = flags;
     const counts = new JobStats(by);
     const pricing = await ctx.pricing();
-    // Nothing was paid for those of the sandbox; they count where it is in force.
+    // Sandbox jobs cost nothing, so they are counted only if the flags or settings choose a gateway or the sandbox.
     const isRehearsal = namesGateway(ctx) || gatewayName(await ctx.settings()) === EMBEDDED;
     let left = 0;
     let unread = 0;
     for await (const { job, family } of eachOwnJob({ sinceMs: flags.since?.(ctx.clock.now()) }, ctx)) {
-      // Made by another machine under the same key, whose ledger counts it.
+      // Another machine made this job under the same key; its own ledger counts it.
       if (job.once && job.bodySha256 === '' && !job.isDamaged) continue;
       if (!isRehearsal && job.gateway === EMBEDDED) {
         left += 1;
@@ -105,7 +105,7 @@ export const stats = defineCommand<typeof flags, Stats>({
 
 const figure = (name: string) => ({ name, align: 'right', whole: true }) as const;
 
-/** The ledger's eight states as a table has room for: what was never created, or cannot be told, is `other`. */
+/** Reduces the ledger's eight states to four columns; `other` is never created, lost or unknown. */
 function endsOf({ jobs, states }: StatsGroup) {
   const { succeeded = 0, failed = 0, intent = 0, sent = 0, running: accepted = 0 } = states;
   const running = intent + sent + accepted;

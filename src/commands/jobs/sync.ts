@@ -22,10 +22,10 @@ import { resultOf, showJobQueries, wholeProgress } from './task-job.ts';
 
 const flags = { events: saveFlags.events } as const;
 
-/** So many of the newest jobs are looked at for files that are gone; a longer ledger must not make each look longer. */
+/** The number of newest jobs whose saved files are checked; the limit keeps a sync fast with a long ledger. */
 const LOOKED_AT_FOR_GONE = 100;
 
-/** `gw jobs sync`: looks at every unfinished job, saves every finished one, and exits. */
+/** `gw jobs sync` looks at every unfinished job, saves every finished one, and exits. */
 export const sync = defineCommand<typeof flags, JobResult>({
   flags,
   examples: ['gw jobs sync --sandbox', 'gw jobs sync --json'],
@@ -54,7 +54,7 @@ export const sync = defineCommand<typeof flags, JobResult>({
         whole.tell(synced.outcome === 'ended' && synced.followed.error !== undefined);
         if (synced.outcome === 'running') running.set(synced.id, synced.status || 'running');
         if (synced.outcome === 'elsewhere') elsewhere += 1;
-        // What goes on well counts beside what failed.
+        // An empty outcome still counts as a success in the exit code beside jobs that failed.
         yield outcomeOfSync(job, synced, ctx) ?? {};
       }
     };
@@ -70,8 +70,8 @@ export const sync = defineCommand<typeof flags, JobResult>({
 });
 
 /**
- * The jobs that need something, oldest first, of the profile or gateway that is meant; apart from them those whose images are
- * behind links that are too old to be asked for unbidden.
+ * Returns the jobs that need work, oldest first, of the chosen profile or gateway. `missed` holds image jobs whose
+ * links are too old to be tried unasked.
  */
 async function openJobs(ctx: Context): Promise<{ open: OwnJob[]; missed: Job[] }> {
   const nowMs = ctx.clock.now();
@@ -87,7 +87,7 @@ async function openJobs(ctx: Context): Promise<{ open: OwnJob[]; missed: Job[] }
   return { open, missed };
 }
 
-/** Of the newest jobs those whose saved files are gone and can be had again. */
+/** Returns those of the newest jobs whose saved files are missing and can still be downloaded. */
 export async function goneJobs(ctx: Context): Promise<OwnJob[]> {
   const gone: Job[] = [];
   for await (const job of (await ctx.ledger()).each({ limit: LOOKED_AT_FOR_GONE }))
@@ -108,7 +108,7 @@ function missedOutcome(job: Job, ctx: Context): Outcome<JobResult> {
   return outcomeOf({ status, record, files: [], error }, { family, id: key }, ctx);
 }
 
-/** A record that cannot be read is looked at again. */
+/** True if a sync has to work on the job; a record that cannot be read is looked up again. */
 export function needsSync({ job, family }: OwnJob, nowMs: number): boolean {
   try {
     return isOpen(job, family, nowMs);
@@ -117,7 +117,7 @@ export function needsSync({ job, family }: OwnJob, nowMs: number): boolean {
   }
 }
 
-/** What each job needs; a gateway that cannot be reached from here is told of once, not for each of its jobs. */
+/** Prepares each job for the sync. A gateway that cannot be reached is reported once, not once per job. */
 async function inputsOf(open: readonly OwnJob[], followers: Followers, ctx: Context) {
   const inputs: SyncInput[] = [];
   const unreachable = new Map<string, unknown>();
@@ -135,7 +135,7 @@ async function inputsOf(open: readonly OwnJob[], followers: Followers, ctx: Cont
   return { inputs, unreachable: [...unreachable.values()] };
 }
 
-/** What is printed of a job that was brought further; undefined where there is nothing to say. */
+/** The printed outcome of a synced job; undefined if there is nothing to print. */
 export function outcomeOfSync(job: Job, synced: Synced, ctx: Context): Outcome<JobResult> | undefined {
   if (synced.outcome === 'ended')
     return outcomeOf(synced.followed, { family: job.family, id: synced.id, job }, ctx);
@@ -152,7 +152,7 @@ export function outcomeOfSync(job: Job, synced: Synced, ctx: Context): Outcome<J
   };
 }
 
-/** One line, however many there are. */
+/** Prints one line for all running jobs. */
 function tellOfRunning(running: ReadonlyMap<string, string>, { io }: Context): void {
   const [first] = running;
   if (first === undefined) return;

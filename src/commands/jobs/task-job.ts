@@ -28,8 +28,8 @@ interface TaskJob {
 }
 
 /**
- * The task of a job that is to be looked at. Throws where there is none: UnknownOutcome for a job without an ID, `auth`
- * where its gateway cannot be reached from here, `usage` for a family that this build does not know.
+ * Returns the task of a job that has to be looked up. Throws UnknownOutcome for a job without a task ID, `auth` if
+ * its gateway cannot be reached from here, and `usage` for a family that this build does not know.
  */
 export async function taskJob({ job, family: known }: KnownJob, ctx: Context): Promise<TaskJob> {
   const family = known && (await findTaskFamily(known.name));
@@ -44,7 +44,7 @@ export async function taskJob({ job, family: known }: KnownJob, ctx: Context): P
   return { job: { ...job, id }, family, access: await ctx.gatewayOf(job) };
 }
 
-/** What is said of a job without an ID, of which no task can be asked for. */
+/** The error for a job without a task ID. */
 export async function noTask({ job, family }: KnownJob, ctx: Context): Promise<GwError> {
   const { hintOfUnknown } = await import('../../jobs/create/lost.ts');
   const hint = mayExist(job) ? hintOfUnknown(job) : `look for it with: ${commandFor('gw jobs sync', ctx)}`;
@@ -52,22 +52,22 @@ export async function noTask({ job, family }: KnownJob, ctx: Context): Promise<G
   return badEnd(job, family, job.key) ?? new UnknownOutcome(what, { taskId: job.key, hint });
 }
 
-/** A task that is to be waited for or saved: where it is asked for, and where its outputs go this time. */
+/** A task to wait for or save: its gateway, and where its outputs go this time. */
 interface NamedTask {
   readonly key: string;
   readonly id: string;
   readonly family: TaskFamily;
   readonly access: Access;
   readonly save: SavePlan;
-  /** As the ledger knew it; absent where it did not. */
+  /** The job as the ledger knew it; undefined for a task that the ledger did not know. */
   readonly job?: Job;
   readonly look?: TaskLook;
 }
 
 /**
- * Gives the task of each named job. With a family, one that the ledger does not know is taken in, so that its downloads are
- * counted and its parts remembered from here on like any other; without one it is `not_found`. What is given back throws
- * for a job as `taskJob` does, or what asking for its task failed with.
+ * Returns a function that gives the task of each named job. With a family, a task that the ledger does not know is
+ * adopted, so that its downloads are counted and can be resumed; without one, the function throws `not_found`. It
+ * throws for a job as `taskJob` does, or with the error of the task's lookup.
  */
 export async function tasksOf(
   named: readonly NamedJob[],
@@ -78,10 +78,10 @@ export async function tasksOf(
 ): Promise<(job: NamedJob) => Promise<NamedTask>> {
   const foreign = family ? named.filter(({ known }) => !known) : [];
   const take = family && foreign.length > 0 ? await takeIn(family, flags, followers, ctx) : undefined;
-  // All are asked for at once: a request takes many.
+  // All lookups start together because one request can ask for many tasks.
   const taken = new Map(foreign.map(({ id }) => [id, take?.(id)]));
   for (const each of taken.values()) each?.catch(() => {});
-  // A profile that is named is the one to ask with.
+  // A named profile supplies the API key for every request.
   const way = ctx.globals.profile === undefined ? ctx : { ...ctx, gatewayOf: ctx.gateway };
   return async ({ id, known }) => {
     if (known) {
@@ -94,7 +94,7 @@ export async function tasksOf(
   };
 }
 
-/** Takes in tasks that were made on another machine, each once the gateway has confirmed it. */
+/** Adopts tasks that were made on another machine, each after the gateway has confirmed it. */
 async function takeIn(
   family: TaskFamily,
   flags: SaveFlags,
@@ -110,7 +110,7 @@ async function takeIn(
   const save = newSavePlan(flags, settings, host);
   if (save.download) refuseOddTarget(save.target, outNamed(flags, settings));
   return async (id) => {
-    // A mistyped ID must not become a job.
+    // The lookup comes first because a mistyped ID must not become a job.
     const look = await looker.look(id, { signal });
     const key = adoptedJobKey(gateway, id);
     const patience = { ledger, clock, signal, silenceMs: settings.timeoutMs.value };
@@ -119,7 +119,7 @@ async function takeIn(
     );
     const task = { key, id, family, access, save, look };
     try {
-      // Another gw may have taken it in meanwhile.
+      // Another gw may have adopted the task in the meantime.
       const there = hold.job;
       if (there?.id !== undefined)
         return { ...task, job: there, save: await planToSave({ job: there, family }, flags, ctx) };
@@ -145,8 +145,8 @@ async function takeIn(
 }
 
 /**
- * What ledger and disk alone can answer of a job: it ended badly, or all of it is saved. Undefined for a job that is to be
- * looked at. Who wants its outputs wants all of them, whatever its create said.
+ * The outcome that ledger and disk give without a request: the job failed, or all its outputs are saved. Undefined if
+ * the task has to be looked up. All outputs have to be there, even if the create said --no-download.
  */
 export async function endedOutcome(
   { job, family }: KnownJob,
@@ -159,7 +159,7 @@ export async function endedOutcome(
   return files.length > 0 && missing.length === 0 ? { value: resultOf(job, files) } : undefined;
 }
 
-/** As {@link endedOutcome}, with the file of --sidecar beside each output that is saved already. */
+/** As {@link endedOutcome}; with --sidecar it also writes the sidecar of each output that is saved already. */
 export async function endedBeside(known: KnownJob, flags: SaveFlags, ctx: Context) {
   const ended = await endedOutcome(known, ctx.signal);
   const { job, family } = known;
@@ -186,7 +186,7 @@ function badEnd(job: Job, family: Family | undefined, id: string): GwError | und
   }
 }
 
-/** The printed result of a job as the ledger has it, with those of its files that are there. */
+/** The printed result of a job from the ledger, with those of its files that exist. */
 export const resultOf = (job: Job, files: readonly SavedFile[], status = job.status): JobResult => ({
   family: job.family,
   id: job.id ?? job.key,
@@ -198,13 +198,13 @@ export const resultOf = (job: Job, files: readonly SavedFile[], status = job.sta
 export const isTimeout = (error: unknown): error is GwError =>
   error instanceof GwError && error.kind === 'wait_timeout';
 
-/** What is said of a named job that could not be looked at; one that another gw holds is running. */
+/** The outcome of a named job whose lookup failed; a job that another gw holds is reported as running. */
 export const failedOutcome = ({ id, known }: NamedJob, error: unknown): Outcome<JobResult> => ({
   ...(known && { value: resultOf(known.job, [], isTimeout(error) ? 'running' : undefined) }),
   error: ofTask(error, id),
 });
 
-/** Where the outputs go this time. A new plan is told to the ledger, so that a sync goes on after a kill; a copy is none. */
+/** Plans where the outputs go. A new plan is stored, so that a later sync follows it; a copy is not. */
 export async function planToSave(
   { job, family }: KnownJob,
   flags: SaveFlags,
@@ -220,7 +220,7 @@ export async function planToSave(
   return save;
 }
 
-/** What was said at the create holds unless these flags say otherwise. */
+/** The create's choices stay in force unless these flags change them. */
 const savePlanOf = (job: Job, flags: SaveFlags, ctx: Context): SavePlan => ({
   target: flags.out === undefined ? job.save.target : planTarget(flags.out, ctx.host.cwd),
   force: flags.force ?? false,
@@ -228,7 +228,7 @@ const savePlanOf = (job: Job, flags: SaveFlags, ctx: Context): SavePlan => ({
   sidecar: flags.sidecar === undefined ? job.save.sidecar : flags.sidecar ? ctx.host.version : undefined,
 });
 
-/** With --dry-run or --curl: the requests that would ask for named jobs; with a family, those of the gateway in force. */
+/** For --dry-run and --curl: the requests that would ask for the named jobs; with a family, at the current gateway. */
 export const showNamed = (
   named: readonly NamedJob[],
   family: TaskFamily | undefined,
@@ -241,7 +241,7 @@ export const showNamed = (
   return family ? showQueries(family, ids, ctx) : showJobQueries(jobs, ctx);
 };
 
-/** With --dry-run or --curl: the requests that would ask for these jobs, each to the gateway of its own. */
+/** For --dry-run and --curl: the requests that would ask for these jobs, each to its own gateway. */
 export async function* showJobQueries(
   jobs: readonly KnownJob[],
   ctx: Context,
@@ -260,7 +260,7 @@ export async function* showJobQueries(
   }
 }
 
-/** The flags of saving where a job exists already: what its create said holds unless they say otherwise. */
+/** The save flags for a job that exists already; a flag that is not given keeps the create's choice. */
 export const laterSaveFlags = {
   ...saveFlags,
   out: {
@@ -269,7 +269,7 @@ export const laterSaveFlags = {
   },
 } as const;
 
-/** Counts what many jobs come to, as one bar on a terminal and in the signs of life elsewhere; for one job nothing. */
+/** Shows the progress of several jobs: a bar on a terminal, progress lines elsewhere. */
 export function wholeProgress(total: number, { io, clock }: Context) {
   const progress = total > 1 ? io.progress() : undefined;
   const startMs = clock.steady();
@@ -290,13 +290,12 @@ export function wholeProgress(total: number, { io, clock }: Context) {
 }
 
 /**
- * Whether another gw is making, or saving, a job that has no task yet, or none at all: there is nothing to look at before it
- * has let go.
+ * True if another gw is creating or saving a job that has no task ID; it cannot be looked up until that gw is done.
  */
 export const isInOtherHands = ({ known }: NamedJob, ledger: Ledger): boolean =>
   known !== undefined && known.job.id === undefined && ledger.isHeld(known.job.key);
 
-/** A job as the gw leaves it that has it in its hands. Throws as `waitForOther`. */
+/** Waits until another gw has released the job, and returns the job as it is then. Throws as `waitForOther`. */
 export async function fromOtherHands(named: NamedJob, ctx: Context, deadlineMs?: number): Promise<NamedJob> {
   const ledger = await ctx.ledger();
   const { known } = named;
@@ -307,7 +306,7 @@ export async function fromOtherHands(named: NamedJob, ctx: Context, deadlineMs?:
   return { id: job.id ?? key, known: { ...known, job } };
 }
 
-/** Another gw may be looking for the job at this moment, or still be creating it; its word comes first. */
+/** Runs `act` with a hold on the job, after waiting for another gw that may be creating it or looking for it. */
 export async function whileHeld(
   key: string,
   { ledger, clock, settings, signal, io }: Context,
@@ -325,7 +324,7 @@ export async function whileHeld(
   }
 }
 
-/** A task that is said to be what became of a create, and is not there, leaves that as it was. */
+/** Adds to a `not_found` error that the job keeps its state; other errors stay as they are. */
 export const unchanged = (error: unknown, what: string): unknown =>
   error instanceof GwError && error.kind === 'not_found'
     ? error.told({ hint: `check the ID; ${what} stays as it was` })

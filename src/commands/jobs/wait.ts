@@ -35,10 +35,9 @@ import {
 const allFlag = { all: on('every job that is not finished or not saved') } as const;
 const flags = { ...pollFlags, ...laterSaveFlags } as const;
 
-/**
- * `gw jobs wait ID…|--all`: waits for jobs of any family and gateway, all at once, and saves their outputs. With a family it
- * is `gw video FAMILY wait ID…`: of tasks of that family, at the gateway in force, those that the ledger does not know too.
- */
+/** `gw jobs wait ID…|--all` waits for jobs of any family and gateway at once and saves their outputs. With a family
+ * it is `gw video FAMILY wait ID…`: that family's tasks at the current gateway, including those that the ledger does
+ * not know. */
 export const wait = (familyName?: string) =>
   defineCommand<typeof flags & Partial<typeof allFlag>, JobResult>({
     args: { ...idArgs('task', familyName), required: familyName !== undefined },
@@ -77,10 +76,10 @@ export const wait = (familyName?: string) =>
       const others = named
         .filter((job) => !isMine(job))
         .map((job) => ({ id: job.id, made: fromOtherHands(job, ctx, deadlineMs) }));
-      // Its failure is heard of when its turn comes.
+      // The error is reported when the job's turn comes, so a rejection before that must not end the process.
       for (const { made } of others) made.catch(() => {});
       const outcomes = async function* () {
-        // What another gw is making is waited for beside the others, and followed after them.
+        // Jobs that another gw is creating are waited for in parallel, and followed after the rest.
         for (const wave of [named.filter(isMine).map((job) => ({ id: job.id, made: job })), others]) {
           const requests: FollowRequest[] = [];
           for (const { id, made } of wave) {
@@ -109,7 +108,7 @@ export const wait = (familyName?: string) =>
     },
   });
 
-/** The jobs that the end of the wait left behind: each is named, and one hint at the end goes on with all of them. */
+/** Yields the jobs that the timeout left running; the last one carries a single hint that goes on with all of them. */
 function* endOfTimedOut(
   outcomes: readonly Outcome<JobResult>[],
   ctx: Context,
@@ -140,11 +139,11 @@ async function jobsToWaitFor(
   const open = withoutForeign((await readJobs({ isOpen: true }, ctx)).reverse(), ctx);
   const gone = await (await import('./sync.ts')).goneJobs(ctx);
   const isGone = new Set(gone.map(({ job }) => job.key));
-  // The oldest of those that run are the first to finish; they stand where they are seen.
+  // Jobs with missing files come first, then the open ones from the oldest on, which should finish first.
   for (const known of [...gone, ...open.filter(({ job }) => !isGone.has(job.key))]) {
     const { job, family } = known;
     const named = { id: job.id ?? job.key, known };
-    // Where nobody sends it any more, and it may exist, its wait says what can be done; images that came have no name yet.
+    // A job whose create was not answered is included, because waiting for it prints what to do.
     const isLeft = mayExist(job) || (job.state === 'succeeded' && family.name === 'image');
     const isUnanswered = isInOtherHands(named, ledger) || (isLeft && isOpen(job, family, ctx.clock.now()));
     const isWaiting =

@@ -8,7 +8,7 @@ import { fillAlphaBody } from '../../gateway/alpha/rules.ts';
 import { alphaFamily } from '../../gateway/alpha/task.ts';
 import { madeBy, placeContent, videoCreate } from './create.ts';
 
-/** The models that make the most of each version. */
+/** The main model of each version; its short name is the version. */
 const longest = Object.values(alphaModels).filter(({ short, version }) => short === version);
 
 /** `gw video alpha create` ("Family A: create task"). */
@@ -50,8 +50,8 @@ export const create = videoCreate({
 const typeOfItem = { image_url: 'Image', video_url: 'Video', audio_url: 'Audio' } as const;
 
 /**
- * Looks whether the assets that a create refers to can be used, before anything is paid: one look for all of them as a
- * rule, none where there are none. Throws GwError `not_found` or `usage`, or the error of the look.
+ * Checks that the assets which a create refers to can be used, before anything is paid. It usually sends one request
+ * for all of them, and none if there are no assets. Throws GwError `not_found` or `usage`, or the lookup's error.
  */
 async function checkAssets(
   { content }: Readonly<Record<string, unknown>>,

@@ -49,7 +49,7 @@ import type { Media } from './read-media.ts';
 import type { SendPlace } from './send-many.ts';
 import { noteOfName, refuseIdleExec, refuseSharedName } from './task-ids.ts';
 
-// `gw video FAMILY create`, told once and from top to bottom: read, check, send, follow. What the families differ in arrives
+// `gw video FAMILY create` from top to bottom: read, check, send, follow. The differences between the families arrive
 // as data and pure functions.
 
 type Body = Record<string, unknown>;
@@ -58,9 +58,9 @@ type Body = Record<string, unknown>;
 export interface PlacedItem {
   readonly kind: string;
   readonly modality: Modality | undefined;
-  /** What the prompt calls it by, where it was given (`fox=fox.png`). */
+  /** The name by which the prompt refers to the item, if given (`fox=fox.png`). */
   readonly id: string | undefined;
-  /** What is sent: an address, a file as Base64, an element's ID. */
+  /** The value that is sent: an address, a file as Base64, or an element's ID. */
   readonly url: string;
 }
 
@@ -74,40 +74,40 @@ export interface BodyInput<F extends FlagSet> {
 
 export interface VideoCreate<F extends FlagSet> {
   readonly family: TaskFamily;
-  /** What tells it from the other families, in a sentence. */
+  /** One sentence that sets this family apart from the others. */
   readonly about: string;
   readonly fields: BodyFlags;
-  /** The flags that are no field of the body: `--mode`. */
+  /** The flags that are no field of the body, such as `--mode`. */
   readonly flags: F;
   endpointOf(flags: FlagValues<F>): Endpoint;
-  /** The model's ID; `typed` and `base` are the flag and the field of --body where given. */
+  /** The model's ID, from the flag (`typed`) or the field of --body (`base`) if given. */
   modelOf(
     words: { readonly typed?: string; readonly base?: string },
     flags: FlagValues<F>,
     settings: Settings,
   ): string;
   readonly knownModels?: readonly string[];
-  /** What a reference of a kind may be, and the limits of its file. */
+  /** The forms that a reference of this kind may take, and the limits of its file. */
   media(modality: Modality, model: string): Pick<MediaInput, 'takes' | 'limits'>;
-  /** Longest sum over all files of a kind that has a length, in seconds. */
+  /** Longest total duration of all video or audio references, in seconds. */
   totalReferenceS?(model: string): number | undefined;
-  /** Refuses flags that do not go with each other before anything is read. Throws `usage`. */
+  /** Refuses conflicting flags before anything is read. Throws `usage`. */
   refuse?(flags: FlagValues<F>, typed: Body): void;
-  /** Whether a prompt is needed beside these flags, may be left out, or is given by one of them; needed when absent. */
+  /** Whether a prompt is required, optional, or already given by one of these flags; required if this is absent. */
   promptNeed?(flags: FlagValues<F>, typed: Body): 'required' | 'optional' | 'given';
   /** Puts prompt and items into the body. */
   place(input: BodyInput<F>): Body;
   /** Adds what the documented rules imply. */
   fill?(body: Body, flags: FlagValues<F>): Body;
-  /** Asks the gateway what must hold before anything is paid; passed over with --no-validate. Throws GwError. */
+  /** Runs the checks that need the gateway before anything is paid; skipped with --no-validate. Throws GwError. */
   checkFirst?(body: Body, flagOf: FlagOfPath, ctx: Context, flags: FlagValues<F>): Promise<void>;
-  /** What is odd about the reply to a create that was accepted. */
+  /** A warning about an odd reply to an accepted create. */
   replyWarning?(reply: unknown): string | undefined;
   readonly examples: readonly string[];
   readonly notes: readonly string[];
 }
 
-/** What the models of a family make: `4-15 s at up to 4k (2.0)`. */
+/** The durations and resolutions that a family's models make: `4-15 s at up to 4k (2.0)`. */
 export const madeBy = (
   rows: readonly {
     readonly name: string;
@@ -145,7 +145,7 @@ export function videoCreate<F extends FlagSet>(spec: VideoCreate<F>): AnyCommand
     human: jobLines,
     run({ args, flags }, ctx) {
       const { count } = flags as SharedValues;
-      // First of all: what is saved while a prompt is still piped in was not there before.
+      // Followers come first because they note the start time: files saved later are not replaced.
       const followers = createFollowers(ctx, (count ?? 1) > 1 ? { turns: createTurns(SAVES_AT_ONCE) } : {});
       const own = { ...ctx, followers };
       const ready = makeReady(spec, args, flags, ctx);
@@ -155,15 +155,15 @@ export function videoCreate<F extends FlagSet>(spec: VideoCreate<F>): AnyCommand
   });
 }
 
-/** A request that has passed all checks, and what is still done before it is sent. */
+/** A request that has passed all checks, with the steps that remain before it is sent. */
 interface Checked {
   readonly request: JobRequest<TaskFamily>;
-  /** Asks the gateway what must hold first, uploads files, and gives the body with their addresses; once for all jobs. */
+  /** Runs the gateway checks, uploads files and returns the body with their addresses; done once for all jobs. */
   finish(): Promise<Body>;
   warnOfReply(reply: unknown): void;
 }
 
-/** Reads and checks what was typed. With --dry-run or --curl the request is given back, and nothing more is done. */
+/** Reads and checks the command line. With --dry-run or --curl it only returns the request to print. */
 async function makeReady<F extends FlagSet>(
   spec: VideoCreate<F>,
   args: readonly string[],
@@ -228,7 +228,7 @@ async function makeReady<F extends FlagSet>(
 }
 
 function firstBody({ family, body, how, intent }: JobRequest<TaskFamily>): Body {
-  // A key takes random bytes, and node:crypto 2 ms to load.
+  // A key needs random bytes, and loading node:crypto takes 2 ms.
   if (!family.externalIds) return body;
   const { once: name, count } = how;
   const key = name && onceJobKey(originOfGateway(intent.gateway), count === undefined ? name : `${name}/1`);
@@ -237,24 +237,24 @@ function firstBody({ family, body, how, intent }: JobRequest<TaskFamily>): Body 
 
 // Read: flags, --body and --set, prompt and media -> the request.
 
-/** What stands in the body for a medium; `sent` is what is sent of it. */
+/** Chooses the value of a medium in the body; `sent` is the value that goes to the gateway. */
 type AddressOf = (input: MediaInput, sent: string) => string;
 
-/** Loaded only where a body was begun. */
+/** Undefined unless --body or --set is used; the module is loaded only then. */
 type Json = typeof import('../../flags/json-body.ts') | undefined;
 
 interface WhatWasRead extends Pick<FieldVerdict, 'isGiven'> {
   readonly request: JobRequest<TaskFamily>;
   readonly media: Media['media'];
   readonly uploads: Media['uploads'];
-  /** The body with what is sent of its media, and with what is shown of them. */
+  /** The body as it is sent; `shown` is the body that --dry-run prints, with names in place of outputs. */
   readonly sent: Body;
   readonly shown: Body;
-  /** False where an output is only named: its row is not made yet, or the job that was made from it stands. */
+  /** False if an output of a job is only named, because it does not exist yet. */
   readonly canBeSent: boolean;
 }
 
-/** Reads what was typed; `words` are the flags as they stood before an address was found for them. */
+/** Reads the command line; `words` are the flags as typed, `typed` has the address for `--callback-url auto`. */
 async function read<F extends FlagSet>(
   spec: VideoCreate<F>,
   args: readonly string[],
@@ -282,7 +282,7 @@ async function read<F extends FlagSet>(
   const asked = { base, typed, model, prompt, references, inputs, media };
   const bodyWith = bodyMaker(spec, asked, json, globals.set);
   const sent = bodyWith((_, url) => url);
-  // Made twice only where an output stands in it.
+  // A second body is made only if it refers to an output of a job.
   const hasOutput = inputs.some(({ output }) => output);
   const body = hasOutput ? bodyWith(askedOf) : sent;
   const request = keptRequest(
@@ -331,7 +331,7 @@ async function read<F extends FlagSet>(
 
 const noMedia: Media = { media: { items: [], breaches: [] }, uploads: [] };
 
-/** Tells what flags ask for over a body and under what is set, with a stand-in for each medium. */
+/** Builds the body that flags make between --body and --set, with a placeholder for each medium. */
 const asOfFlags =
   <F extends FlagSet>(spec: VideoCreate<F>, settings: Settings, json: Json) =>
   (typed: FlagValues<FlagSet>, base: Body, sets: readonly string[]) => {
@@ -344,7 +344,7 @@ const asOfFlags =
     return { schema: spec.endpointOf(typed as unknown as FlagValues<F>).body, fields: spec.fields, body };
   };
 
-/** What makes the body once each medium has its address. */
+/** Returns a function that makes the body from the address of each medium. */
 function bodyMaker<F extends FlagSet>(
   spec: VideoCreate<F>,
   read: {
@@ -378,7 +378,7 @@ function bodyMaker<F extends FlagSet>(
 
 const isText = (value: unknown): value is string => typeof value === 'string';
 
-/** The prompt of a create; one that media, --body or --set begin may do without. */
+/** The prompt of a create; optional if media, --body or --set are given. */
 function promptOf<F extends FlagSet>(
   spec: VideoCreate<F>,
   words: readonly string[],
@@ -415,9 +415,9 @@ function modelOf<F extends FlagSet>(
 }
 
 /**
- * `content` of families A and C with the prompt and the media laid over that of --body: a prompt replaces the text items,
- * media of a role replace the items of that role. A content that is no list is left as it is: the schema says what is wrong
- * with it.
+ * `content` of families A and C: prompt and media are laid over the content of --body. A prompt replaces the text
+ * items, and media of a role replace the items of that role. A content that is no list is left unchanged, so that the
+ * schema reports it.
  */
 export function placeContent({ base, prompt, items }: Omit<BodyInput<FlagSet>, 'flags'>): Body {
   const { content } = base;
@@ -439,7 +439,7 @@ export function placeContent({ base, prompt, items }: Omit<BodyInput<FlagSet>, '
   };
 }
 
-// Check: what breaks a documented rule is refused, or with --no-validate a warning; what is odd is a warning.
+// Check: a broken documented rule is refused, or with --no-validate a warning; an oddity is a warning.
 
 async function check<F extends FlagSet>(
   { knownModels }: VideoCreate<F>,
@@ -452,7 +452,7 @@ async function check<F extends FlagSet>(
   refuseOrWarn(breaches, validate, ctx.io);
   const look = (verdict?: FieldVerdict) => lookAtBody(schema, body, flagOf, { ...verdict, isGiven });
   const { model } = body;
-  // Nothing, or dots alone, is no name.
+  // An empty name, or one of dots alone, is no model name.
   const isUnknown = isText(model) && knownModels?.includes(model) === false && !/^\.*$/.test(model);
   const found =
     isUnknown && validate
@@ -461,7 +461,7 @@ async function check<F extends FlagSet>(
   return refuseLook(found, ctx, { schema, body });
 }
 
-/** The request of one job of several: under a key and a name of its own, and without the API key, which somebody may have typed into it. */
+/** The request of one of several jobs, with its own key and file name. The API key is removed from it. */
 function requestOf(
   { request }: Checked,
   { keyId }: Access,
@@ -489,7 +489,7 @@ async function createOne(making: Promise<Checked | ShownRequest>, ctx: Context):
   return send(ready, { turn: (make) => make() }, ctx);
 }
 
-/** `told` is what says the count, where it was not typed. */
+/** `told` names the source of the count, such as a preset, if it was not typed. */
 async function* createMany(
   making: Promise<Checked | ShownRequest>,
   told: string,
@@ -498,7 +498,7 @@ async function* createMany(
   const ready = await making;
   if (ready instanceof ShownRequest) return yield { value: ready };
   const { once: key, count = 1, wait = false } = ready.request.how;
-  // Under a key some may have been made before: each is counted when its turn comes.
+  // With --once some jobs may exist already, so the budget is checked for each job in turn.
   if (key === undefined) await refuseOverBudget(ready.request, ctx);
   else if (told !== '--count' && (await (await import('../once.ts')).lastOfKey(key, ctx)).current) {
     ctx.io.note(`${told} ${count} is left out: the job of --once ${key} was made without it`);
@@ -507,14 +507,14 @@ async function* createMany(
   yield* (await import('./send-many.ts')).sendMany(count, wait, (place) => send(ready, place, ctx), ctx);
 }
 
-/** Throws what went wrong before the job was begun. */
+/** Throws an error that happened before the job was begun. */
 async function send(ready: Checked, place: SendPlace, ctx: Context): Promise<Outcome<JobResult>> {
   const access = await ctx.gateway();
   const request = requestOf(ready, access, place.index, ctx);
   const { family, how } = request;
   const deadlineMs = waitDeadlineMs(how, ctx);
   const making = async (under?: OncePlace) => {
-    // Not before: a job that stands under the key may be saved elsewhere, and then no folder is made.
+    // Checked only now: an existing job of the key may be saved elsewhere and need no folder here.
     await checkPlace(request, ctx);
     return make(request, await ready.finish(), { ...place, access, deadlineMs, under }, ctx);
   };
@@ -530,7 +530,7 @@ async function send(ready: Checked, place: SendPlace, ctx: Context): Promise<Out
       if (made.isOwnReply) ready.warnOfReply(made.reply);
       return { ...(await follow(made, request, deadlineMs, ctx)), made };
     case 'unknown': {
-      // A job that may exist without an ID is printed under gw's own.
+      // A job that may exist without a task ID is printed under gw's own ID.
       const { error, job } = made;
       const id = (error instanceof GwError && error.facts.taskId) || job.key;
       return { value: { family: family.name, id, status: 'unknown', record: null, files: [] }, error, made };
@@ -574,7 +574,7 @@ async function make(
       goesOn: under?.goesOn,
       calm: calmOf(followers, ctx),
       within,
-      // The jobs of one --count are alike by intention.
+      // The jobs of one --count are alike on purpose, so only the first one warns.
       onBegun: under?.confirm ?? (index === 1 ? () => warnOfAlike(intent, digests, ctx) : undefined),
       client: access.client,
       ledger,
@@ -589,7 +589,7 @@ async function make(
       onExchange: (isNow) => {
         telling.onExchange(isNow);
         clearInterval(beat);
-        // On a terminal it stands there all the time.
+        // On a terminal the progress line already says so.
         if (isNow && !ctx.io.stderrIsTerminal) beat = setInterval(tellOfWait, BEAT_MS);
       },
       ...(queues(how) && {
@@ -610,7 +610,7 @@ async function make(
   }
 }
 
-/** What is printed of an accepted job: its ID at once, or with --wait what came of it. */
+/** The result of an accepted job: its ID at once, or with --wait its outputs. */
 async function follow(
   { id, job: { key }, unrecorded, reply: record, status = '', error }: Extract<Made, { kind: 'accepted' }>,
   { family, how, intent: { gateway, save, settings } }: JobRequest<TaskFamily>,
@@ -651,7 +651,7 @@ async function follow(
   return { value: accepted, ...failure };
 }
 
-/** The words and the settings of a body, as the ledger keeps them. */
+/** The prompt and the settings of a body, in the form that the ledger stores. */
 function askedIn({ content, contents, prompt, ...rest }: Body) {
   return {
     prompt: promptIn(content ?? contents ?? prompt),

@@ -25,17 +25,17 @@ export interface FollowRequest {
   readonly deadlineMs: number;
   readonly job?: Job | undefined;
   readonly settings?: Job['settings'] | undefined;
-  /** The job's gateway; the one in force when absent. */
+  /** The job's gateway; the current one if absent. */
   readonly access?: Access | undefined;
-  /** A look that was just made, and is the first one. */
+  /** A lookup that was just made; it serves as the first one. */
   readonly look?: TaskLook | undefined;
-  /** Look at once: the job is not a new one. */
+  /** Look at once, because the job is not new. */
   readonly atOnce?: boolean;
-  /** What is known before the first look. */
+  /** The result that is known before the first lookup. */
   readonly accepted?: JobResult | undefined;
 }
 
-/** Waits for one job as the flags say, and saves its outputs. The result is there also where the wait failed. */
+/** Waits for one job as the flags say and saves its outputs. The result is returned even if the wait fails. */
 export async function followFromFlags(
   request: FollowRequest,
   followers: Followers,
@@ -45,7 +45,7 @@ export async function followFromFlags(
   throw new Error('a followed job has an outcome');
 }
 
-/** Waits for many jobs at once, as the flags say, and saves their outputs; one outcome a job, as they end. */
+/** Waits for many jobs at once and saves their outputs; yields one outcome per job, as each ends. */
 export async function* followAll(
   requests: readonly FollowRequest[],
   followers: Followers,
@@ -91,8 +91,8 @@ export async function* followAll(
 }
 
 /**
- * Says in one line what a job used; nothing where neither its record nor the price file gives a figure. `key` is gw's key
- * of the job; `name` tells it from others.
+ * Prints in one line what a job used; nothing if neither its record nor the price file gives a figure. `key` is gw's
+ * own key of the job, `name` distinguishes the job from others in the message.
  */
 export async function noteUsage(
   used: TaskUsage = {},
@@ -106,7 +106,7 @@ export async function noteUsage(
   if (text !== '') ctx.io.note(name === undefined ? text : `task ${name}: ${text}`);
 }
 
-/** What a job cost by the price file; what is paid for never fails for want of it. */
+/** The job's cost by the price file; undefined on an error, which must not fail a paid job. */
 async function priceOf(key: string, ctx: Context): Promise<Cost | undefined> {
   try {
     const pricing = await ctx.pricing();
@@ -118,10 +118,10 @@ async function priceOf(key: string, ctx: Context): Promise<Cost | undefined> {
   }
 }
 
-/** As many of a family's newest jobs are looked through for ones like it. */
+/** The number of a family's newest jobs that are searched for similar ones. */
 const JUDGED_BY = 200;
 
-/** How long jobs like these took, by their keys; none where the ledger cannot be read, for it must not cost a wait. */
+/** How long similar jobs took, by job key; empty if the ledger cannot be read, because a wait must not fail for that. */
 async function estimates(
   requests: readonly FollowRequest[],
   ctx: Context,
@@ -131,7 +131,7 @@ async function estimates(
     const ledger = await ctx.ledger();
     const found = new Map<string, number | undefined>();
     const before = new Map<string, readonly Job[]>();
-    // Jobs of one kind are estimated once.
+    // Jobs with the same settings share one estimate.
     const byKind = new Map<string, number | undefined>();
     for (const job of await ledger.find({ ids: requests.map(({ key }) => key) })) {
       const { family, gateway, model, settings } = job;
@@ -149,7 +149,7 @@ async function estimates(
   }
 }
 
-/** The printed result of a followed job; an error that leaves the job behind names the command that goes on. */
+/** The printed result of a followed job; an error that leaves the job running names the command that continues it. */
 export function outcomeOf(
   followed: Followed,
   { family, id, accepted, job }: Pick<FollowRequest, 'id' | 'accepted' | 'job'> & { family: string },
@@ -165,11 +165,11 @@ export function outcomeOf(
   };
 }
 
-/** Why a run ends before its jobs do: an interrupt says what goes on, and how to go on with it. */
+/** The reason why a run ends before its jobs; for an interrupt it adds what goes on and how to continue. */
 export const endedBy = (reason: unknown, next: string, goesOn: string): unknown =>
   reason instanceof Interrupted ? new Interrupted(reason.signal, next, goesOn) : reason;
 
-/** Outcomes as they come, and one message at the end for all jobs that an interrupt left behind; with --json each is printed. */
+/** Yields outcomes as they come; jobs that an interrupt left behind share one message, except with --json. */
 export async function* interruptedLast(
   outcomes: AsyncIterable<Outcome<JobResult>>,
   ctx: Context,

@@ -10,26 +10,26 @@ import type { SharedRate } from '../../jobs/watch/rate.ts';
 import type { Turns } from '../../jobs/watch/turns.ts';
 import type { Job } from '../../ledger/event.ts';
 
-/** What jobs of a run are looked at and followed with: whoever asks the same gateway shares one looker, and its rates. */
+/** Shared parts for looking up and following the jobs of a run: one looker, with its rates, per gateway and family. */
 export interface Followers {
-  /** What any job needs; the gateway in force where none is given. */
+  /** What every job needs; uses the current gateway if none is given. */
   jobDeps(access?: Access): Promise<JobDeps>;
   followDeps(family: TaskFamily, access?: Access): Promise<FollowDeps>;
   looker(family: TaskFamily, access?: Access): Promise<Looker>;
   claims(): Promise<Claims>;
-  /** Tells for all jobs of the run what concerns them all: a text once, and what changes `about` something seldom. */
+  /** Prints a note that concerns all jobs: the same text once, and texts with the same `about` at intervals. */
   readonly tellAll: (text: string, about?: string) => void;
-  /** Who saves first, where a run saves several jobs: what is told of one names it then. */
+  /** The order in which several jobs of a run are saved; messages then name the job. */
   readonly turns?: Turns | undefined;
   poolOf(job: Pick<Job, 'family' | 'settings'>): Promise<RatePool>;
 }
 
-/** A wait is told of again before 30 s have passed. */
+/** A wait is reported again before 30 s have passed. */
 const TOLD_EVERY_MS = 19_000;
 
 /**
- * Makes the followers of a run; one a run, or rates are not shared. What looks once, by hand, keeps its rate to itself
- * (`ownRates`): it must not wait its turn behind every follower of this user.
+ * Makes the followers of a run; a run has one, so that the rates are shared. A single lookup by hand uses `ownRates`,
+ * so that it does not queue behind all followers of this user.
  */
 export function createFollowers(
   ctx: Context,
@@ -40,11 +40,11 @@ export function createFollowers(
   }: {
     readonly ownRates?: boolean;
     readonly turns?: Turns;
-    /** Rates that are kept elsewhere than with the processes of this user. */
+    /** Rates from another source than the files shared by this user's processes. */
     readonly rateOf?: (pool: string) => SharedRate;
   } = {},
 ): Followers {
-  // The rows of a batch share the looks and the lanes of the whole.
+  // The rows of a batch share the lookers of the whole batch.
   const { followers: shared } = ctx;
   const chance = { clock: ctx.clock, random: ctx.host.random };
   const lookers = new Map<Access, Map<string, Looker>>();
@@ -58,7 +58,7 @@ export function createFollowers(
     const inForce = await account();
     const { createLooker } = await import('../../jobs/watch/looker.ts');
     const rateOf = given ?? (ownRates ? undefined : await sharedRates(access, ctx));
-    // Two keys of one gateway may be two accounts, which do not see each other's tasks.
+    // Two API keys of one gateway may be two accounts, which cannot see each other's tasks.
     const own = lookers.get(access) ?? new Map<string, Looker>();
     lookers.set(access, own);
     const known = own.get(family.name);
@@ -110,7 +110,7 @@ export function createFollowers(
   };
 }
 
-/** The rates of an account, kept with all processes of this user; none where there is no place to keep them. */
+/** The rates of an account, shared by all processes of this user; undefined if they cannot be stored. */
 async function sharedRates(
   { name, keyId }: Access,
   ctx: Context,
@@ -124,7 +124,7 @@ async function sharedRates(
   }
 }
 
-/** Outputs whose links die soon come first: a create of a run waits until none of them is open. */
+/** Returns a wait that holds back creates until the outputs whose links expire soon are saved. */
 export const calmOf =
   ({ turns }: Pick<Followers, 'turns'>, { clock, io }: Context) =>
   async (): Promise<void> =>

@@ -4,7 +4,7 @@ import { GAMMA_TOTAL_REFERENCE_S, gammaMedia, gammaModels } from '../../gateway/
 import { gammaFamily } from '../../gateway/gamma/task.ts';
 import { madeBy, placeContent, videoCreate } from './create.ts';
 
-/** `gw video gamma create` ("Family C endpoints"). Nothing is implied: the ratio follows what is given. */
+/** `gw video gamma create` ("Family C endpoints"). No field is implied: the ratio follows the media that are given. */
 export const create = videoCreate({
   family: gammaFamily,
   about: `Create a video of ${madeBy(Object.entries(gammaModels).map(([name, model]) => ({ ...model, name })))}, from words and first or last frames; gamma-H3 also follows pictures, videos and sounds, which may be local files.`,

@@ -16,14 +16,14 @@ import { eachTask, exampleCreate } from './task-ids.ts';
 
 interface Seen {
   readonly look: TaskLook;
-  /** Whether the reply is this task's alone. */
+  /** True if the gateway's reply contains only this task. */
   readonly isOwnReply: boolean;
   readonly many: boolean;
 }
 
 const external = { external: on('the IDs are external ones, given with --external-id or made by gw') };
 
-/** `gw video FAMILY get ID…`: the record as the gateway gives it; where one request takes many IDs, they share it. */
+/** `gw video FAMILY get ID…` prints the gateway's record. If one request takes many IDs, they share a request. */
 export async function videoGet(familyName: string) {
   const family = await loadTaskFamily(familyName);
   const flags: Partial<typeof external> = family.externalIds ? external : {};
@@ -50,7 +50,7 @@ export async function videoGet(familyName: string) {
     },
     human: (seen, ctx) =>
       recordLines(seen.look, (id) => commandFor(`gw video ${familyName} download ${id}`, ctx)),
-    // One reply goes out as it came; of several each must stay on its line.
+    // A single reply is printed unchanged; several records take one line each.
     raw: ({ look, isOwnReply, many }) => {
       if (!many) return look.reply.bytes;
       return `${isOwnReply ? compactJson(look.reply.text) : (look.recordText ?? JSON.stringify(look.record))}\n`;
@@ -77,7 +77,7 @@ async function* getByIds(
   yield* eachTask(named, get);
 }
 
-/** As `getByIds`, by external ID; loaded where it is asked for. */
+/** As `getByIds`, but by external ID; its module is loaded only here. */
 async function* getExternal(
   args: readonly string[],
   family: TaskFamily,
@@ -97,7 +97,7 @@ async function* getExternal(
   }
   const { client } = await ctx.gateway();
   const look = { client, family, externalIds, signal: ctx.signal, clock: ctx.clock };
-  // One after the other: the gateway bounds nothing here, and a script's list of IDs may be long.
+  // Batches are sent one after the other: this endpoint has no documented rate, and a list of IDs may be long.
   const turns = createTurns(1);
   const asked = new Map<string, Promise<ReadonlyMap<string, ExternalLooked>>>();
   for (const batch of batches) {
@@ -113,7 +113,7 @@ async function* getExternal(
   });
 }
 
-/** The external IDs of a command line, each once, in order. Throws `usage` for one that could not be asked for. */
+/** The external IDs of a command line, in order and without duplicates. Throws `usage` for an invalid one. */
 function readExternalIds(args: readonly string[]): string[] {
   const bad = args.find((id) => id.trim() === '' || id.includes(','));
   if (bad === undefined) return [...new Set(args)];
@@ -121,8 +121,8 @@ function readExternalIds(args: readonly string[]): string[] {
 }
 
 /**
- * A task record for people: one field a line, without the links, which are credentials. What the gateway wrote can begin no
- * line of its own.
+ * A task record for people: one field a line. Links are left out because they are credentials, and line breaks in the
+ * gateway's text are escaped.
  */
 function recordLines({ view, record }: TaskLook, saveCommand: (id: string) => string): string {
   const values = [...leavesOf(record)].map(
@@ -137,11 +137,11 @@ function recordLines({ view, record }: TaskLook, saveCommand: (id: string) => st
 
 const LONGEST_SHOWN = 500;
 
-/** A moment as a date too: `created_at` in Unix seconds, `create_time` of family B in milliseconds. */
+/** Adds the date to a timestamp: `created_at` in Unix seconds, `create_time` of family B in milliseconds. */
 function numberText(name: string, value: number): string {
   const field = name.slice(name.lastIndexOf('.') + 1);
   const unitMs = /^(created|updated)_at$/.test(field) ? 1000 : /^(create|update)_time$/.test(field) ? 1 : 0;
-  // Anything that is no moment is shown as it came.
+  // A number that is no plausible timestamp is shown unchanged.
   const isMoment = unitMs > 0 && value > 0 && value * unitMs < 1e14;
   return isMoment ? `${value} (${new Date(value * unitMs).toISOString()})` : String(value);
 }

@@ -7,12 +7,12 @@ import { type SaidBy, toldAs } from '../../flags/yielding.ts';
 import { planTarget } from '../../jobs/save/output-path.ts';
 import type { SavedFile, SavePlan } from '../../ledger/event.ts';
 
-/** The one object that a command prints which creates, waits or saves (the contract, section 1). */
+/** The object that commands print which create, wait or save (the contract, section 1). */
 export interface JobResult {
   readonly family: string;
   readonly id: string;
   readonly status: string;
-  /** The gateway's last record as it came. */
+  /** The gateway's last record, unchanged. */
   readonly record: unknown;
   readonly files: readonly Pick<SavedFile, 'path' | 'bytes' | 'sha256' | 'type'>[];
 }
@@ -24,11 +24,11 @@ export const resultIn = ({ value }: Outcome<JobResult>): JobResult | undefined =
 export const fileLines = ({ files }: Pick<JobResult, 'files'>): string =>
   files.map(({ path }) => `${path}\n`).join('');
 
-/** As {@link fileLines}, or the task ID where nothing was saved. */
+/** As {@link fileLines}, but the task ID if nothing was saved. */
 export const jobLines = (result: JobResult, _ctx: Context, failed: boolean): string =>
   result.files.length > 0 || failed ? fileLines(result) : `${result.id}\n`;
 
-/** Where the outputs of a new job go, and how. */
+/** Where and how the outputs of a new job are saved. */
 export const newSavePlan = (
   flags: SaveFlags,
   { out, sidecar }: Settings,
@@ -40,7 +40,7 @@ export const newSavePlan = (
   sidecar: sidecarBy(flags, { sidecar }, version),
 });
 
-/** What says where the outputs of a job go, for messages. */
+/** Names the flag or setting that chose the output path, for messages. */
 export function outNamed(how: SaveFlags & SaidBy, { out }: Settings, command = ''): string {
   const { out: typed, ...said } = how;
   if (typed !== undefined) return toldAs('--out', said, command);
@@ -48,6 +48,6 @@ export function outNamed(how: SaveFlags & SaidBy, { out }: Settings, command = '
   return by[out.source] ?? 'the setting out';
 }
 
-/** The steady moment at which a wait ends. */
+/** The monotonic time at which a wait ends. */
 export const waitDeadlineMs = (flags: PollFlags, ctx: Context): number =>
   ctx.clock.steady() + (flags.waitTimeout ?? parseDuration(DEFAULT_WAIT_TIMEOUT, '--wait-timeout'));

@@ -6,7 +6,7 @@ import { isLoopback } from '../../loopback.ts';
 
 const isHere = (url: string) => isLoopback(new URL(url).hostname);
 
-/** The URL of this user's running `gw listen`, for `--callback-url auto`. Throws `usage` where none runs. */
+/** The URL of this user's running `gw listen`, for `--callback-url auto`. Throws `usage` if none runs. */
 export async function listenerUrl({ host, io, settings }: Context): Promise<string> {
   const callbackUrl = runningUrl(trustedStateDir(host));
   if (callbackUrl === undefined)

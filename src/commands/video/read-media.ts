@@ -3,13 +3,13 @@ import type { Endpoint } from '../../gateway/endpoint.ts';
 import { type MediaInput, resolveMedia } from '../../media/resolve.ts';
 import type { Upload } from './upload.ts';
 
-/** The media of a create, and those that are to be uploaded, for which stand-ins are checked. */
+/** The media of a create, and the files to upload; until then each of these has a placeholder address. */
 export interface Media {
   readonly media: Pick<Awaited<ReturnType<typeof resolveMedia>>, 'items' | 'breaches'>;
   readonly uploads: readonly Upload[];
 }
 
-/** Reads media; files that `upload_command` gives an address are checked, and stand-ins take their place. */
+/** Reads media. Files to upload are checked too, and placeholders take their place. */
 export async function readMedia(
   inputs: readonly MediaInput[],
   { maxBodyBytes }: Endpoint,

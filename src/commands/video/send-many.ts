@@ -7,16 +7,16 @@ import { asTheyEnd, createTurns } from '../../jobs/watch/turns.ts';
 import { interruptedLast, type JobResult } from './follow-job.ts';
 
 export interface SendPlace {
-  /** One create at a time. */
+  /** Runs one create at a time. */
   turn(make: () => Promise<Made | Stands>): Promise<Made | Stands>;
-  /** Which of several jobs it is, from 1. */
+  /** The number of this job among several, from 1. */
   readonly index?: number;
 }
 
-/** After these the next create of the same body would meet the same. */
+/** After these errors the next create with the same body would fail in the same way. */
 const endsAlike: ReadonlySet<ErrorKind> = new Set([...endsAll, 'usage', 'rejected']);
 
-/** `--count N`: one create after the other, each job followed while the next one is made. */
+/** `--count N` sends one create after the other, and follows each job while the next is created. */
 export async function* sendMany(
   count: number,
   isWaitedFor: boolean,
@@ -46,7 +46,7 @@ export async function* sendMany(
   yield* interruptedLast(outcomes(), ctx, ctx.io.mode.json || ctx.events !== undefined || !isWaitedFor);
 }
 
-/** A create of several that was left out, because an earlier one failed in a way that this one would too. */
+/** A create of several that was left out, because it would fail like an earlier one. */
 class NotMade extends Error {
   override readonly name = 'NotMade';
 }

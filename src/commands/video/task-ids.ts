@@ -12,13 +12,13 @@ const askedOf: Readonly<Record<string, string>> = {
   beta: ' --duration 3',
   gamma: ' --resolution 768P --duration 4 --ratio 16:9',
 };
-/** Makes what the examples of a family's other commands name. */
+/** A command line that creates the task which the examples of other commands name. */
 export const exampleCreate = (family: string): string =>
   `gw video ${family} create --sandbox "a paper boat"${askedOf[family] ?? ''}`;
 
 /**
- * Says what Windows would refuse of a name to save under, where it is not refused, and returns whether it has; of a batch,
- * when its rows are checked.
+ * Warns about an output name that Windows does not allow, and returns true if there is one. A batch warns when its
+ * rows are checked, so its rows do not.
  */
 export function noteOfName(out: string | undefined, { host, io, followers }: Context): boolean {
   const fault = host.platform === 'win32' || followers ? undefined : windowsFault(out ?? '');
@@ -26,14 +26,14 @@ export function noteOfName(out: string | undefined, { host, io, followers }: Con
   return fault !== undefined;
 }
 
-/** Several tasks cannot share one file name. Throws `usage` before anything is asked. */
+/** Throws `usage` before any request if several tasks would share one file name. */
 export function refuseSharedName(tasks: number, out: string | undefined, cwd: string): void {
   if (tasks < 2 || out === undefined || !isFixedName(planTarget(out, cwd))) return;
   const cure = 'put {id} into the name, or name a directory (ends in /)';
   throw usage(`--out ${out}: one file name for ${tasks} tasks`, cure);
 }
 
-/** Checks where the outputs of tasks that exist already are to go now. Throws `usage` before anything is asked. */
+/** Checks the new output path for existing tasks. Throws `usage` before any request. */
 export function checkLaterOut(tasks: number, flags: SaveFlags, ctx: Context): void {
   refuseIdleExec(flags);
   noteOfName(flags.out, ctx);
@@ -41,7 +41,7 @@ export function checkLaterOut(tasks: number, flags: SaveFlags, ctx: Context): vo
   refuseOddTarget(planTarget(flags.out, ctx.host.cwd));
 }
 
-/** Throws `usage` for a command that is to run for each saved file where none is saved. */
+/** Throws `usage` for a command per saved file if no file is saved. */
 export function refuseIdleExec({ exec, download }: SaveFlags, waits = true): void {
   if (exec === undefined || (waits && download === undefined)) return;
   const later = 'keep it for later: gw config set after_save COMMAND';
@@ -49,13 +49,13 @@ export function refuseIdleExec({ exec, download }: SaveFlags, waits = true): voi
   throw usage('--exec: nothing is saved without --wait', `add --wait, or ${later}`);
 }
 
-/** Throws `usage` where the one file that a target names cannot be a file of ours. */
+/** Throws `usage` if a target without placeholders names a path that cannot be an output file. */
 export function refuseOddTarget(target: string, named?: string): void {
   if (isFixedName(target)) refuseOddFile(render(parsePattern(target), {}), named);
 }
 
 /**
- * One outcome a task, in their order; all are begun at once. What fails for one does not stop the others, an interrupt
+ * Yields one outcome per task, in order; all start at once. A failed task does not stop the others; an interrupt
  * does.
  */
 export async function* eachTask<T extends { readonly id: string }, R>(
@@ -64,7 +64,7 @@ export async function* eachTask<T extends { readonly id: string }, R>(
 ): AsyncGenerator<Outcome<R>> {
   const running = tasks.map((task) => {
     const outcome = run(task);
-    // Its failure is heard of when its turn comes.
+    // The error is reported when the task's turn comes, so a rejection before that must not end the process.
     outcome.catch(() => {});
     return { id: task.id, outcome };
   });
@@ -78,7 +78,7 @@ export async function* eachTask<T extends { readonly id: string }, R>(
   }
 }
 
-/** With --dry-run or --curl: the requests that would ask for these IDs. */
+/** For --dry-run and --curl: the requests that would ask for these IDs. */
 export async function* showQueries(
   family: TaskFamily,
   ids: readonly string[],

@@ -4,9 +4,9 @@ import { modelSheets } from '../../gateway/model-facts/sheets.ts';
 import { lookUpModel } from '../../models/check-model.ts';
 
 /**
- * What a body breaks whose model gw's table of its family lacks: the table may be older than the gateway ("Management":
- * clients validate model IDs against this list), so one that the gateway lists passes with a warning. The list is looked at
- * only where nothing else is wrong, and not for a model of another table.
+ * The rules that a body breaks if gw's model table lacks its model. The table may be older than the gateway
+ * ("Management": clients validate model IDs against this list), so a model that the gateway lists passes with a
+ * warning. The list is requested only if nothing else is wrong, and not for a model of another family's table.
  */
 export async function lookUnlessListed(
   look: (verdict?: FieldVerdict) => Look,

@@ -11,35 +11,35 @@ import { type MediaFacts, probeFile } from '../../media/probe.ts';
 import { shorten } from '../../media/reference.ts';
 import { type MediaInput, type ResolveDeps, referenceOf } from '../../media/resolve.ts';
 
-// A local file that goes by address only, where the user has a command that gives it one (`upload_command`): it is checked
-// as any file, a stand-in for its address passes all other checks, and it is uploaded when nothing else can fail.
+// Uploads local files that an endpoint takes only by address, if the user has set `upload_command`. Each file is
+// checked, a placeholder address passes the other checks, and the upload comes last, when nothing else can fail.
 
-/** A file that is still to be uploaded. */
+/** A file that is to be uploaded. */
 export interface Upload {
-  /** Stands in the body for the address that it will have. */
+  /** The placeholder for the file's future address in the body. */
   readonly standIn: string;
   readonly file: string;
   readonly flag: string;
-  /** `--video clip.mp4` */
+  /** The flag and its value, for messages: `--video clip.mp4`. */
   readonly named: string;
   readonly sha256: string;
-  /** For the ledger and for people. */
+  /** The name in the ledger and for people. */
   readonly label: string;
-  /** Of an output of a job, which has an address already. */
+  /** Gets the link of a job's output, which needs no upload. */
   readonly link?: (() => Promise<string>) | undefined;
   readonly facts: MediaFacts;
 }
 
 /**
- * Finds the files that go by address only, outputs of jobs and, where there is a command for it, others, and checks them.
- * Throws `usage` for one that cannot be read.
+ * Finds the files that an endpoint takes only by address, and checks them: outputs of jobs, and other files if there
+ * is an upload command. Throws `usage` for a file that cannot be read.
  */
 export async function planUploads(
   inputs: readonly MediaInput[],
   { totalS, hasCommand }: { readonly totalS: number | undefined; readonly hasCommand: boolean },
   deps: ResolveDeps,
 ) {
-  /** By the place of their reference. */
+  /** The key is the position of the reference. */
   const uploads = new Map<number, Upload>();
   const breaches: string[] = [];
   for (const [at, input] of inputs.entries()) {
@@ -58,7 +58,7 @@ export async function planUploads(
   }
   if (totalS !== undefined) breaches.push(...checkTotals([...uploads.values()], totalS));
   return {
-    /** The references, with a stand-in for each file that is to be uploaded. */
+    /** The references, with a placeholder for each file that is to be uploaded. */
     inputs: inputs.map((input, at) => {
       const { standIn } = uploads.get(at) ?? {};
       return standIn === undefined ? input : { ...input, raw: standIn, output: undefined };
@@ -70,14 +70,14 @@ export async function planUploads(
 
 type Body = Readonly<Record<string, unknown>>;
 
-/** A batch asks nothing: its rows are made side by side. */
+/** True if gw can ask the user. A batch never asks, because its rows are made side by side. */
 const isAsked = ({ host, io, followers }: Context): boolean =>
   host.stdin.isTTY === true && io.stderrIsTerminal && followers === undefined;
 
 /**
- * Gives back what uploads the files, once however often it is called, after one question, and puts their addresses into a
- * body. Throws `usage` where nobody can be asked and nobody has said yes; what is given back throws it where the answer is
- * no, and where the command fails or prints no https:// address.
+ * Returns a function that uploads the files on its first call, after one question, and puts their addresses into a
+ * body. Throws `usage` if no question can be asked and --yes is missing. The returned function throws `usage` if the
+ * answer is no, or if the command fails or prints no https:// address.
  */
 export function uploader(
   uploads: readonly Upload[],

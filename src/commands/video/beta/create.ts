@@ -53,7 +53,7 @@ type Flags = FlagValues<typeof flags>;
 
 const fields = flagsOfBodies([BetaTextBody, BetaO1Body], Object.entries(betaSettings));
 
-/** The endpoint that the flags ask for. Throws `usage` for an unknown mode, and for --turbo where there is none. */
+/** The endpoint for the flags. Throws `usage` for an unknown mode, and for --turbo in a mode without turbo. */
 function variantOf({ mode = 'text', turbo = false }: Flags): BetaVariant {
   if (!betaModeNames.includes(mode as BetaMode))
     throw usage(`--mode ${mode}: one of ${betaModeNames.join(', ')}`);
@@ -100,7 +100,7 @@ export const create = videoCreate({
   ],
 });
 
-/** Throws `usage` for flags that the mode has no place for. */
+/** Throws `usage` for flags that the mode does not support. */
 function refuseMisplaced(flags: Flags, typed: Readonly<Record<string, unknown>>): void {
   const { mode, settings } = variantOf(flags);
   if (flags.shot !== undefined && mode !== 'text')
@@ -132,7 +132,7 @@ function placePrompt({ base, flags, prompt }: Input): Record<string, unknown> {
   return words === undefined ? base : { ...base, prompt: words };
 }
 
-/** A prompt replaces the prompt items, media of a type replace the items of that type. */
+/** A prompt replaces the prompt items of --body; media of a type replace the items of that type. */
 function placeContents({ base, prompt, items }: Input): Record<string, unknown> {
   const elements = items.filter(({ kind }) => kind === 'element');
   const placed = [
@@ -140,7 +140,7 @@ function placeContents({ base, prompt, items }: Input): Record<string, unknown> 
     ...items.map((item) => {
       const { kind, id, url } = item;
       return kind === 'element'
-        ? // An element needs an ID: without one it is called by its number.
+        ? // An element needs an ID; if none is given, its number makes one.
           { type: kind, id: id ?? `element${elements.indexOf(item) + 1}`, element_id: url }
         : { type: kind, url, ...(id !== undefined && { id }) };
     }),

@@ -46,7 +46,7 @@ interface Listed {
   readonly all: boolean;
 }
 
-/** `gw video beta list`: the tasks of the account, whoever made them ("Cursor query"). */
+/** `gw video beta list` lists all tasks of the account, including those made elsewhere ("Cursor query"). */
 export const list = defineCommand<typeof flags, Listed>({
   flags,
   examples: [
@@ -87,14 +87,14 @@ export const list = defineCommand<typeof flags, Listed>({
     all ? page.result.map((record) => `${JSON.stringify(record)}\n`).join('') : reply.bytes,
 });
 
-/** Twelve digits of milliseconds are in 1973: anything shorter was meant in seconds, or as a year. */
+/** Twelve digits of milliseconds fall in 1973; a shorter number was meant as seconds or as a year. */
 const milliseconds = /^\d{12,15}$/;
 
 function time(raw: string, flag: string): Moment {
   return milliseconds.test(raw) ? () => Number(raw) : parseMoment(raw, flag);
 }
 
-/** Lays the flags over the body of --body; a filter replaces the one of its key. Throws `usage` for a time that is none. */
+/** Lays the flags over --body; a filter replaces the one with its key. Throws `usage` for an invalid time. */
 function listBody(base: JsonObject, flags: ListFlags, nowMs: number): JsonObject {
   const { since, until, cursor } = flags;
   for (const key of ['since', 'until'] as const) {
@@ -120,7 +120,7 @@ function listBody(base: JsonObject, flags: ListFlags, nowMs: number): JsonObject
   const kept = (Array.isArray(base.filters) ? base.filters : []).filter(
     (filter: { key?: unknown } | null) => !replaced.has(String(filter?.key)),
   );
-  // All of them are wanted: as few requests as the endpoint allows.
+  // With --all the largest page size is used, so that as few requests as possible are sent.
   const limit = flags.limit ?? (flags.all && base.limit === undefined ? BETA_LIST_MAX : undefined);
   return {
     ...base,
@@ -132,7 +132,7 @@ function listBody(base: JsonObject, flags: ListFlags, nowMs: number): JsonObject
   };
 }
 
-/** The cursor of the next page; undefined after the last. Throws `unavailable` where paging can get no further. */
+/** The cursor of the next page; undefined after the last. Throws `unavailable` if the gateway gives no usable cursor. */
 function nextCursor(
   { next_cursor: next, has_more: hasMore }: BetaPage,
   seen: Set<string>,
@@ -167,7 +167,7 @@ const flagOfField: Record<string, keyof ListFlags> = {
   product_type: 'type',
 };
 
-/** The flag that a field comes from; none where --body or --set gave it. */
+/** The flag that set a field; undefined if --body or --set gave it. */
 function flagOf(
   [field, index]: readonly PropertyKey[],
   flags: ListFlags,
@@ -179,7 +179,7 @@ function flagOf(
   return key !== undefined && flags[key] !== undefined ? flagName(key) : undefined;
 }
 
-/** Task records of family B as a table that fits a terminal, without the links, which are credentials. */
+/** Task records of family B as a table that fits a terminal; links are left out because they are credentials. */
 const taskTable = (records: readonly Fields[], nowMs: number): Table => ({
   columns: [
     { name: 'id', whole: true },
@@ -199,13 +199,13 @@ const taskTable = (records: readonly Fields[], nowMs: number): Table => ({
   }),
 });
 
-/** Unix milliseconds as an age; anything that is no such figure is shown as it came. */
+/** Shows Unix milliseconds as an age; any other value is shown unchanged. */
 function ageText(value: unknown, nowMs: number): string {
   if (typeof value === 'number' && value > 1e11) return shortDuration(nowMs - value);
   return value === undefined || value === null ? '-' : String(value);
 }
 
-/** What was made, or why it was not. */
+/** The outputs and usage of a task, or its error. */
 function resultText({ outputs, usage, error, hasNoFiles }: TaskView): string {
   if (error?.message) return error.message;
   if (hasNoFiles) return 'element';
