@@ -68,7 +68,7 @@ export async function syncImage(
 export const hintAnew = (key: string, ctx: Context): string =>
   `mend its disk or put it back, or pay for a new one with: ${commandFor(`gw again ${key}`, ctx)}`;
 
-/** Where an image job stands once nothing more can be done for it; `copied` is what was brought to another place. */
+/** The outcome of an image job once nothing more can be fetched; `copied` are its files at another place. */
 async function settledOutcome(
   { job: { key }, family }: KnownJob,
   ctx: Context,
