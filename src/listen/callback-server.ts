@@ -45,7 +45,9 @@ export async function startCallbackServer(options: CallbackServerOptions): Promi
   const paths = new Set([`/${token}`, `${base}/${token}`]);
   let hosts: ReadonlySet<string> = new Set();
   const origins = publicUrl ? [publicUrl.origin] : [];
-  const server = createServer((request, response) => {
+  // Node looks for what takes too long twice a minute where it is not told how often.
+  const limits = { requestTimeout: BODY_MS, headersTimeout: BODY_MS, connectionsCheckingInterval: 1_000 };
+  const server = createServer(limits, (request, response) => {
     answer(request, response).catch(() => request.socket.destroy());
   });
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -67,8 +69,6 @@ export async function startCallbackServer(options: CallbackServerOptions): Promi
     end(request, response, ids.length > 0 ? 200 : 204);
     options.onCallback({ ids, body, type: request.headers['content-type'] ?? 'application/json' });
   };
-  server.requestTimeout = BODY_MS;
-  server.headersTimeout = BODY_MS;
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(options.port, host, resolve);

@@ -1,5 +1,6 @@
 import { readdirSync, statSync, writeFileSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
+import { connect } from 'node:net';
 import * as path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { hostOf } from '../../src/disk/lock-file.ts';
@@ -157,4 +158,14 @@ test('the listener that was started last and still runs is found, by this user o
   expect(runningUrl(dir)).toBe('http://127.0.0.1:1/one');
   takeBack();
   expect(runningUrl(dir)).toBeUndefined();
+});
+
+test('a sender that takes longer than ten seconds is cut off', async () => {
+  const { url } = await listener();
+  const { hostname, port, pathname } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  socket.write(`POST ${pathname} HTTP/1.1\r\nhost: ${hostname}:${port}\r\ncontent-length: 9\r\n\r\n{`);
+  const startMs = performance.now();
+  await new Promise((resolve) => socket.on('close', resolve).resume());
+  expect(performance.now() - startMs).toBeLessThan(20_000);
 });
