@@ -11,7 +11,7 @@ const zlib = (): typeof zlibModule => process.getBuiltinModule('node:zlib');
 const unreadable = (message: string) => new ExchangeError(message, 'maybe', exchangeCodes.unreadable);
 
 /** The one coding of a reply's body, if it has one. Throws ExchangeError `UNREADABLE` for several, or an unknown one. */
-export function codingOf({ status, headers }: WireHead): Coding | undefined {
+function codingOf({ status, headers }: WireHead): Coding | undefined {
   const layers = (headers['content-encoding'] ?? '')
     .toLowerCase()
     .split(',')
@@ -26,32 +26,8 @@ export function codingOf({ status, headers }: WireHead): Coding | undefined {
   return coding;
 }
 
-/**
- * Undoes a whole body. Throws ExchangeError `UNREADABLE` where it is broken or grows beyond `limitBytes`; with
- * `cut`, takes what a broken-off body gives instead.
- */
-export function decodeBody(bytes: Uint8Array, coding: Coding, limitBytes: number, cut = false): Uint8Array {
-  if (bytes.byteLength === 0) return bytes;
-  const { gunzipSync, inflateSync, inflateRawSync, brotliDecompressSync, constants } = zlib();
-  const options = {
-    maxOutputLength: limitBytes,
-    ...(cut
-      ? { finishFlush: coding === 'br' ? constants.BROTLI_OPERATION_FLUSH : constants.Z_SYNC_FLUSH }
-      : {}),
-  };
-  try {
-    if (coding === 'gzip') return gunzipSync(bytes, options);
-    if (coding === 'br') return brotliDecompressSync(bytes, options);
-    return hasZlibHeader(bytes) ? inflateSync(bytes, options) : inflateRawSync(bytes, options);
-  } catch (error) {
-    throw (error as { code?: unknown }).code === 'ERR_BUFFER_TOO_LARGE'
-      ? unreadable(`the reply is larger than ${limitBytes} bytes when decoded`)
-      : unreadable(`the reply is not the ${coding} it claims to be`);
-  }
-}
-
 /** The head of a reply whose body was decoded: its length and coding were those of the encoded body. */
-export function decodedHead({ status, headers }: WireHead): WireHead {
+function decodedHead({ status, headers }: WireHead): WireHead {
   const kept: Record<string, string> = Object.create(null);
   for (const [name, value] of Object.entries(headers)) {
     // The tag and the length belong to the coded bytes.
@@ -119,8 +95,9 @@ export function decodingHandler(handler: WireHandler, limitBytes: number): Decod
 
   return {
     onHead(wireHead) {
+      head = wireHead;
       coding = codingOf(wireHead);
-      head = coding ? decodedHead(wireHead) : wireHead;
+      if (coding) head = decodedHead(wireHead);
       handler.onHead(head);
     },
     onData(chunk) {

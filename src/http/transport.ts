@@ -1,6 +1,6 @@
 import type * as v8Module from 'node:v8';
 import { type Connection, connectionOn, destroyConnection } from './connection.ts';
-import { codingOf, decodeBody, decodedHead, decodingHandler } from './content-coding.ts';
+import { decodingHandler } from './content-coding.ts';
 import {
   ExchangeError,
   exchangeCodes,
@@ -138,33 +138,28 @@ export class HttpTransport implements Transport {
   async exchange(request: WireRequest): Promise<WireReply> {
     const limitBytes = request.replyLimitBytes ?? REPLY_LIMIT_BYTES;
     const body = new GatheredBytes();
-    let head: WireHead | undefined;
-    try {
-      await this.#send(request, {
-        onHead(wireHead) {
-          head = wireHead;
-          codingIn(wireHead);
-          const announced = Number(wireHead.headers['content-length'] ?? 0);
-          if (announced > 0) body.expect(Math.min(announced, limitBytes));
-        },
-        onData(chunk) {
-          body.push(chunk);
-          if (body.byteLength > limitBytes) {
-            throw new ExchangeError(
-              `the reply is larger than ${limitBytes} bytes`,
-              'maybe',
-              exchangeCodes.unreadable,
-            );
-          }
-        },
-      });
-      return wholeReply(head, body.bytes, limitBytes);
-    } catch (error) {
-      throw withPartial(error, head, body.bytes);
-    }
+    const handler: WireHandler = {
+      onHead({ headers }) {
+        const announced = Number(headers['content-length'] ?? 0);
+        if (announced > 0) body.expect(Math.min(announced, limitBytes));
+      },
+      onData(chunk) {
+        body.push(chunk);
+        if (body.byteLength <= limitBytes) return;
+        const message = `the reply is larger than ${limitBytes} bytes`;
+        throw new ExchangeError(message, 'maybe', exchangeCodes.unreadable);
+      },
+    };
+    const head = await this.#decoded(request, handler, () => body.bytes);
+    return { ...head, bytes: body.bytes };
   }
 
-  async stream(request: WireRequest, handler: WireHandler): Promise<WireHead> {
+  stream(request: WireRequest, handler: WireHandler): Promise<WireHead> {
+    return this.#decoded(request, handler, () => new Uint8Array());
+  }
+
+  /** `came` is what is kept of a reply that breaks off, decoded as far as it goes. */
+  async #decoded(request: WireRequest, handler: WireHandler, came: () => Uint8Array): Promise<WireHead> {
     const decoding = decodingHandler(handler, REPLY_LIMIT_BYTES);
     try {
       const head = await this.#send(request, decoding);
@@ -173,7 +168,10 @@ export class HttpTransport implements Transport {
     } catch (error) {
       // What came before the break has been handed over; the decoder may still hold some of it.
       await decoding.finished().catch(() => {});
-      throw withPartial(error, decoding.head(), new Uint8Array());
+      const head = decoding.head();
+      if (!(error instanceof ExchangeError) || !head || error.sent === 'no') throw error;
+      const partial = { ...head, bytes: came().slice(0, PARTIAL_LIMIT_BYTES) };
+      throw new ExchangeError(error.message, error.sent, error.code, partial);
     }
   }
 
@@ -200,30 +198,6 @@ function framingOf({ url, headers }: WireRequest, { absoluteForm, proxy }: Route
       ...(proxy?.authorization ? { 'proxy-authorization': proxy.authorization } : {}),
     },
   };
-}
-
-/** The coding of a body; few replies have one. */
-const codingIn = (head: WireHead) =>
-  head.headers['content-encoding'] === undefined ? undefined : codingOf(head);
-
-function wholeReply(head: WireHead | undefined, bytes: Uint8Array, limitBytes: number): WireReply {
-  if (!head) throw new ExchangeError('no reply came', 'maybe', exchangeCodes.unreadable);
-  const coding = codingIn(head);
-  if (!coding) return { ...head, bytes };
-  return { ...decodedHead(head), bytes: decodeBody(bytes, coding, limitBytes) };
-}
-
-/** The same error with what came before the break, decoded as far as it goes. Other errors pass as they are. */
-function withPartial(error: unknown, head: WireHead | undefined, came: Uint8Array): unknown {
-  if (!(error instanceof ExchangeError) || !head || error.sent === 'no') return error;
-  let bytes: Uint8Array = came.slice(0, PARTIAL_LIMIT_BYTES);
-  try {
-    const coding = codingIn(head);
-    if (coding) bytes = decodeBody(bytes, coding, PARTIAL_LIMIT_BYTES, true);
-  } catch {
-    // What cannot be decoded is kept as it came.
-  }
-  return new ExchangeError(error.message, error.sent, error.code, { ...head, bytes });
 }
 
 function closedSocket(socket: Connection['socket']): Promise<void> {
