@@ -13,7 +13,7 @@ import {
   replyFacts,
   statusError,
 } from './refused-reply.ts';
-import { parseRetryAfter, readDateMs } from './reply-dates.ts';
+import { retryAfterMs } from './reply-dates.ts';
 import type { StatusMeaning } from './reply-statuses.ts';
 import { type Failure, failureOfExchange } from './retry.ts';
 
@@ -43,10 +43,12 @@ export const cutAnswerHint = 'nothing was sent again';
 export function failedExchange(error: ExchangeError, context: AttemptContext): Failed {
   const partial = error.partial;
   const isAnswer = partial !== undefined && partial.status >= 200 && partial.status < 300;
+  const toldMs = retryAfterMs(partial?.headers, context.nowMs);
   return {
-    failure: { kind: failureOfExchange(error) },
+    failure: { kind: failureOfExchange(error), retryAfterMs: toldMs },
     stopped: new GwError('unavailable', `${nameOf(context)} failed: ${error.message}`, {
       status: partial?.status,
+      retryAtMs: toldMs && context.nowMs + toldMs,
       hint: isAnswer && context.resend === 'chat' ? cutAnswerHint : hintOf(error),
     }),
     unknown: unknownOutcome(
@@ -66,17 +68,18 @@ export function failedReply(
 ): Failed {
   const { status, headers } = wire;
   const reply = { status, headers, text: errorTextOf(wire) };
-  // Dates are compared with the server's own clock where it shows it: ours may be years off.
-  const retryAfterMs = parseRetryAfter(headers['retry-after'], readDateMs(headers.date) ?? context.nowMs);
+  const toldMs = retryAfterMs(headers, context.nowMs);
+  const retryAtMs = toldMs === undefined ? undefined : context.nowMs + toldMs;
   const facts = replyFacts(reply);
   if (meaning === 'unreadable') {
     const what = `HTTP ${status} with ${describeBody(reply.text)}`;
     const { message } = readGatewayError(jsonIn(reply.text));
     const said = message ? `, which says: ${cutText(message)}` : '';
     return {
-      failure: { kind: 'unreadable' },
+      failure: { kind: 'unreadable', retryAfterMs: toldMs },
       stopped: new GwError('unavailable', `${nameOf(context)} brought an unreadable reply: ${what}${said}`, {
         ...facts,
+        retryAtMs,
         hint: 'if every call ends like this, check the base URL: something other than the gateway answers',
       }),
       unknown: unknownOutcome(`but its answer cannot be read: ${what}`, facts, reply.text, context),
@@ -88,10 +91,10 @@ export function failedReply(
     request: nameOf(context),
     nowMs: context.nowMs,
     isCreate: context.resend === 'paid' || context.resend === 'chat',
-    retryAtMs: retryAfterMs === undefined ? undefined : context.nowMs + retryAfterMs,
+    retryAtMs,
   });
   return {
-    failure: { kind: meaning.failure, retryAfterMs },
+    failure: { kind: meaning.failure, retryAfterMs: toldMs },
     stopped,
     // Not in the server's own words: they may say to send it again.
     unknown: unknownOutcome(`though it answered HTTP ${wire.status}${redirectTo}`, facts, undefined, context),

@@ -201,6 +201,24 @@ test('the server’s own clock measures its dates: ours may be years off', async
   expect(clock.sleeps).toEqual([7_000]);
 });
 
+const asksToWait = { 'retry-after': '30' };
+test.each([
+  [
+    'cut',
+    (socket: Parameters<Step>[0]) =>
+      void socket.end('HTTP/1.1 503 Busy\r\nretry-after: 30\r\ncontent-length: 9\r\n\r\n{'),
+  ],
+  ['no JSON', reply(200, '<html>', asksToWait)],
+])('Retry-After of a reply that is %s is obeyed, and told where nothing is sent again', async (_, step) => {
+  const server = await serve([step, fine]);
+  const { client, clock } = testClient(server.url);
+  await client.send(readEndpoint, read);
+  expect(clock.sleptMs()).toBe(30_000);
+  const once = testClient((await serve([step])).url);
+  const error = await failure(once.client.send(readEndpoint, read, { retries: 0 }));
+  expect(error.facts.retryAtMs).toBe(once.clock.now() + 30_000);
+});
+
 test('a deadline of the caller’s bounds every wait', async () => {
   const server = await serve([json(429, {}, { 'retry-after': '30' })]);
   const { client, clock } = testClient(server.url);

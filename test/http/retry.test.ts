@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { errorKinds } from '../../src/errors.ts';
 import { parseRetryAfter } from '../../src/http/reply-dates.ts';
 import { meaningOfStatus } from '../../src/http/reply-statuses.ts';
@@ -128,6 +128,16 @@ test.each([
   [undefined, undefined],
 ])('Retry-After %j is %s ms', (value, expected) => {
   expect(parseRetryAfter(value, now)).toBe(expected);
+});
+
+test('a date without a zone is of Greenwich, wherever gw runs', () => {
+  vi.stubEnv('TZ', 'Asia/Tokyo');
+  try {
+    expect(parseRetryAfter('Fri Nov 20 12:00:30 2026', now)).toBe(30_000);
+    expect(parseRetryAfter('Fri, 20 Nov 2026 21:00:30 +0900', now)).toBe(30_000);
+  } finally {
+    vi.unstubAllEnvs();
+  }
 });
 
 test('jitter is full: from nothing to the doubled base, at most 20 s', () => {

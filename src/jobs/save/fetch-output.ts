@@ -3,7 +3,7 @@ import { HOUR_MS } from '../../gateway/limits.ts';
 import type { TaskOutput } from '../../gateway/task.ts';
 import type { Clock } from '../../host.ts';
 import { ExchangeError, isPermanent } from '../../http/exchange.ts';
-import { parseRetryAfter, readDateMs } from '../../http/reply-dates.ts';
+import { retryAfterMs } from '../../http/reply-dates.ts';
 import { backoffMs } from '../../http/retry.ts';
 import type { FileType } from '../../media/signatures.ts';
 import {
@@ -98,6 +98,8 @@ export class OutputFetch {
       if (!(error instanceof ExchangeError)) throw error;
       if (this.tries === triesBefore) this.tries++;
       if (isPermanent(error.code)) return { do: 'refuse', reason: error.message };
+      // The host that the link led to may be gone; the link may lead to another one.
+      if (error.sent === 'no') this.from = this.link;
       return { do: 'wait', reason: error.message };
     }
   }
@@ -161,17 +163,18 @@ export class OutputFetch {
 
   private async pause(verdict: Extract<Verdict, { do: 'wait' }>): Promise<void> {
     this.lastReason = verdict.reason;
-    if (!this.options.budget.mayAsk || this.tries >= MAX_GETS) throw this.exhausted();
-    const { clock, journal, random } = this.options;
-    const toldMs = parseRetryAfter(verdict.retryAfter, readDateMs(verdict.date) ?? clock.now()) ?? 0;
+    const { budget, clock, journal, random } = this.options;
+    const toldMs = retryAfterMs(verdict.headers, clock.now()) ?? 0;
     if (toldMs > 0) journal.held(this.output.role, toldMs);
+    const mayAsk = budget.mayAsk && this.tries < MAX_GETS;
+    if (!mayAsk && toldMs === 0) throw this.exhausted();
     const pauseMs = Math.max(toldMs, backoffMs(this.failures++, random));
-    await this.wait(pauseMs, verdict.reason, verdict.status);
+    await this.wait(pauseMs, verdict.reason, verdict.status, mayAsk);
   }
 
-  private async wait(forMs: number, reason: string, status?: number): Promise<void> {
+  private async wait(forMs: number, reason: string, status?: number, mayAsk = true): Promise<void> {
     const { clock, signal } = this.options;
-    if (forMs <= LONGEST_PAUSE_MS) return clock.sleep(forMs, signal);
+    if (mayAsk && forMs <= LONGEST_PAUSE_MS) return clock.sleep(forMs, signal);
     const retryAtMs = clock.now() + forMs;
     const what = `${reason} and asks to wait until ${new Date(retryAtMs).toISOString()}`;
     throw new GwError('download', what, { status, retryAtMs, hint: 'after that, gw jobs sync fetches it' });

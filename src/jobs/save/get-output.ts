@@ -1,5 +1,5 @@
 import { GwError } from '../../errors.ts';
-import type { Transport, WireHead } from '../../http/exchange.ts';
+import { ExchangeError, exchangeCodes, type Transport, type WireHead } from '../../http/exchange.ts';
 import type { DownloadJournal } from './part-file.ts';
 
 const MAX_REDIRECTS = 5;
@@ -78,7 +78,11 @@ async function getOnce(url: URL, asked: Asked, sink: OutputSink, options: GetOpt
     return { do: 'complete' };
   } catch (error) {
     if (error instanceof Unwanted) return error.verdict;
-    throw error;
+    if (!(error instanceof ExchangeError) || error.code !== exchangeCodes.unreadable) throw error;
+    const { message: reason, partial: { status, headers } = {} } = error;
+    // What can be decoded names no coding any more; where a part cannot be, the whole may.
+    if (headers?.['content-encoding'] === undefined) throw error;
+    return status === 206 ? { do: 'drop', reason } : { do: 'refuse', reason, status };
   }
 }
 
@@ -131,10 +135,9 @@ export type Verdict =
       readonly do: 'wait';
       readonly reason: string;
       readonly status?: number;
-      readonly retryAfter?: string | undefined;
-      readonly date?: string | undefined;
+      readonly headers?: WireHead['headers'];
     }
-  | { readonly do: 'refuse'; readonly reason: string; readonly status?: number };
+  | { readonly do: 'refuse'; readonly reason: string; readonly status?: number | undefined };
 
 const redirects = new Set([301, 302, 303, 307, 308]);
 
@@ -143,14 +146,6 @@ export function judgeHead({ status, headers }: WireHead, asked: Asked): Verdict 
   if (status === 200 || status === 206) {
     const text = textType(headers['content-type']);
     if (text) return { do: 'renew', reason: `the server sent ${text} instead of the file`, status };
-    const encoding = headers['content-encoding'];
-    if (encoding !== undefined && encoding.trim().toLowerCase() !== 'identity' && encoding.trim() !== '') {
-      return {
-        do: 'refuse',
-        reason: 'the server sent the file compressed, though that was declined',
-        status,
-      };
-    }
   }
   if (status === 206) return judgeRange(headers, asked);
   if (status === 200) {
@@ -171,8 +166,7 @@ export function judgeHead({ status, headers }: WireHead, asked: Asked): Verdict 
   if (redirects.has(status)) return { do: 'follow', location: headers.location };
   const reason = `the server of the output answered HTTP ${status}`;
   if (status === 403 || status === 404 || status === 410) return { do: 'renew', reason, status };
-  if (status === 408 || status === 429 || status >= 500)
-    return { do: 'wait', reason, status, retryAfter: headers['retry-after'], date: headers.date };
+  if (status === 408 || status === 429 || status >= 500) return { do: 'wait', reason, status, headers };
   return { do: 'refuse', reason, status };
 }
 

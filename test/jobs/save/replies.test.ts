@@ -239,7 +239,17 @@ describe('a reply that is no output', () => {
     });
     const { failures } = await run({ dir, url: server.url });
     expect(failures[0]?.error.message).toContain('a content encoding that gw cannot undo');
-    expect(listing(dir)).toEqual([]);
+    expect([listing(dir), server.gets.length]).toEqual([[], 1]);
+  });
+
+  it('is fetched whole where the rest of it comes compressed', async () => {
+    const server = await outputServer((request, response, number) => {
+      if (number === 2) response.setHeader('content-encoding', 'gzip');
+      serveFile(file, request, response, { etag, ...(number === 1 && { cutAfter: 3000 }) });
+    });
+    const { files } = await run({ dir: tempDir(), url: server.url });
+    expect(files[0]?.sha256).toBe(sha256(file));
+    expect(server.gets.map(({ headers }) => headers.range)).toEqual([undefined, 'bytes=3000-', undefined]);
   });
 
   it.each([
@@ -399,6 +409,35 @@ describe('weather', () => {
     expect(error?.facts.retryAtMs).toBeGreaterThan(Date.now() + 3_500_000);
     expect(error?.message).toContain(new Date(error?.facts.retryAtMs ?? 0).toISOString());
     expect(slept).toEqual([]);
+  });
+
+  it('leaves the last word on waiting to a later run', async () => {
+    const server = await outputServer((_, response) =>
+      response.writeHead(503, { 'retry-after': '60' }).end(),
+    );
+    const { failures, journal } = await run({ dir: tempDir(), url: server.url });
+    expect(failures[0]?.error.facts.retryAtMs).toBeGreaterThan(Date.now() + 50_000);
+    expect(journal.events.filter((event) => event.startsWith('held'))).toHaveLength(server.gets.length);
+  });
+
+  it('goes back to the link from a host that it led to and that is gone', async () => {
+    const { url: gone, close } = await outputServer((request, response) =>
+      serveFile(file, request, response, { etag, cutAfter: 3000 }),
+    );
+    const other = await outputServer((request, response) => serveFile(file, request, response, { etag }));
+    const server = await outputServer((_, response, number) =>
+      response.writeHead(302, { location: number === 1 ? gone : other.url }).end(),
+    );
+    const { files } = await run({
+      dir: tempDir(),
+      url: server.url,
+      random: () => {
+        void close();
+        return 0.5;
+      },
+    });
+    expect(files[0]?.sha256).toBe(sha256(file));
+    expect(other.gets[0]?.headers.range).toBe('bytes=3000-');
   });
 
   it('spreads its pauses and never waits longer than 20 s by itself', async () => {
