@@ -21,10 +21,11 @@ const heavy = [
 const long = [
   'test/agents/{inspector,longest-call}.test.ts',
   'test/binaries/release.test.ts',
-  'test/cli/{kill-families,mounts,races}.test.ts',
+  'test/cli/{disks,kill-families,mounts,races}.test.ts',
   'test/commands/examples.test.ts',
   'test/completion/shells.test.ts',
   'test/jobs/save/large-file.test.ts',
+  'test/ledger/orders.test.ts',
   'test/machines/{day,faults,leases}.test.ts',
   'test/recipes.test.ts',
   // A round of those takes minutes, or builds an earlier version: they are for `npm run test:torture` alone.

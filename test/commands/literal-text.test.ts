@@ -292,9 +292,7 @@ const settings: Readonly<Record<string, object>> = {
   'image create': {},
 };
 
-test('of ten thousand rows each sends its prompt as it stands, or is refused', {
-  timeout: 300_000,
-}, async () => {
+test('of two thousand rows each sends its prompt as it stands, or is refused', async () => {
   const world = await open();
   // Whoever opens it waits for a writer.
   execFileSync('mkfifo', [path.join(world.cwd, 'fifo')]);
@@ -343,8 +341,8 @@ test('of ten thousand rows each sends its prompt as it stands, or is refused', {
         }
       }
     }),
-    { numRuns: 10_000 },
+    { numRuns: 2_000 },
   );
-  expect(counts.sent).toBeGreaterThan(8000);
+  expect(counts.sent).toBeGreaterThan(1_600);
   await close();
 });
