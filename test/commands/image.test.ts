@@ -159,6 +159,16 @@ describe('gw image create', () => {
     expect(Object.keys(world.files())).toEqual(['fox.png']);
   });
 
+  test('--out - writes one image, and the path of a further one stands on stderr alone', async () => {
+    const world = await open();
+    const parts = [{ inlineData: { mimeType: 'image/png', data: png.toString('base64') } }];
+    const text = JSON.stringify({ candidates: [{ content: { parts } }, { content: { parts } }] });
+    const server = await startFaultServer({ steps: [reply(200, text)] });
+    const run = await world.ok(['image', 'native', 'a fox', '-o', '-', '--base-url', server.url]);
+    expect(run.out).toBe(png.toString());
+    expect(run.err).toMatch(/a further one is saved as .*gw-\w+-image-2\.png/);
+  });
+
   test.each([
     [['--json'], /--out -: stdout holds the image, and --json prints there too/],
     [['--n', '2'], /--out -: stdout takes one image, and 2 are asked for/],
@@ -543,6 +553,10 @@ describe('gw image edit', () => {
       /--image: up to 16 input images, 17 given/,
     ],
     [['--image', 'missing.png'], /--image missing.png: no such file/],
+    [
+      ['--image', '@fox.png'],
+      /--image @fox.png: no such file\nhint: a media file is named without the @: fox.png/,
+    ],
     [['--image', 'words.png'], /--image words.png: is .*not an image/],
     [['--image', 'fox.png', '-m', 'legacy-image-3'], /--model legacy-image-3: the edits endpoint takes/],
     [['--image', 'fox.png', '-m', 'delta-image-4-0-250828'], /gw image create --image/],

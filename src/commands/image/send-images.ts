@@ -109,7 +109,8 @@ export async function sendImages(
   const files = came.files.map(({ path, bytes, sha256, type }) => ({ path, bytes, sha256, type }));
   const { status } = came;
   const value: JobResult = { family: 'image', id: job.key, status, record: printableRecord(came), files };
-  return { value, ...(error !== undefined && { error }), made };
+  // Stdout holds the picture, and nothing behind it.
+  return { ...(!toStdout && { value }), ...(error !== undefined && { error }), made };
 }
 
 /** What a request asks for, its files by what they hold. */
