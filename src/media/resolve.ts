@@ -122,7 +122,7 @@ export async function resolveMedia(
   deps: ResolveDeps,
 ): Promise<{ items: ResolvedMedia[]; breaches: string[] }> {
   const planned: Planned[] = [];
-  for (const input of inputs) planned.push(await plan(input, deps));
+  for (const input of inputs) planned.push(await planOf(input, deps));
   const items: ResolvedMedia[] = [];
   const breaches: string[] = [];
   const tooLarge = bodySizeBreach(planned, options.maxBodyBytes);
@@ -144,7 +144,8 @@ export async function resolveMedia(
   return { items, breaches };
 }
 
-async function plan(input: MediaInput, deps: ResolveDeps): Promise<Planned> {
+/** Throws `usage` for a file that cannot be sent, and for one where only addresses are taken. */
+export async function planOf(input: MediaInput, deps: ResolveDeps): Promise<Planned> {
   const reference = referenceOf(input);
   const named = `${input.flag} ${shorten(input.raw, reference.kind === 'data' ? 40 : 200)}`;
   if (reference.kind !== 'file') return { input, reference, named, bodyBytes: Buffer.byteLength(input.raw) };

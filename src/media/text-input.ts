@@ -53,8 +53,7 @@ export async function readTypedText(
 
 /** The file that a text of the form `@NAME` may have meant: other programs read it. Undefined where there is none. */
 function namedByText(text: string, cwd: string): string | undefined {
-  if (!/^@[^\0]/.test(text)) return undefined;
-  const name = text.slice(1);
+  const name = text.startsWith('@') ? text.slice(1) : '';
   return isFileAt(cwd, name) ? name : undefined;
 }
 

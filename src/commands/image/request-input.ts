@@ -8,7 +8,7 @@ import type { KeptReference } from '../../ledger/event.ts';
 import { checkModality } from '../../media/check.ts';
 import { probeFile } from '../../media/probe.ts';
 import { shorten } from '../../media/reference.ts';
-import { type MediaInput, type ResolveDeps, referenceOf, resolveMedia } from '../../media/resolve.ts';
+import { type MediaInput, planOf, type ResolveDeps, referenceOf, resolveMedia } from '../../media/resolve.ts';
 import { askedOf, shownOf } from '../../shots/outputs.ts';
 
 interface InputPlan {
@@ -48,9 +48,8 @@ export async function requestInput(plan: InputPlan): Promise<ReadyInput> {
   const shared = { ...(params && { params }), ...(planned.stream === true && { stream: true }) };
   if (goesAsForm(plan)) {
     const { multipart, media, breaches } = await editForm(planned, references, deps);
-    const input = { ...shared, multipart };
     const told = (tell: typeof shownOf) => ({ ...shared, multipart: formWith(multipart, references, tell) });
-    return { input, shown: told(shownOf), asked: told(askedOf), media, breaches };
+    return { input: { ...shared, multipart }, shown: told(shownOf), asked: told(askedOf), media, breaches };
   }
   const canBeForm = plan.takesForm && references.every(isLocalFile);
   const { items, breaches } = await resolveMedia(
@@ -128,7 +127,7 @@ async function editForm(
   const breaches: string[] = [];
   for (const input of references) {
     const { raw, flag, output } = input;
-    const reference = referenceOf(input);
+    const { reference, named } = await planOf(input, deps);
     if (reference.kind !== 'file') {
       // An output that is still to come is a file then.
       const { label } = output ?? { label: raw };
@@ -136,7 +135,6 @@ async function editForm(
       fields.push({ name: fieldOf(flag), file: { path: label, name: label, type: 'image/png', bytes: 0 } });
       continue;
     }
-    const named = `${flag} ${shorten(raw, 200)}`;
     const file = path.resolve(deps.cwd, reference.path);
     const { bytes, mime, ...facts } = await probeFile(file, named, { ...deps, modality: 'image' });
     breaches.push(...checkModality({ bytes, mime, ...facts }, 'image', named));
