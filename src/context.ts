@@ -313,7 +313,6 @@ export function makeContext(parts: Parts): { ctx: Context; close: () => Promise<
 }
 
 async function openLedgerOf({ host, io, afterSave }: Parts, settings: Context['settings']): Promise<Ledger> {
-  let isTold = false;
   const { openLedger } = await import('./ledger/open-ledger.ts');
   const { trustedStateDir } = await import('./config/dirs.ts');
   const ledger: Ledger = openLedger({
@@ -322,11 +321,10 @@ async function openLedgerOf({ host, io, afterSave }: Parts, settings: Context['s
     clock: host.clock,
     keepPrompts: readSwitch(host.env, 'GW_LEDGER_PROMPTS') ?? true,
     hideSecret: (text) => io.withoutSecrets(text),
-    tellDamage: (lines) => {
-      // Once a run, however often it is looked.
-      if (!isTold) warnOfDamage(lines, io);
-      isTold = true;
-    },
+    // Once a run, however often it is looked.
+    tellDamage: once(() => warnOfDamage(ledger.unreadable, io)),
+    completed: async (job) =>
+      (await import('./commands/jobs/find-jobs.ts')).completed(job, await settings(), host.cwd),
     onSaved: (key, file) =>
       !isHome(file) ||
       afterSave.add(async () => {

@@ -5,7 +5,7 @@ import { bodyOf, byAge, Contents, type ReadJournal, type Row, StaleContents } fr
 import type { Job, JobState } from './event.ts';
 import { addLine, addLostSending, type Draft, jobOf, newDraft, salvage } from './fold.ts';
 import type { JobNames, UnreadableLine, Wanted } from './ledger.ts';
-import { OpenJournals, tailOf } from './open-journals.ts';
+import { MOST_TRIES, OpenJournals, tailOf } from './open-journals.ts';
 import { jobOfLine, keyIn, parseLine } from './parse-line.ts';
 import { sentMarkMs, sentMarks } from './sent-marks.ts';
 import type { ContentsWriter } from './write-contents.ts';
@@ -17,8 +17,6 @@ const READ_SHARE = 1 / 1024;
 const SLICE_BYTES = 1 << 23;
 /** Lines of one job that stand further apart are two stretches. */
 const GAP_BYTES = 1 << 16;
-/** So often is looked again while other processes rewrite the journals. */
-const MOST_TRIES = 5;
 const openStates: ReadonlySet<JobState> = new Set(['intent', 'sent', 'unknown', 'running']);
 
 /** A job with lines that are not in the contents yet. Its row, if it has one, is part of it. */
@@ -62,6 +60,7 @@ export class JobFinder {
   constructor(
     private readonly dir: string,
     private readonly loadWriter: () => Promise<ContentsWriter>,
+    private readonly completed: (damaged: Job) => Promise<Job>,
   ) {}
 
   /**
@@ -73,24 +72,13 @@ export class JobFinder {
     const told = new Set<string>();
     for (let tries = 1; ; tries += 1) {
       const seen = await this.#upToDate();
-      const found = new Set<string>();
       try {
-        for (const place of placesIn(seen, wanted)) {
-          if (told.size === wanted.limit) return;
-          if (names) found.add(place.key);
-          if (told.has(place.key)) continue;
-          const job = this.#jobOf(place, seen.journals);
-          if (!job && !('hasRow' in place)) throw new StaleContents();
-          if (!job || !isWanted(job, wanted, names)) continue;
-          told.add(place.key);
+        for (const found of this.#foundIn(seen, wanted, told)) {
+          const job = found.isDamaged ? await this.completed(found) : found;
+          if (!isWanted(job, wanted, names)) continue;
+          told.add(job.key);
           yield job;
-        }
-        for (const key of names ?? this.#marked(seen)) {
-          const job = found.has(key) || told.has(key) ? undefined : this.#folded(newDraft(key));
           if (told.size === wanted.limit) return;
-          if (!job || !isWanted(job, wanted, names)) continue;
-          told.add(key);
-          yield job;
         }
         return;
       } catch (error) {
@@ -101,8 +89,33 @@ export class JobFinder {
     }
   }
 
-  names<T>(read: (names: Iterable<JobNames>) => T): Promise<T> {
-    return this.#answer(({ contents, recent }) => read(namesOf(contents, recent)));
+  /** The jobs that may be wanted and have not been told yet. */
+  *#foundIn(seen: Seen, wanted: Wanted, told: ReadonlySet<string>): Generator<Job> {
+    const there = new Set<string>();
+    for (const place of placesIn(seen, wanted)) {
+      if (wanted.ids) there.add(place.key);
+      if (told.has(place.key)) continue;
+      const job = this.#jobOf(place, seen.journals);
+      if (!job && !('hasRow' in place)) throw new StaleContents();
+      if (job) yield job;
+    }
+    for (const key of wanted.ids ?? this.#marked(seen)) {
+      const job = there.has(key) || told.has(key) ? undefined : this.#folded(newDraft(key));
+      if (job) yield job;
+    }
+  }
+
+  async names<T>(read: (names: Iterable<JobNames>) => T): Promise<T> {
+    for (let tries = 1; ; tries += 1) {
+      const { contents, recent, journals } = await this.#upToDate();
+      try {
+        return read(namesOf(contents, recent));
+      } catch (error) {
+        this.#forgetAfter(error, contents, tries);
+      } finally {
+        journals.close();
+      }
+    }
   }
 
   /** Throws NewerFormat where any journal holds a line of a newer format, and the system's error. */
@@ -123,10 +136,9 @@ export class JobFinder {
   #checkFormats(): void {
     const known = `{"v":${formatOf('ledger')},`;
     const journals = OpenJournals.open(this.dir);
-    if (!journals) throw new StaleContents();
     try {
-      for (const [at, { size }] of journals.files.entries()) {
-        for (const { text } of journals.linesOf(at, this.#read[at]?.bytes ?? 0, size)) {
+      for (const [at, { bytes }] of journals.files.entries()) {
+        for (const { text } of journals.linesOf(at, this.#read[at]?.bytes ?? 0, bytes)) {
           if (!text.startsWith(known)) parseLine(text, this.#paths[at] ?? '');
         }
       }
@@ -137,19 +149,6 @@ export class JobFinder {
 
   get unreadable(): UnreadableLine[] {
     return [...this.#unreadable, ...this.#torn].map(([at, line]) => ({ path: this.#paths[at] ?? '', line }));
-  }
-
-  async #answer<T>(look: (seen: Seen) => T): Promise<T> {
-    for (let tries = 1; ; tries += 1) {
-      const seen = await this.#upToDate();
-      try {
-        return look(seen);
-      } catch (error) {
-        this.#forgetAfter(error, seen.contents, tries);
-      } finally {
-        seen.journals.close();
-      }
-    }
   }
 
   /** Throws what does not say that the contents are of no use; those that took their place meanwhile may be. */
@@ -221,10 +220,11 @@ export class JobFinder {
     let isDone = false;
     try {
       const contents = this.#contents ?? this.#take(Contents.open(this.dir));
-      if (!journals?.goOnFrom(this.#read)) throw new StaleContents();
+      if (!journals.goOnFrom(this.#read)) throw new StaleContents();
       this.#paths = journals.paths;
       const inContents = bytesOf(contents.table.journals);
-      const isDue = !this.#cannotWrite && journals.bytes - inContents > READ_BYTES + inContents * READ_SHARE;
+      const isDue =
+        !this.#cannotWrite && bytesOf(journals.files) - inContents > READ_BYTES + inContents * READ_SHARE;
       if (isDue && !this.#writer) return undefined;
       if (isDue && this.#writer) {
         this.#readOn(journals, contents, 'heads');
@@ -237,7 +237,7 @@ export class JobFinder {
       isDone = true;
       return { contents, journals, recent: this.#recent };
     } finally {
-      if (!isDone) journals?.close();
+      if (!isDone) journals.close();
     }
   }
 
@@ -273,7 +273,7 @@ export class JobFinder {
   #readOn(journals: OpenJournals, contents: Contents, how: 'heads' | 'whole'): void {
     this.#torn = [];
     let room = how === 'heads' ? SLICE_BYTES : Number.POSITIVE_INFINITY;
-    for (const [at, { name, number, fd, size }] of journals.files.entries()) {
+    for (const [at, { name, number, fd, bytes: size }] of journals.files.entries()) {
       const { bytes, newlines } = this.#read[at] ?? { bytes: 0, newlines: 0 };
       if (fd === undefined || (this.#read[at] && size === bytes)) continue;
       let sliceEnd = Math.min(size, bytes + room);
@@ -387,4 +387,5 @@ function isWanted(job: Job, wanted: Wanted, names: ReadonlySet<string> | undefin
   );
 }
 
-const bytesOf = (read: readonly ReadJournal[]): number => read.reduce((sum, { bytes }) => sum + bytes, 0);
+const bytesOf = (journals: readonly Pick<ReadJournal, 'bytes'>[]): number =>
+  journals.reduce((sum, { bytes }) => sum + bytes, 0);

@@ -3,13 +3,15 @@ import * as path from 'node:path';
 import { crc32 } from 'node:zlib';
 import { type Line, linesOf } from '../disk/read-lines.ts';
 import { errorCode } from '../errors.ts';
-import type { ReadJournal, Span } from './contents.ts';
+import { type ReadJournal, type Span, StaleContents } from './contents.ts';
 import { journals } from './journal-files.ts';
 
 /** As much is read at once around a job: the next one that is asked for is as a rule the one before it. */
 const WINDOW_BYTES = 1 << 16;
 /** As much before a place in a journal tells whether the text is still the one that was read. */
 const TAIL_BYTES = 256;
+/** So often is looked again while other processes rewrite the journals. */
+export const MOST_TRIES = 5;
 
 const namesIn = (dir: string): string[] =>
   journals(dir).flatMap(({ files }) => files.map((file) => path.basename(file)));
@@ -20,7 +22,7 @@ interface OpenJournal {
   readonly fd: number | undefined;
   /** The file's number (inode). */
   readonly number: number;
-  readonly size: number;
+  readonly bytes: number;
 }
 
 /** The journals of a ledger as they are at one moment; what is read of them stays the same while others rewrite them. */
@@ -31,23 +33,25 @@ export class OpenJournals {
 
   private constructor(private readonly dir: string) {}
 
-  /** Opens them; undefined where another process rewrites them at this moment. Throws the system's error. */
-  static open(dir: string): OpenJournals | undefined {
+  /** Opens them. Throws the system's error, and StaleContents where others rewrite them again and again. */
+  static open(dir: string, tries = MOST_TRIES): OpenJournals {
     const opened = new OpenJournals(dir);
     let isWhole = false;
     try {
       for (const name of namesIn(dir)) {
         const fd = openIfThere(path.join(dir, name));
         const { ino, size } = fd === undefined ? { ino: 0, size: 0 } : fs.fstatSync(fd);
-        opened.files.push({ name, fd, number: ino, size });
+        opened.files.push({ name, fd, number: ino, bytes: size });
       }
       // A journal that was just put in the place of another lacks lines as long as the former one is there.
       const now = namesIn(dir);
       isWhole = now.length === opened.files.length && opened.files.every(({ name }, at) => name === now[at]);
-      return isWhole ? opened : undefined;
+      if (isWhole) return opened;
     } finally {
       if (!isWhole) opened.close();
     }
+    if (tries === 1) throw new StaleContents();
+    return OpenJournals.open(dir, tries - 1);
   }
 
   close(): void {
@@ -59,16 +63,12 @@ export class OpenJournals {
     return this.files.map(({ name }) => path.join(this.dir, name));
   }
 
-  get bytes(): number {
-    return this.files.reduce((sum, { size }) => sum + size, 0);
-  }
-
   /** Whether these are the journals that were read, with all that was read of them, and perhaps more. */
   goOnFrom(read: readonly ReadJournal[]): boolean {
     return read.every(({ name, number, bytes, tail }, at) => {
       const file = this.files[at];
       if (file?.name !== name || file.fd === undefined) return false;
-      return file.number === number && file.size >= bytes && tailOf(file.fd, bytes) === tail;
+      return file.number === number && file.bytes >= bytes && tailOf(file.fd, bytes) === tail;
     });
   }
 

@@ -11,7 +11,7 @@ import { bearing, isHoldersOnly, standingOf } from './fold.ts';
 import { JobFinder } from './job-finder.ts';
 import { isJobKey, newJobKey, type RandomBytes } from './job-key.ts';
 import { currentJournal } from './journal-files.ts';
-import type { Hold, Ledger, UnreadableLine, Wanted } from './ledger.ts';
+import type { Hold, Ledger, Wanted } from './ledger.ts';
 import { markSent } from './sent-marks.ts';
 import { serialize } from './serialize.ts';
 import { claimError, readError, writeError } from './write-error.ts';
@@ -25,8 +25,10 @@ export interface LedgerOptions {
   /** Leaves prompts out of what is written when false (GW_LEDGER_PROMPTS=off). */
   readonly keepPrompts: boolean;
   readonly hideSecret?: ((text: string) => string) | undefined;
-  /** Told of the lines that cannot be read, whenever it is looked, and before a job is begun: it may be paid for twice. */
-  readonly tellDamage?: ((lines: readonly UnreadableLine[]) => void) | undefined;
+  /** Told that lines cannot be read, whenever it is looked, and before a job is begun: it may be paid for twice. */
+  readonly tellDamage?: (() => void) | undefined;
+  /** Makes up for what a damaged intent no longer tells of a job. */
+  readonly completed?: ((job: Job) => Promise<Job>) | undefined;
   /** Told of each output once it is written down that it is saved. */
   readonly onSaved?: ((key: string, file: SavedFile) => void) | undefined;
   readonly randomBytes?: RandomBytes | undefined;
@@ -39,10 +41,11 @@ const MAX_APPENDS = 3;
 
 /** Opens the ledger of a state directory. Nothing is touched on the disk before the first read or write. */
 export function openLedger(options: LedgerOptions): Ledger {
-  const { step = () => {} } = options;
+  const { step = () => {}, completed = async (job: Job) => job } = options;
   const dir = path.join(options.dir, 'ledger');
   const locks = path.join(options.dir, 'locks');
-  const finder = new JobFinder(dir, async () => (await import('./write-contents.ts')).loadWriter());
+  const loadWriter = async () => (await import('./write-contents.ts')).loadWriter();
+  const finder = new JobFinder(dir, loadWriter, completed);
 
   const append = (key: string, event: LedgerEvent): void => {
     if (!isHoldersOnly(event)) {
@@ -64,7 +67,7 @@ export function openLedger(options: LedgerOptions): Ledger {
   };
 
   const tellDamage = (): void => {
-    if (finder.unreadable.length > 0) options.tellDamage?.(finder.unreadable);
+    if (finder.unreadable.length > 0) options.tellDamage?.();
   };
 
   /** A paid job must not be begun in a ledger that this build could not read back. */

@@ -11,39 +11,29 @@ const flag: Check = (value) => typeof value === 'boolean';
 const count: Check = (value) => typeof value === 'number' && Number.isFinite(value);
 /** Unix milliseconds that a date can name: one wild time must not spoil what is listed beside it. */
 const moment: Check = (value) => typeof value === 'number' && Math.abs(value) <= 8.64e15;
-function maybe(check: Check): Check {
-  return (value) => value === undefined || check(value);
-}
 const fields: Check = isObject;
 const texts: Check = (value) => Array.isArray(value) && value.every(text);
+const textFields: Check = (value) => isObject(value) && texts(Object.values(value));
+const maybe = (check: Check) => (value: unknown) => value === undefined || check(value);
+const shaped = (shape: Shape) => (value: unknown) => matches(value, shape);
+const reference = shaped({ name: text, sha256: maybe(text) });
 
-const references: Check = (value) =>
-  Array.isArray(value) &&
-  value.every((each) => fields(each) && matches(each, { name: text, sha256: maybe(text) }));
-
-const request: Check = (value) =>
-  fields(value) &&
-  matches(value, {
-    command: text,
-    flags: fields,
-    set: maybe(texts),
-    body: maybe(fields),
-    prompted: flag,
-    files: (each) => fields(each) && texts(Object.values(each as object)),
-    outputs: maybe((each) => fields(each) && texts(Object.values(each as object))),
-    lacks: maybe(texts),
-  });
+const request = shaped({
+  command: text,
+  flags: fields,
+  set: maybe(texts),
+  body: maybe(fields),
+  prompted: flag,
+  files: textFields,
+  outputs: maybe(textFields),
+  lacks: maybe(texts),
+});
 
 /** What is written there must not depend on the directory that a later gw is called in, and no path holds a NUL. */
 export const isPlace = (value: unknown): value is string =>
   typeof value === 'string' && path.isAbsolute(value) && !value.includes('\0');
 
-const savePlan: Check = (value) =>
-  fields(value) && matches(value, { target: isPlace, force: flag, download: flag, sidecar: maybe(text) });
-
-const once: Check = (value) => fields(value) && matches(value, { key: text, attempt: count, fields });
-
-const spend: Check = (value) => fields(value) && matches(value, { amount: count, unit: text });
+const savePlan = shaped({ target: isPlace, force: flag, download: flag, sidecar: maybe(text) });
 
 const common: Shape = { v: count, t: moment, job: text, event: text };
 
@@ -56,15 +46,15 @@ const shapes: Readonly<Record<LedgerLine['event'], Shape>> = {
     prompt: maybe(text),
     settings: fields,
     media: texts,
-    references: maybe(references),
+    references: maybe((value) => Array.isArray(value) && value.every(reference)),
     request: maybe(request),
     bodySha256: text,
     profile: text,
     keyId: maybe(text),
     gateway: text,
     externalId: maybe(text),
-    once: maybe(once),
-    estimate: maybe(spend),
+    once: maybe(shaped({ key: text, attempt: count, fields })),
+    estimate: maybe(shaped({ amount: count, unit: text })),
     save: savePlan,
     via: maybe(text),
   },
@@ -132,10 +122,9 @@ export const keyIn = (line: string): string | undefined =>
   jobOfLine(line) ?? /"(gw-[0-9a-z]{26})"/.exec(line.slice(0, 120))?.[1];
 
 function matches(value: unknown, shape: Shape): boolean {
-  if (!fields(value)) return false;
-  const record = value as Readonly<Record<string, unknown>>;
+  if (!isObject(value)) return false;
   for (const name in shape) {
-    if (shape[name]?.(Object.hasOwn(record, name) ? record[name] : undefined) !== true) return false;
+    if (shape[name]?.(Object.hasOwn(value, name) ? value[name] : undefined) !== true) return false;
   }
   return true;
 }

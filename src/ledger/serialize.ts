@@ -20,14 +20,14 @@ export function serialize(
   event: LedgerEvent,
   options: SerializeOptions,
 ): string {
-  const kept =
-    event.event === 'intent'
-      ? trimIntent(event, options.keepPrompts)
-      : options.keepPrompts
-        ? event
-        : withoutPrompt(event);
+  const kept = event.event === 'intent' ? trimIntent(event, options.keepPrompts) : event;
   try {
-    const line = { v: formatOf('ledger'), t: timeMs, job, ...kept };
+    const line = {
+      v: formatOf('ledger'),
+      t: timeMs,
+      job,
+      ...(options.keepPrompts ? kept : withoutPrompt(kept)),
+    };
     return withSum(JSON.stringify(line, hiding(options.hideSecret)));
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;

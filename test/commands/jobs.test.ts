@@ -154,6 +154,25 @@ describe('jobs list', () => {
     },
   );
 
+  test('one whose gateway cannot be told is of the gateway that is named, for every command', async () => {
+    const world = await World.open();
+    const create = ['video', 'alpha', 'create', 'a fox', '--no-download'];
+    const id = (await world.ok(create)).out.trim();
+    const dir = `${world.dir}/.local/state/gw/ledger`;
+    const [journal = ''] = readdirSync(dir).filter((name) => name.endsWith('.jsonl'));
+    const text = readFileSync(`${dir}/${journal}`, 'utf8');
+    writeFileSync(`${dir}/${journal}`, text.replaceAll(/"(gateway|save)":/g, '"$1\u0001:'));
+    world.clock.ms += HOUR_MS;
+    const named = ['--base-url', world.sandbox.baseUrl];
+    expect((await world.gw(['jobs', 'list', '-q', ...named])).out).toBe(`${id}\n`);
+    expect((await world.ok(['jobs', 'show', id, ...named])).out).toContain(world.sandbox.baseUrl);
+    for (const words of [['wait', id], ['wait', '--all'], ['download', id], ['sync']]) {
+      await world.ok(['jobs', ...words, ...named]);
+      expect(Object.keys(world.files()), words.join(' ')).toEqual([`${id}.mp4`]);
+      rmSync(`${world.cwd}/${id}.mp4`);
+    }
+  });
+
   test('whatever byte of its intent is damaged, a running job is listed, and a sync looks at it or says what is wrong', async () => {
     const world = await World.open({ speed: 0.001 });
     const id = (await world.gw(['video', 'alpha', 'create', 'a fox'])).out.trim();

@@ -1,3 +1,4 @@
+import type { Settings } from '../../config/settings.ts';
 import { type Context, gatewayName } from '../../context.ts';
 import { findFamily, findTaskFamily } from '../../gateway/families.ts';
 import type { Family } from '../../gateway/task.ts';
@@ -18,8 +19,7 @@ export interface KnownJob {
 /** Yields the matching jobs of the ledger, newest first, each with its family; only one job is in memory at a time. */
 export async function* eachJob(wanted: Wanted, ctx: Context): AsyncGenerator<KnownJob> {
   const families = new Map<string, Family | undefined>();
-  for await (const found of (await ctx.ledger()).each(wanted)) {
-    const job = found.isDamaged ? await completed(found, ctx) : found;
+  for await (const job of (await ctx.ledger()).each(wanted)) {
     if (!families.has(job.family)) families.set(job.family, await findFamily(job.family));
     yield { job, family: families.get(job.family) };
   }
@@ -52,16 +52,12 @@ export const readOwnJobs = (wanted: Wanted, ctx: Context): Promise<KnownJob[]> =
   all(eachOwnJob(wanted, ctx));
 
 /** Fills in a job whose intent is damaged: an unknown gateway becomes the current one, an unknown target the default. */
-async function completed(job: Job, ctx: Context): Promise<Job> {
-  const settings = await ctx.settings();
-  const { target } = job.save;
-  return {
-    ...job,
-    gateway: job.gateway || gatewayName(settings),
-    profile: job.profile || settings.profile.value,
-    save: { ...job.save, target: target || planTarget(settings.out.value, ctx.host.cwd) },
-  };
-}
+export const completed = (job: Job, inForce: Settings, cwd: string): Job => ({
+  ...job,
+  gateway: job.gateway || gatewayName(inForce),
+  profile: job.profile || inForce.profile.value,
+  save: { ...job.save, target: job.save.target || planTarget(inForce.out.value, cwd) },
+});
 
 export async function withFamilies(jobs: readonly Job[]): Promise<KnownJob[]> {
   const names = [...new Set(jobs.map((job) => job.family))];

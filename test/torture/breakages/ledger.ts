@@ -212,7 +212,7 @@ export const ledger: readonly Breakage[] = [
   },
   {
     costs: 'the lines of a journal that is being rewritten are read as all there is',
-    find: 'return isWhole ? opened : undefined;',
+    find: 'if (isWhole) return opened;',
     replace: 'isWhole = true; return opened;',
     tests: ['ledger/open-journals'],
   },
