@@ -74,22 +74,20 @@ type Fields<T> = { -readonly [K in keyof T]: T[K] };
 
 export interface Draft {
   rank: number;
-  readonly job: Fields<Omit<Job, keyof IntentEvent | 'downloads' | 'parts' | 'files'>>;
+  readonly job: Fields<Omit<Job, keyof IntentEvent | 'parts' | 'files'>>;
   intent: Omit<IntentEvent, 'event'> | undefined;
   /** What could be made out of an intent that cannot be read. */
   salvaged: Partial<Omit<IntentEvent, 'event'>> | undefined;
   /** The plan that has taken the place of the intent's. */
   plan: SavePlan | undefined;
-  /** When it was sent last: an empty look-up before that says nothing of it. */
-  lastSentMs: number;
-  /** When each download was asked for: a line that stands twice counts once. */
-  readonly gets: Set<string>;
+  /** The sendings, empty look-ups and downloads that were told: a line that stands twice counts once. */
+  readonly told: Set<string>;
   readonly parts: Map<string, Part>;
   readonly files: Map<string, SavedFile>;
 }
 
 /** The one way that lines become a job; undefined where none of them says that there is one. */
-export function jobOf({ job, intent, salvaged, plan, gets, parts, files }: Draft): Job | undefined {
+export function jobOf({ job, intent, salvaged, plan, parts, files }: Draft): Job | undefined {
   const isDamaged = intent === undefined;
   // Of a job that was never sent, nothing is lost with its intent.
   if (isDamaged && job.id === undefined && job.sentAtMs === undefined) return undefined;
@@ -98,7 +96,6 @@ export function jobOf({ job, intent, salvaged, plan, gets, parts, files }: Draft
   // Spreads would do the same, in three times the time and with garbage that outlives the next hundred jobs.
   return Object.assign(job, asked, isDamaged && { isDamaged }, {
     save,
-    downloads: gets.size,
     parts: Object.fromEntries(parts),
     files: withoutMoved([...files.values()]),
   });
@@ -177,12 +174,12 @@ export function newDraft(key: string): Draft {
       finishedAtMs: undefined,
       record: undefined,
       serverDateMs: undefined,
+      downloads: 0,
     },
     intent: undefined,
     salvaged: undefined,
     plan: undefined,
-    lastSentMs: 0,
-    gets: new Set(),
+    told: new Set(),
     parts: new Map(),
     files: new Map(),
   };
@@ -210,12 +207,10 @@ export function addLine(draft: Draft, line: LedgerLine): void {
     }
     case 'sent':
       job.sentAtMs ??= line.t;
-      draft.lastSentMs = Math.max(draft.lastSentMs, line.t);
-      // What stands before it in the file and bears the same time was found out before.
-      if (job.absentSince !== undefined && job.absentSince.atMs <= line.t) {
-        job.absentSince = undefined;
-        job.resends += 1;
-      }
+      // Their order in the file counts: the clock may be set back between a look-up and a sending.
+      if (isRepeated(line, draft) || job.absentSince === undefined) return;
+      job.absentSince = undefined;
+      job.resends += 1;
       return;
     case 'accepted':
       job.id ??= line.id;
@@ -230,7 +225,7 @@ export function addLine(draft: Draft, line: LedgerLine): void {
       job.serverDateMs = line.serverDateMs;
       return;
     case 'absent':
-      if (line.t < draft.lastSentMs) return;
+      if (isRepeated(line, draft)) return;
       job.absentSince = {
         ...(job.absentSince ?? { atMs: line.t, serverDateMs: line.serverDateMs }),
         lastMs: line.t,
@@ -252,7 +247,7 @@ export function addLine(draft: Draft, line: LedgerLine): void {
       draft.plan = line.save;
       return;
     case 'get':
-      draft.gets.add(`${line.t} ${line.role}`);
+      if (!isRepeated(line, draft)) job.downloads += 1;
       return;
     case 'held':
       job.held = { ...job.held, [line.role]: { atMs: line.t, forMs: line.forMs } };
@@ -266,6 +261,12 @@ export function addLine(draft: Draft, line: LedgerLine): void {
       draft.files.set(JSON.stringify([line.role, line.path]), fileOf(line));
       return;
   }
+}
+
+/** Whether a line has been told before: it stands twice where its journal was rewritten while it was appended. */
+function isRepeated(line: LedgerLine, { told }: Draft): boolean {
+  const name = `${line.t} ${line.event} ${'role' in line ? line.role : ''}`;
+  return told.size === told.add(name).size;
 }
 
 /** The records before one that comes; a line that stands twice counts once. */

@@ -106,6 +106,22 @@ describe('the state of a job', () => {
     expect(job).not.toHaveProperty('v');
   });
 
+  it('counts empty look-ups and sendings in the order of their lines, wherever the clock was set to', () => {
+    const absent: LedgerEvent = { event: 'absent' };
+    const withLines = (...told: [number, LedgerEvent][]) =>
+      foldJobs([line(key, 0, intent()), ...told.map(([t, event]) => line(key, t, event))])[0];
+    // Sent while the clock was ahead, looked for when it was right again.
+    expect(withLines([9000, sent], [10, absent])?.absentSince).toEqual({ atMs: 10, lastMs: 10 });
+    // Found absent while it was ahead, and sent again when it was right.
+    const sentAgain = { absentSince: undefined, resends: 1 };
+    expect(withLines([1, sent], [9000, absent], [20, sent])).toMatchObject(sentAgain);
+    // Lines that stand twice, as a rewriting of their journal may leave them, say no more.
+    const lines = [1, 2, 3].map((t): [number, LedgerEvent] => [t, t === 2 ? absent : sent]);
+    for (let from = 0; from < 3; from += 1)
+      for (let to = from; to <= 3; to += 1)
+        expect(withLines(...lines, ...lines.slice(from, to))).toMatchObject(sentAgain);
+  });
+
   it('takes the newer record of a link that was renewed, and the first end', () => {
     const again: LedgerEvent = {
       event: 'final',
