@@ -72,7 +72,10 @@ async function pickUp({ job, error }: Stands, flags: GoingOn, ctx: Context): Pro
     return { ...(job.state !== 'refused' && { value: resultOf(job, []) }), error };
   const [known] = await (await import('./jobs/find-jobs.ts')).withFamilies([job]);
   if (!known) throw new Error('a job has an entry');
-  if (job.family !== 'image' && !flags.wait) return { value: resultOf(job, []) };
+  if (job.family !== 'image' && !flags.wait) {
+    await planToSave(known, flags, ctx);
+    return { value: resultOf(job, []) };
+  }
   const ended = await endedBeside(known, flags, ctx);
   if (ended) return ended;
   const { deadlineMs } = flags;

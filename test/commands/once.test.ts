@@ -172,6 +172,12 @@ describe.each(['alpha', 'beta', 'gamma'])('--once, a task of %s', (family) => {
     expect(posts(world)).toHaveLength(1);
   });
 
+  test('without --wait a new place holds for the job that runs', async ({ world }) => {
+    const [id = ''] = (await once(world)).out.trim().split('\n');
+    await once(world, '-o', 'elsewhere/{id}.{ext}');
+    expect((await world.ok(['jobs', 'wait', id])).out).toBe(`${world.cwd}/elsewhere/${id}.mp4\n`);
+  });
+
   test('--json has the answer to the create again', async ({ world }) => {
     const first = await once(world, '--json');
     expect(JSON.parse(first.out).record).not.toBeNull();
