@@ -1,5 +1,6 @@
 import { createReadStream, statSync } from 'node:fs';
 import * as path from 'node:path';
+import { setImmediate as pause } from 'node:timers/promises';
 import { oddKind } from '../disk/small-file.ts';
 import { fileFault } from '../disk/typed-input.ts';
 import { GwError, usage } from '../errors.ts';
@@ -94,7 +95,13 @@ function manifestOf(named: string, file: string, read: Reader): Manifest {
         throw usage(`${named}: changed while it was read`, 'run the command again when it is written');
       };
       unchanged();
+      let heardMs = performance.now();
       for await (const row of await read(file)) {
+        // Thousands of rows may come from one read: a signal is heard between them.
+        if (performance.now() - heardMs > 50) {
+          await pause();
+          heardMs = performance.now();
+        }
         unchanged();
         yield row;
       }

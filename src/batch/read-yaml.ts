@@ -27,6 +27,7 @@ export async function* readYaml(file: string): AsyncGenerator<WrittenRow> {
     yield { line: lineCounter.linePos(pos[0]).line, fault: `not YAML: ${firstLine(why)}` };
   }
   if (document.errors.length > 0) return;
+  if (document.contents === null) return;
   if (!isSeq(document.contents))
     return yield { line: 1, fault: 'not a list: each row of a manifest in YAML begins with "- "' };
   for (const item of document.contents.items) {

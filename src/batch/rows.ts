@@ -189,23 +189,16 @@ function readRow({ fields, fault, isCells = false }: WrittenRow, input: RowsInpu
   const set = gather(() => setsOf(said.get('set'))) ?? [];
   const body = gather(() => objectOf('body', said.get('body')));
   gather(() => refuseTypedFields(flags, body, set));
-  const values: Record<string, unknown> = {};
-  const written: Record<string, unknown> = {};
   let unknown = 0;
-  for (const [name, value] of said) {
-    if (ownFields.includes(name)) continue;
-    const meant = known(name);
-    if (meant === undefined) {
-      unknown += 1;
-      gather(() => refuseField(name, command, flags, isCells));
-      continue;
-    }
-    written[name] = value;
-    const parsed = gather(() => rowValue(meant, name, value));
-    if (parsed !== undefined) values[meant.key] = parsed;
-  }
+  const fieldsSaid = [...said].filter(([name]) => !ownFields.includes(name));
+  const { values, written } = valuesOf(fieldsSaid, known, gather, (name) => {
+    unknown += 1;
+    refuseField(name, command, flags, isCells);
+  });
   const ownOut = values.out !== undefined;
-  const layUnder = (name: string, value: unknown, { key, flag, isNegated }: Meant): boolean => {
+  const layUnder = (name: string, value: unknown, meant = known(name)): boolean => {
+    if (!meant) return false;
+    const { key, flag, isNegated } = meant;
     const isSaid = key in values || (promptKeys.includes(key) && promptKeys.some((each) => each in values));
     if (isSaid) return false;
     written[name] = value;
@@ -213,10 +206,7 @@ function readRow({ fields, fault, isCells = false }: WrittenRow, input: RowsInpu
     if (parsed !== undefined) values[key] = parsed;
     return parsed !== undefined;
   };
-  for (const [key, value] of Object.entries(input.defaults)) {
-    const meant = known(flagName(key).slice(2));
-    if (meant) layUnder(flagName(key).slice(2), value, meant);
-  }
+  for (const [key, value] of Object.entries(input.defaults)) layUnder(flagName(key).slice(2), value);
   const stored: string[] = [];
   for (const [name, value] of Object.entries(profile)) {
     const limit = limitKeys.find((key) => flagName(key) === `--${name}`);
@@ -234,7 +224,7 @@ function readRow({ fields, fault, isCells = false }: WrittenRow, input: RowsInpu
 }
 
 /** Turns the cells of a spreadsheet into what was written in them; one that cannot be is a fault, and is left out. */
-function readCells(said: Map<string, unknown>, known: ReturnType<typeof flagsByName>, gather: Gather): void {
+function readCells(said: Map<string, unknown>, known: KnownFlags, gather: Gather): void {
   for (const [name, value] of said) {
     const cells = [value].flat().map((each) => gather(() => cellOf(name, String(each), known(name)?.flag)));
     const sound = cells.filter((each) => each !== undefined);
@@ -263,6 +253,8 @@ function refuseTypedFields(flags: FlagSet, body: JsonObject | undefined, set: re
   if (found !== undefined) throw typedOnly(flagName(found).slice(2));
 }
 
+type KnownFlags = ReturnType<typeof flagsByName>;
+
 function flagsByName(flags: FlagSet) {
   const named = (name: string) => {
     const key = name.replace(/-[a-z]/g, ([, letter = '']) => letter.toUpperCase());
@@ -289,32 +281,31 @@ export function readWritten(
   assertSafeJson({ said, body: row.body }, 'the row');
   const flags = creates[row.command] ?? {};
   refuseTypedFields(flags, row.body && { ...row.body }, row.set);
-  const known = flagsByName(flags);
-  const values: Record<string, unknown> = {};
-  for (const [written, value] of Object.entries(said)) {
-    const name = flagName(written).slice(2);
-    const meant = known(name);
-    if (meant === undefined) {
-      onUnknown(written);
-      continue;
-    }
-    const parsed = rowValue(meant, name, value);
-    if (parsed !== undefined) values[meant.key] = parsed;
-  }
+  const named = Object.entries(said).map(([name, value]) => [flagName(name).slice(2), value] as const);
+  const { values } = valuesOf(named, flagsByName(flags), (read) => read(), onUnknown);
   refusePiped(values);
   return { ...row, ownOut: values.out !== undefined, flags: values, said };
 }
 
-/** What a row says, as the flag reads it. Throws `usage` for a flag that stands in no row. */
-function rowValue({ flag, isNegated }: Meant, name: string, said: unknown): unknown {
-  if (!mayStandIn(flag, 'row')) throw typedOnly(name);
-  return typedOf(flag, name, said, isNegated);
-}
-
-interface Meant {
-  readonly key: string;
-  readonly flag: Flag;
-  readonly isNegated: boolean;
+/** What a row says, as its flags read it, by their keys, and as it was written. Throws `usage` for a flag that stands in no row. */
+function valuesOf(
+  said: Iterable<readonly [name: string, value: unknown]>,
+  known: KnownFlags,
+  gather: Gather,
+  onUnknown: (name: string) => void,
+) {
+  const values: Record<string, unknown> = {};
+  const written: Record<string, unknown> = {};
+  for (const [name, value] of said)
+    gather(() => {
+      const meant = known(name);
+      if (meant === undefined) return onUnknown(name);
+      written[name] = value;
+      if (!mayStandIn(meant.flag, 'row')) throw typedOnly(name);
+      const parsed = typedOf(meant.flag, name, value, meant.isNegated);
+      if (parsed !== undefined) values[meant.key] = parsed;
+    });
+  return { values, written };
 }
 
 /** What a profile may say of a row, and the row itself may not. */

@@ -140,6 +140,24 @@ test.each<[string, string | Uint8Array, number, RegExp]>([
   expect(faults[0]?.fault?.length).toBeLessThan(200);
 });
 
+test('a signal is heard while the rows of one read are worked on', async () => {
+  let [rows, heardAt] = [0, Number.POSITIVE_INFINITY];
+  writeFileSync(path.join(dir, 'long.jsonl'), '{"id": "a"}\n'.repeat(300));
+  for await (const _ of openManifest('long.jsonl', dir).rows()) {
+    if (rows === 0) setImmediate(() => (heardAt = rows));
+    rows += 1;
+    for (const untilMs = performance.now() + 1; performance.now() < untilMs; );
+  }
+  expect(heardAt).toBeLessThan(rows);
+});
+
+test.each(['', '# nothing yet\n', '[]\n'])(
+  'a YAML file that holds %j has no row, and is no fault',
+  async (text) => {
+    expect(await read('none.yaml', text)).toEqual([]);
+  },
+);
+
 test('rows behind a faulty one are read where the format lets it', async () => {
   expect(await read('on.jsonl', '{"id":"a"}\nnonsense\n{"id":"c"}')).toHaveLength(3);
   expect(await read('on.yaml', bomb)).toHaveLength(3);
