@@ -1,6 +1,5 @@
 import type { CreateFlags, Place, Row } from '../batch/rows.ts';
-import type { Flag } from '../flags/flag.ts';
-import { flagName } from '../flags/flag.ts';
+import { type Flag, flagName } from '../flags/flag.ts';
 import type { Modality } from '../gateway/limits.ts';
 import type { Job } from '../ledger/event.ts';
 import { type OutputReference, parseReference, partText } from '../media/reference.ts';
@@ -46,7 +45,7 @@ interface Node extends Place {
 }
 
 /** What tells how long a row takes. */
-type Like = Pick<Job, 'family' | 'model' | 'settings'>;
+export type Like = Pick<Job, 'family' | 'model' | 'settings'>;
 
 /** The rows of a manifest and what they wait for, gathered while it is read. */
 export class Chains {
@@ -90,12 +89,12 @@ export class Chains {
     return this.#rows.get(key)?.needs ?? [];
   }
 
-  /** What can never come about, each with the line of its row. */
-  *faults(): Generator<Place & { readonly message: string }> {
+  /** What can never come about, each with the key and the line of its row. */
+  *faults(): Generator<Place & { readonly key: string; readonly message: string }> {
     for (const [key, { line, nth, needs }] of this.#rows) {
       for (const need of needs) {
         const message = this.#faultOf(key, need);
-        if (message !== undefined) yield { line, nth, message };
+        if (message !== undefined) yield { key, line, nth, message };
       }
     }
     for (const circle of this.#circles()) {
@@ -103,7 +102,12 @@ export class Chains {
       const { line = 1, nth } = this.#rows.get(first) ?? {};
       const shown = circle.length > 6 ? [...circle.slice(0, 5), `… (${circle.length} rows)`] : circle;
       const way = [...shown, first].join(' -> ');
-      yield { line, nth, message: `the row waits for itself: ${way}; let one of them begin anew` };
+      yield {
+        key: first,
+        line,
+        nth,
+        message: `the row waits for itself: ${way}; let one of them begin anew`,
+      };
     }
   }
 

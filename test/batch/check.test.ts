@@ -78,7 +78,7 @@ test('every fault is a line on stdout with file and line, all that a row breaks,
 test('a row that waits for none is not one that can be sent', async () => {
   const run = await check(
     'chain.jsonl',
-    '{"command": "image create", "id": "a", "prompt": "fox", "image": "row:nope"}\n' +
+    '{"command": "image edit", "id": "a", "prompt": "fox", "image": ["row:nope", "row:none"]}\n' +
       '{"command": "image create", "id": "b", "prompt": "hare"}\n',
   );
   expect(run.err).toContain('chain.jsonl: one row is wrong, and 1 can be sent as it stands');

@@ -1,6 +1,7 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { main } from '../../src/main.ts';
 import { KEY, World } from '../helpers/gw.ts';
 
 async function open(options: Parameters<typeof World.open>[0] = {}) {
@@ -73,6 +74,48 @@ test('a report has all rows, also those that --only leaves out and the faults of
   const lines = fs.readFileSync(at('r.csv'), 'utf8').trimEnd().split('\n');
   expect(lines.map((line) => line.split(',')[2])).toEqual(['row_key', 'm/a', 'm/b']);
   expect(lines.join('\n').match(/succeeded/g)).toHaveLength(2);
+});
+
+test('a report has all rows as the ledger has them where stdout closes, and where Redis is away', async () => {
+  const { world, at } = await open();
+  const rows = ['a', 'b', 'c'].map((id) => ({ id, command: 'image create', prompt: 'a boat' }));
+  fs.writeFileSync(at('m.jsonl'), rows.map((each) => `${JSON.stringify(each)}\n`).join(''));
+  const words = ['batch', 'run', 'm.jsonl', '--report', 'r.jsonl'];
+  const reported = () =>
+    fs
+      .readFileSync(at('r.jsonl'), 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+  const host = world.host();
+  const closed = Object.assign(new Error('closed'), { code: 'EPIPE' });
+  Object.assign(host.stdout, {
+    _write: (_text: Buffer, _encoding: string, done: (error: Error) => void) => done(closed),
+  });
+  expect(await main(words, host)).toBe(0);
+  expect(reported().map(({ row_key }) => row_key)).toEqual(['m/a', 'm/b', 'm/c']);
+  expect(reported()[0]).toMatchObject({
+    status: 'succeeded',
+    files: [{ path: expect.stringMatching(/\.png$/) }],
+  });
+  fs.rmSync(at('r.jsonl'));
+  expect(await world.gw([...words, '--redis', 'redis://127.0.0.1:1'])).toMatchObject({ code: 8 });
+  expect(reported()[0]).toMatchObject({ row_key: 'm/a', status: 'succeeded' });
+});
+
+test('a failed row that --only leaves out has its error in the report', async () => {
+  const { world, at } = await open({ fault: 'task:fail=Odd:x1' });
+  const row = { command: 'video beta', prompt: 'a boat', duration: 3 };
+  const rows = ['a', 'b'].map((id) => `${JSON.stringify({ id, ...row })}\n`);
+  fs.writeFileSync(at('m.jsonl'), rows.join(''));
+  for (const id of ['a', 'b'])
+    await world.gw(['batch', 'run', 'm.jsonl', '--only', id, '--report', 'r.jsonl']);
+  const [failed] = fs.readFileSync(at('r.jsonl'), 'utf8').split('\n');
+  expect(JSON.parse(failed ?? '')).toMatchObject({
+    row_key: 'm/a',
+    status: 'failed',
+    error: { kind: 'task_failed', message: expect.stringContaining('Odd') },
+  });
 });
 
 test('a report and a check hold nothing that commands a terminal or a CI, and a report holds no key', async () => {

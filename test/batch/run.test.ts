@@ -495,6 +495,19 @@ test('--limit takes the first that are not done, --stop-on-error begins no more'
   expect(creates(world)).toBe(3);
 });
 
+test('--limit counts no failed row that is not made anew', async () => {
+  const world = await World.open({ fault: 'task:fail=Odd:x2' });
+  write(
+    world,
+    ['a', 'b', 'c', 'd'].map((id) => ({ id, ...beta })),
+  );
+  expect(await run(world, '--limit', '2', '--concurrency', '1')).toMatchObject({ code: 9 });
+  const next = await run(world, '--limit', '1');
+  expect(next.err).toContain('4 rows: 1 saved, 2 failed, 1 not sent');
+  expect(creates(world)).toBe(3);
+  expect((await run(world, '--limit', '1', '--retry-failed')).err).toContain('2 saved');
+});
+
 test('on a terminal a saved row is one line, and the whole is what this run looks at', async () => {
   // A bar is drawn once its work has taken a moment.
   const world = await World.open({ fault: 'create:slow:x1' });

@@ -127,6 +127,28 @@ test('a report has all rows, also those that are open or were left to a later ru
   expect(reported()).toEqual(['has a task', 'has a task', ...left]);
 });
 
+test('a report tells failed rows that --limit leaves to a later run, and a price is asked of none that was handed over', async () => {
+  const studio = await openNearStudio();
+  write(studio, [beta, beta]);
+  await studio.faults('create:451:x2');
+  const worker = studio.worker('anna');
+  expect((await studio.batch('run')).err).toContain('2 rows: 0 saved, 2 failed');
+  await stop(worker);
+  const retry = ['--retry-failed', '--limit', '1', '--detach', '--report', 'all.jsonl'];
+  expect((await studio.batch('run', ...retry)).err).toContain('1 row handed over');
+  const report = fs.readFileSync(path.join(studio.laptop.cwd, 'all.jsonl'), 'utf8');
+  expect(endsOf(report)).toEqual([
+    ['day/r0', 'not_sent', undefined],
+    ['day/r1', 'refused', 'rejected'],
+  ]);
+  await studio.laptop.run(['config', 'set', 'budget.amount', '50 USD/day']);
+  expect((await studio.batch('run', '--detach')).err).toContain('0 rows handed over, 1 not done yet');
+  expect(await studio.batch('run', '--detach', '--name', 'other')).toMatchObject({
+    code: 15,
+    err: expect.stringContaining('the cost of 2 rows are not known'),
+  });
+});
+
 test('SIGTERM hands back what runs, and another worker goes on with the same task', async () => {
   const studio = await openStudio({ speed: 20 });
   write(studio, [alpha, beta, gamma]);

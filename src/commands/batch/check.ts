@@ -1,3 +1,4 @@
+import { unportable } from '../../batch/portable.ts';
 import { faultsOf, type Place, placeText, type Row, readRows } from '../../batch/rows.ts';
 import { defineCommand, type Outcome } from '../../command.ts';
 import { type Context, gatewayName } from '../../context.ts';
@@ -13,10 +14,10 @@ import { counted, durationText } from '../../io/quantity-text.ts';
 import type { Estimate } from '../../jobs/cost.ts';
 import { exactSum, spendText } from '../../jobs/stats.ts';
 import { estimateMs } from '../../ledger/estimate.ts';
-import type { Job } from '../../ledger/event.ts';
-import { Chains } from '../../shots/chains.ts';
+import { Chains, type Like } from '../../shots/chains.ts';
 import { RowOutputs } from '../../shots/row-outputs.ts';
 import { tellsCosts, warnOfBudget } from '../estimate-cost.ts';
+import type { FollowedQueue } from '../machines/follow.ts';
 import {
   allowOutside,
   defaultFlags,
@@ -30,9 +31,6 @@ import {
 import { digestOfFields, type KnownRow, knownRows } from './known-rows.ts';
 import { familyOf, placeOf } from './places.ts';
 import { type CheckedRow, creates, rowChecker } from './row-command.ts';
-
-/** What tells how long a row takes. */
-type Like = Pick<Job, 'family' | 'model' | 'settings'>;
 
 interface CheckLine {
   readonly text: string;
@@ -82,8 +80,9 @@ const afterStates: Readonly<Record<string, { readonly after: string; readonly ne
 export class Tally {
   rows = 0;
   faults = 0;
-  /** Of these, what an earlier run has saved. */
+  /** Of these, what an earlier run has saved, and what has failed and is not made anew. */
   savedBefore = 0;
+  failedBefore = 0;
   /** Keys of those that are made anew. */
   readonly redone: string[] = [];
   /** Rows that a run would send. */
@@ -111,7 +110,9 @@ export class Tally {
     /** What the ledger knows of the rows. */
     readonly known: ReadonlyMap<string, KnownRow>,
     /** The keys of what was made lately, by what it asked for. */
-    readonly lately: ReadonlyMap<string, string> = new Map(),
+    readonly lately: ReadonlyMap<string, string>,
+    /** The keys of what was handed over to other machines, which is only followed. */
+    readonly handed: ReadonlySet<string>,
     /** Whether a row is to be made anew, however its job stands. */
     readonly isRedone: (key: string) => boolean = () => false,
     readonly comparesAll = false,
@@ -130,16 +131,20 @@ export class Tally {
     const isRedone = this.isRedone(key);
     if (isRedone) this.redone.push(key);
     const state = isRedone ? undefined : this.known.get(key)?.state;
-    const isNew = state === undefined || state === 'not_sent';
+    const isMade = state !== undefined && state !== 'not_sent';
+    const isFollowed = this.handed.has(key);
+    const isNew = !isMade && !isFollowed;
     if (isNew) this.toMake += 1;
-    if (estimate && (isNew || (this.retriesFailed && state === 'failed'))) this.#price(estimate);
-    if (changed !== undefined && !isNew) this.changed.push({ key, line, nth, field: changed, state });
+    if (estimate && (isNew || (this.retriesFailed && state === 'failed' && !isFollowed)))
+      this.#price(estimate);
+    if (changed !== undefined && isMade) this.changed.push({ key, line, nth, field: changed, state });
     if (this.lately.size > 0) this.#keys.add(key);
     if (this.lately.size > 0 && isNew && !isRedone && fields) {
       const other = this.lately.get(digestOfFields(await fields(), intent?.endpoint));
       if (other !== undefined) this.alike.set(key, other);
     }
     this.lastRow = row;
+    if (state === 'failed' && !this.retriesFailed) this.failedBefore += 1;
     if (state === 'saved') this.savedBefore += 1;
     else {
       const alike = JSON.stringify(like);
@@ -236,11 +241,11 @@ async function* faultsIn(
   ctx: Context,
   {
     online = false,
-    isMade,
+    queue,
   }: {
     readonly online?: boolean;
-    /** Whether a row stands on a queue and is not to be made: its files may be anywhere. */
-    readonly isMade?: ((key: string) => Promise<boolean>) | undefined;
+    /** The queue on which rows are to stand. */
+    readonly queue?: FollowedQueue | undefined;
   } = {},
 ): AsyncGenerator<Fault> {
   const { named } = input.manifest;
@@ -250,6 +255,7 @@ async function* faultsIn(
   const showing = { ...showingOnly(ctx), ...(online && { online: ctx.gateway }) };
   const between = new RowOutputs({ ...input, known: tally.known, isRedone: tally.isRedone });
   const check = rowChecker({ ...input.files, outputs: between.door(ctx, true) }, showing, warn);
+  const stay = new Set<string>();
   const onLeftOut = (key: string, row: number) => {
     tally.chains.leaveOut(key);
     tally.lastRow = row;
@@ -257,34 +263,37 @@ async function* faultsIn(
   for await (const read of readRows({ ...input, onLeftOut })) {
     ctx.signal.throwIfAborted();
     place = { line: read.line, nth: read.nth };
-    const { faults: readFaults = [], rest } = 'faults' in read ? read : {};
-    let faults: readonly string[] = readFaults;
-    const row = 'faults' in read ? rest : read;
+    const faults = 'faults' in read ? [...read.faults] : [];
+    const row = 'faults' in read ? read.rest : read;
     if (row !== undefined) {
+      const bound = queue && unportable(row, creates, (text) => ctx.io.withoutSecrets(text));
+      for (const name of bound?.staying ?? []) stay.add(name);
+      faults.push(...(bound?.faults ?? []));
       try {
         const checked = await check(row, tally.known.get(row.key));
         if (faults.length === 0) await tally.add(row, checked);
       } catch (error) {
         ctx.signal.throwIfAborted();
-        if (faults.length === 0 && (await isMade?.(row.key))) await tally.add(row, { model: undefined });
+        // Where it stands on a queue and is not to be made its files may be anywhere.
+        if (faults.length === 0 && (await queue?.isMade(row.key))) await tally.add(row, { model: undefined });
         // These are told once, for all rows.
         else if (!(error instanceof OutsideFile))
-          faults = [
-            ...faults,
-            ...faultsOf(isMissing(error) ? usage(error.message, error.facts.hint) : error),
-          ];
+          faults.push(...faultsOf(isMissing(error) ? usage(error.message, error.facts.hint) : error));
       }
     }
     if (faults.length > 0) tally.faults += 1;
     if (faults.length > 0 && row) tally.chains.leaveOut(row.key);
     for (const message of faults) yield { ...place, message };
   }
+  for (const name of stay) ctx.io.note(`${name} is left out: it is for this machine alone`);
   // Who waits for whom is known once all rows are read; a row that is wrong itself has been told of.
-  for (const fault of tally.chains.faults()) {
-    tally.faults += 1;
-    tally.rows -= 1;
+  const wrong = new Set<string>();
+  for (const { key, ...fault } of tally.chains.faults()) {
+    wrong.add(key);
     yield fault;
   }
+  tally.faults += wrong.size;
+  tally.rows -= wrong.size;
 }
 
 /** An asset that is not there is a fault of its row. */
@@ -315,7 +324,8 @@ export const check = defineCommand({
     const input = await openRows(args, flags, ctx);
     const { named } = input.manifest;
     const lately = new Map<string, string>();
-    const tally = new Tally((await knownRows(input.name, ctx, lately)).known, lately);
+    const { known, elsewhere } = await knownRows(input.name, ctx, { lately });
+    const tally = new Tally(known, lately, elsewhere);
     const letGrow = keepYoungSpaceSmall();
     try {
       for await (const fault of checkRows(input, tally, ctx, { online: flags.online === true })) {

@@ -14,8 +14,7 @@ import { madeFromRows } from '../../shots/row-outputs.ts';
 import type { RowResult } from './report.ts';
 
 /** Where the row of a key stands, by the ledger alone. */
-export const rowStates = ['saved', 'running', 'unsaved', 'failed', 'unknown', 'not_sent'] as const;
-export type RowState = (typeof rowStates)[number];
+type RowState = 'saved' | 'running' | 'unsaved' | 'failed' | 'unknown' | 'not_sent';
 
 export interface KnownRow {
   readonly state: RowState;
@@ -41,6 +40,10 @@ export interface KnownRow {
   readonly asked?: string | undefined;
 }
 
+/** Whether a row is paid for and is still to be brought home. */
+export const isOpen = (known: KnownRow | undefined): known is KnownRow =>
+  known?.state === 'running' || known?.state === 'unsaved';
+
 /** A short digest of each field of a body, by its path. */
 export type Fields = Readonly<Record<string, string>>;
 
@@ -60,14 +63,16 @@ const MADE_LATELY_MS = 30 * 24 * 3_600_000;
 export async function knownRows(
   name: string,
   ctx: Context,
-  lately = new Map<string, string>(),
-  refusals?: Map<string, string | undefined>,
-  asksQueue = false,
+  {
+    lately = new Map<string, string>(),
+    refusals = new Map<string, string | undefined>(),
+    asksQueue = false,
+  } = {},
 ) {
   const origin = originOfGateway(gatewayName(await ctx.settings()));
   const isSettled = await loadSettled();
-  const families = new Map<string, Family>();
-  for (const family of familyNames) families.set(family, await loadFamily(family));
+  const loaded = await Promise.all(familyNames.map(loadFamily));
+  const families = new Map<string, Family>(loaded.map((family) => [family.name, family]));
   let hasDamaged = false;
   const found = new (class extends Map<string, KnownRow> {
     // Of a job whose lines cannot be read only gw's own key may be known.
@@ -83,7 +88,7 @@ export async function knownRows(
       const { once = isDamaged && { key, fields: {} } } = job;
       if (!once || (!isDamaged && originOfGateway(gateway) !== origin)) return false;
       if (madeNothing(job)) {
-        refusals?.set(once.key, job.message);
+        refusals.set(once.key, job.message);
         return false;
       }
       if (!isDamaged && createdAtMs > ctx.clock.now() - MADE_LATELY_MS && isMade(job))

@@ -234,6 +234,10 @@ export function ofRow(error: unknown): unknown {
 export const isOfAccount = (error: unknown): error is GwError =>
   error instanceof GwError && endsAll.has(error.kind) && error.facts.status !== 403;
 
+/** How long a create waits that met a limit, or no gateway. */
+export const pauseOf = ({ facts: { retryAtMs } }: GwError, { clock }: Pick<Context, 'clock'>): number =>
+  retryAtMs === undefined ? 15_000 : Math.max(1_000, retryAtMs - clock.now());
+
 export const under = (name: string, error: unknown): unknown =>
   error instanceof GwError ? error.told({}, `${name}: ${error.message}`) : error;
 

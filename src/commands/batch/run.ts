@@ -21,6 +21,7 @@ import { durationText } from '../../io/quantity-text.ts';
 import { isUnanswered } from '../../jobs/create/standing.ts';
 import { outputsBySize } from '../../jobs/save/saved.ts';
 import { createTurns, SAVES_AT_ONCE } from '../../jobs/watch/turns.ts';
+import { toldAs, unknownError } from '../../machines/row.ts';
 import { Chains } from '../../shots/chains.ts';
 import { NotReached, RowOutputs, staleRows, warnOfStale } from '../../shots/row-outputs.ts';
 import { askFirst, canAsk } from '../ask-first.ts';
@@ -45,15 +46,13 @@ import {
   runCommand,
   soundRows,
 } from './flags.ts';
-import { isWanted, type KnownRow, knownRows } from './known-rows.ts';
+import { isOpen, isWanted, type KnownRow, knownRows } from './known-rows.ts';
 import { familyOf, placeOf } from './places.ts';
 import { openReport, type RowResult, RowSums, rowResult } from './report.ts';
-import { createRow, isOfAccount, type RowFiles, under } from './row-command.ts';
+import { createRow, isOfAccount, pauseOf, under } from './row-command.ts';
 
 /** Beside those that hold a slot: rows that wait for the next one, and rows whose outputs are being saved. */
 const BESIDE_SLOTS = 4;
-/** Pause after a 429 that does not say when to ask again. */
-const RATE_PAUSE_MS = 15_000;
 
 const runFlags = {
   concurrency: whole('N', 'at most so many rows at once', { min: 1 }),
@@ -136,23 +135,24 @@ export const run = defineCommand({
     const report = openReport(flags.report, ctx.host.cwd, ctx.io);
     let announced: Announced | undefined;
     let queue: FollowedQueue | undefined;
-    let known: Tally['known'] | undefined;
+    let isOver = false;
     const letGrow = keepYoungSpaceSmall();
     try {
       const machines = flags.redis === undefined ? undefined : await import('../machines/follow.ts');
-      await machines?.refuseUnportable(input, ctx);
-      queue = await machines?.openFollower(flags, ctx);
       announced = await announce(input.name, machines ? 'hand-over' : 'make', ctx);
+      queue = await machines?.openFollower(flags, input.name, ctx);
       if (announced.isRefused && !machines) throw beingHandedOver(named, ctx);
       const lately = new Map<string, string>();
-      const before = await knownRows(input.name, ctx, lately, undefined, machines !== undefined);
-      known = before.known;
+      const asksQueue = machines !== undefined;
+      const { known, elsewhere } = await knownRows(input.name, ctx, { lately, asksQueue });
+      // What was handed over before is only followed.
+      const handed = queue?.handed ?? elsewhere;
       const following = flags.following ? await followersOf(input, redo.has) : new Set<string>();
       const isRedone = (key: string) => redo.has(key) || following.has(key);
       let tally: Tally;
       for (;;) {
-        tally = new Tally(known, lately, isRedone, machines !== undefined, flags.retryFailed === true);
-        for await (const { message, ...place } of checkRows(input, tally, ctx, { isMade: queue?.isMade }))
+        tally = new Tally(known, lately, handed, isRedone, asksQueue, flags.retryFailed === true);
+        for await (const { message, ...place } of checkRows(input, tally, ctx, { queue }))
           yield { error: usage(`${named}:${placeText(place)}: ${message}`) };
         if (input.files.outside.size === 0) break;
         await allowOutside(input, tally.faults === 0, ctx);
@@ -165,39 +165,38 @@ export const run = defineCommand({
       refuseUnmet('--redo', redo.unmet, known, named);
       if (tally.rows === 0) throw usage(`${named}: there is no row in it`);
       warnOfChanged(tally, named, flags.retryFailed === true, ctx);
-      refuseUnsettled(tally, isRedone);
-      // What was handed over before is only followed.
-      for (const key of (await queue?.handed(input.name)) ?? before.elsewhere) tally.alike.delete(key);
+      refuseUnsettled(tally);
       await refuseUnpriced(tally, flags, ctx);
-      const batch = { input, flags, tally, isRedone, report, ctx, elsewhere: before.elsewhere, announced };
+      const batch = { input, flags, tally, report, ctx, announced };
       // Without a queue the gateway is asked for here, and what is wrong with it said once.
       if (!queue) await ctx.gateway();
       await askOfAlike(tally, (typed as { readonly yes?: boolean }).yes === true, ctx);
       yield* queue ? queue.run(batch) : new BatchRun(batch).outcomes();
-      await reportLeft(known, batch);
-    } catch (error) {
-      if (known) await reportLeft(known, { input, flags, report }).catch(() => {});
-      const fault = report.write();
-      if (fault) ctx.io.warn(fault.message);
-      throw error;
+      isOver = true;
     } finally {
       announced?.release();
       await queue?.close();
-      input.close();
       letGrow();
+      // Whatever has ended it: also a stdout that was closed.
+      const unread = await reportLeft({ input, flags, report, ctx }).catch((error: unknown) => error);
+      input.close();
+      const fault = report.write();
+      if (fault && !isOver) ctx.io.warn(fault.message);
+      if (isOver && (fault ?? unread)) yield { error: fault ?? unread };
     }
-    const fault = report.write();
-    if (fault) yield { error: fault };
   },
 });
 
 /** Adds to the report what it lacks: it has all rows, also those that were not begun and those that --only leaves out. */
-async function reportLeft(made: Tally['known'], of: Pick<Batch, 'input' | 'flags' | 'report'>) {
-  if (of.flags.report === undefined) return;
-  for await (const row of readRows({ ...of.input, isWanted: undefined })) {
-    if ('faults' in row || !of.report.lacks(row.key)) continue;
-    const known = made.get(row.key);
-    of.report.add(known ? resultOfKnown(row, known) : rowResult(row));
+async function reportLeft({ input, flags, report, ctx }: Pick<Batch, 'input' | 'flags' | 'report' | 'ctx'>) {
+  if (flags.report === undefined) return;
+  const { known, elsewhere } = await knownRows(input.name, ctx);
+  for await (const row of readRows({ ...input, isWanted: undefined })) {
+    if ('faults' in row || !report.lacks(row.key)) continue;
+    const made = known.get(row.key);
+    const handed = { status: 'unknown', error: reportError(madeElsewhere(ctx)) };
+    const left = made && resultOfKnown(row, made);
+    report.add(elsewhere.has(row.key) ? rowResult(row, handed) : (left ?? rowResult(row)));
   }
 }
 
@@ -206,12 +205,8 @@ export interface Batch {
   readonly input: OpenRows;
   readonly flags: RunFlags;
   readonly tally: Tally;
-  /** Whether a row is made anew, however its job stands. */
-  readonly isRedone: (key: string) => boolean;
   readonly report: ReturnType<typeof openReport>;
   readonly ctx: Context;
-  /** Keys of rows that were handed over to other machines: a run of this one alone makes none of them. */
-  readonly elsewhere: ReadonlySet<string>;
   /** What this run says that it does. */
   readonly announced: Announced;
 }
@@ -227,7 +222,6 @@ const settles: ReadonlySet<string> = new Set<ErrorKind>([
 
 class BatchRun {
   readonly #between: RowOutputs;
-  readonly #files: RowFiles;
   readonly #sums: RowSums;
   /** Whether some of the open rows were sent. */
   #isSent = false;
@@ -236,10 +230,9 @@ class BatchRun {
   #release = () => {};
 
   constructor(private readonly batch: Batch) {
-    const { input, tally, isRedone, ctx } = batch;
-    this.#between = new RowOutputs({ ...input, known: tally.known, isRedone });
-    this.#sums = new RowSums(tally.rows);
-    this.#files = { ...input.files, outputs: this.#between.door(ctx, false) };
+    const { known, isRedone, rows } = batch.tally;
+    this.#between = new RowOutputs({ ...batch.input, known, isRedone });
+    this.#sums = new RowSums(rows);
   }
 
   async *outcomes(): AsyncGenerator<Outcome<RowResult>> {
@@ -256,7 +249,8 @@ class BatchRun {
     );
     const startedMs = ctx.clock.steady();
     this.#sums.saved = tally.savedBefore;
-    const total = Math.min(tally.rows, tally.savedBefore + (flags.limit ?? tally.rows));
+    const before = tally.savedBefore + tally.failedBefore;
+    const total = Math.min(tally.rows, before + (flags.limit ?? tally.rows));
     const draw = () => {
       const { done } = this.#sums;
       const now = done - tally.savedBefore;
@@ -289,7 +283,10 @@ class BatchRun {
         this.#count(row, outcome, ms);
         report.add(result);
         draw();
-        if (!(outcome.error instanceof Interrupted)) yield this.#printed(row, result, outcome);
+        // A failure is told with file and line, which no other message has.
+        const error =
+          outcome.error && under(`${this.batch.input.manifest.named}:${placeText(row)}`, outcome.error);
+        if (!(error instanceof Interrupted)) yield { value: result, ...(error !== undefined && { error }) };
       }
     } finally {
       whole.stop();
@@ -317,29 +314,29 @@ class BatchRun {
 
   /** Jobs that run or wait to be saved come first: what is paid for is brought home before new money is spent. */
   async *#rows(): AsyncGenerator<Row> {
-    const { input, tally, flags, isRedone } = this.batch;
-    const isOpen = (state?: string) => state === 'running' || state === 'unsaved';
+    const { input, tally, flags } = this.batch;
     let left = flags.limit ?? Number.POSITIVE_INFINITY;
     for (const pass of ['open', 'rest'] as const) {
       for await (const row of soundRows(input)) {
-        const before = isRedone(row.key) ? undefined : tally.known.get(row.key);
-        if (before?.state === 'saved' || isOpen(before?.state) !== (pass === 'open')) continue;
-        if (left === 0) return;
-        left -= 1;
+        const before = tally.isRedone(row.key) ? undefined : tally.known.get(row.key);
+        if (before?.state === 'saved' || isOpen(before) !== (pass === 'open')) continue;
+        const isKept = before?.state === 'failed' && !flags.retryFailed;
+        if (left === 0 && !isKept) continue;
+        if (!isKept) left -= 1;
         yield row;
       }
     }
   }
 
   async #work(row: Row, ctx: Context) {
-    const { input, flags, tally, isRedone } = this.batch;
+    const { input, flags, tally } = this.batch;
     const startedMs = ctx.clock.steady();
     ctx.events?.ofRow(row);
     // An image takes no --wait-timeout of its own, and its 429 waits no longer than the others.
     const waitTimeout = flags.waitTimeout && parseDuration(flags.waitTimeout, '--wait-timeout');
     const deadlineMs = waitDeadlineMs({ ...(waitTimeout && { waitTimeout }), ...row.flags }, ctx);
     const { maxCost, unpriced, retryFailed } = flags;
-    const anew = isRedone(row.key) ? (tally.known.get(row.key)?.attempt ?? 0) + 1 : retryFailed;
+    const anew = tally.isRedone(row.key) ? (tally.known.get(row.key)?.attempt ?? 0) + 1 : retryFailed;
     const options = {
       rows: tally.lastRow,
       named: input.manifest.named,
@@ -356,16 +353,16 @@ class BatchRun {
     };
     const hindrance = this.#between.hindrance(row);
     if (hindrance) return ended({ error: hindrance });
-    if (this.batch.elsewhere.has(row.key)) return ended({ error: madeElsewhere(ctx) });
+    if (tally.handed.has(row.key)) return ended({ error: madeElsewhere(ctx) });
     try {
       for (;;) {
-        const outcome = await createRow(row, this.#files, options, ctx);
+        const files = { ...input.files, outputs: this.#between.door(ctx, false) };
+        const outcome = await createRow(row, files, options, ctx);
         const { error } = outcome;
         const isLimited = error instanceof GwError && error.kind === 'rate_limited';
         const isOver = this.#isStopped || ctx.signal.aborted;
         if (!isLimited || isOver) return await ended(outcome);
-        const untilMs = error.facts.retryAtMs;
-        const waitMs = untilMs === undefined ? RATE_PAUSE_MS : Math.max(1_000, untilMs - ctx.clock.now());
+        const waitMs = pauseOf(error, ctx);
         if (ctx.clock.steady() + waitMs >= deadlineMs) return await ended(outcome);
         const again = new Date(ctx.clock.now() + waitMs).toISOString();
         const said = `${error.message}; it is sent again at ${again} (--wait-timeout limits the wait)`;
@@ -394,17 +391,13 @@ class BatchRun {
       const isOpen = isWaiting || !(kind === undefined || settles.has(kind) || isUnknownOutcome(error));
       this.#isSent ||= isOpen && value !== undefined;
       this.#sums[isUnknownOutcome(error) ? 'unknown' : isOpen ? 'open' : 'failed'] += 1;
-      if (flags.stopOnError || (isOfAccount(error) && !isOfItsTask(outcome))) {
+      // Such as a lost key of the account that made it.
+      const isOfItsTask = isOfAccount(error) && error.facts.taskId === (resultIn(outcome)?.id ?? '');
+      if (flags.stopOnError || (isOfAccount(error) && !isOfItsTask)) {
         this.#isStopped = true;
         this.#release();
       }
     }
-  }
-
-  /** A failure is told with file and line, which no other message has. */
-  #printed(row: Row, result: RowResult, { error }: Outcome<JobResult>): Outcome<RowResult> {
-    if (error === undefined) return { value: result };
-    return { value: result, error: under(`${this.batch.input.manifest.named}:${placeText(row)}`, error) };
   }
 }
 
@@ -443,7 +436,7 @@ function refuseUnmet(flag: string, unmet: Iterable<string> = [], known: Tally['k
   throw usage(`${flag} ${key}: ${named} has no row of this key, or leaves it out`, hint);
 }
 
-function refuseUnsettled({ known }: Tally, isRedone: Batch['isRedone']): void {
+function refuseUnsettled({ known, isRedone }: Tally): void {
   for (const [key, { state, id }] of known)
     if (state === 'unknown' && isRedone(key))
       throw usage(
@@ -470,16 +463,15 @@ const madeElsewhere = (ctx: Context): GwError =>
     hint: `follow it with: ${followCommand(ctx)}`,
   });
 
-/** Whether an error concerns the task of its row alone, such as a lost key of the account that made it. */
-const isOfItsTask = (outcome: Outcome<JobResult>): boolean =>
-  outcome.error instanceof GwError && outcome.error.facts.taskId === (resultIn(outcome)?.id ?? '');
-
 function resultOf(row: Row, key: string | null, outcome: Outcome<JobResult>): RowResult {
-  const { error } = outcome;
-  const status = isUnknownOutcome(error) ? 'unknown' : 'not_sent';
-  const told = error === undefined ? null : (reportError(error) ?? null);
-  return rowResult(row, { status, ...resultIn(outcome), key, error: told });
+  const error = (outcome.error && reportError(outcome.error)) ?? null;
+  const status = isUnknownOutcome(outcome.error) ? 'unknown' : 'not_sent';
+  return rowResult(row, { status, ...resultIn(outcome), key, error });
 }
 
-export const resultOfKnown = (row: Row, { jobKey, id, family, status, files }: KnownRow): RowResult =>
-  rowResult(row, { key: jobKey ?? null, id, family: family || familyOf(row.command), status, files });
+export function resultOfKnown(row: Row, known: KnownRow): RowResult {
+  const { jobKey: key = null, id, family, state, status, files, reason = status } = known;
+  const failed = toldAs(status === 'refused' ? 'rejected' : 'task_failed', reason);
+  const error = state === 'failed' ? failed : state === 'unknown' ? unknownError(reason) : null;
+  return rowResult(row, { key, id, family: family || familyOf(row.command), status, files, error });
+}

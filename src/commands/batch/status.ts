@@ -13,22 +13,20 @@ import { Chains } from '../../shots/chains.ts';
 import { staleRows, waitsFor } from '../../shots/row-outputs.ts';
 import type { MachinesStatus } from '../machines/queue-status.ts';
 import { manifestArgs, nameFlags, openRows, soundRows } from './flags.ts';
-import { type KnownRow, knownRows, type RowState, rowStates } from './known-rows.ts';
+import { type KnownRow, knownRows } from './known-rows.ts';
 
-/** What a row is beside where its job stands: made from what was made anew since, or waiting for another row. */
-const shownStates = [...rowStates, 'stale', 'waiting'] as const;
-type ShownState = RowState | 'stale' | 'waiting';
-
-const words: Readonly<Record<ShownState, string>> = {
-  stale: 'stale',
-  waiting: 'waiting',
+const words = {
   saved: 'saved',
   running: 'running',
   unsaved: 'finished, not saved yet',
   failed: 'failed',
   unknown: 'of unknown outcome',
   not_sent: 'not sent',
+  /** Beside where its job stands: made from what was made anew since, or waiting for another row. */
+  stale: 'stale',
+  waiting: 'waiting',
 };
+type ShownState = keyof typeof words;
 
 type RowLine = Readonly<Record<'row' | 'line', number> & Record<'id' | 'reason', string | null>> & {
   readonly row_key: string;
@@ -74,7 +72,7 @@ export const status = defineCommand<typeof flags, Status>({
         return yield { value: { log: await logOnMachines(key, flags, ctx) } };
       }
       const refusals = new Map<string, string | undefined>();
-      const { known, elsewhere } = await knownRows(input.name, ctx, undefined, refusals);
+      const { known, elsewhere } = await knownRows(input.name, ctx, { refusals });
       for (const [key, row] of known)
         if (row.state === 'unknown' && row.status === 'running') known.set(key, { ...row, state: 'running' });
       const counts = new Map<ShownState, number>();
@@ -104,7 +102,9 @@ export const status = defineCommand<typeof flags, Status>({
             `rows of ${input.name} were made at another gateway (${job.gateway}): name it by --sandbox, --profile or --base-url`,
           );
       if (ctx.io.mode.json) return yield* listed.map((value) => ({ value }));
-      const sums = shownStates.map((state) => counts.has(state) && `${counts.get(state)} ${words[state]}\n`);
+      const sums = Object.entries(words).map(
+        ([state, word]) => counts.has(state as ShownState) && `${counts.get(state as ShownState)} ${word}\n`,
+      );
       if (!only && !ctx.io.mode.quiet) yield { value: sums.filter(Boolean).join('') };
       yield { value: listed.filter(({ id }) => id !== null || !ctx.io.mode.quiet) };
     } finally {
@@ -149,20 +149,15 @@ const logTable = (log: readonly LogEntry[]) => ({
   })),
 });
 
-const cancelFlags = { ...nameFlags, ...redisFlags } as const;
-
 /** `gw batch cancel`: rows that were not sent yet are taken out of the queue. */
-export const cancel = defineCommand<
-  typeof cancelFlags,
-  { readonly cancelled: number; readonly left: number }
->({
+export const cancel = defineCommand({
   args: manifestArgs,
-  flags: cancelFlags,
+  flags: { ...nameFlags, ...redisFlags },
   examples: [
     `printf 'command,id,prompt\\nimage create,boat,a paper boat\\n' > b.csv && gw batch cancel b.csv --redis redis://127.0.0.1:6399 --sandbox || echo no Redis there`,
   ],
   notes: ['What was sent goes on; gw batch run with the same manifest puts what was taken out back.'],
-  human: ({ cancelled, left }) =>
+  human: ({ cancelled, left }: { cancelled: number; left: number }) =>
     `${cancelled} taken out${left > 0 ? `, ${left} were sent, are over or are not there` : ''}\n`,
   async run({ args, flags }, ctx) {
     const input = await openRows(args, flags, ctx);

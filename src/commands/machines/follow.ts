@@ -1,5 +1,4 @@
-import { unportable } from '../../batch/portable.ts';
-import { askedDigest, placeText, type Row, readRows } from '../../batch/rows.ts';
+import { askedDigest, placeText, type Row } from '../../batch/rows.ts';
 import type { Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { type ErrorKind, errorKinds, GwError, usage } from '../../errors.ts';
@@ -25,10 +24,10 @@ import {
 import { RowOutputs } from '../../shots/row-outputs.ts';
 import { showingOnly, warnOfChanged } from '../batch/check.ts';
 import { runCommand, soundRows } from '../batch/flags.ts';
-import { digestOfFields, isWanted, type KnownRow } from '../batch/known-rows.ts';
+import { digestOfFields, isOpen, isWanted, type KnownRow } from '../batch/known-rows.ts';
 import { familyOf, placeOf } from '../batch/places.ts';
 import { namedBy, type RowResult, RowSums, rowResult } from '../batch/report.ts';
-import { creates, type RowFiles, rowChecker } from '../batch/row-command.ts';
+import { type RowFiles, rowChecker } from '../batch/row-command.ts';
 import { type Batch, resultOfKnown } from '../batch/run.ts';
 import { withFamilies } from '../jobs/find-jobs.ts';
 import { endedOutcome } from '../jobs/task-job.ts';
@@ -47,11 +46,11 @@ import { chunksOf, isDoubtful, takeOut } from './queue-status.ts';
 /** How long one look for events lasts, and how often all rows are looked at, in case some were missed. */
 const BLOCK_MS = 1_000;
 const RESCAN_MS = 10_000;
-const LONGEST_PATH = 4_096;
 
 export type FollowedQueue = Awaited<ReturnType<typeof openFollower>>;
 
-export async function openFollower(words: RedisWords, ctx: Context) {
+export async function openFollower(words: RedisWords, name: string, ctx: Context) {
+  const memory = await Memory.open(name, ctx);
   const queue = await openQueue(words, 'follower', ctx);
   // What is wrong with Redis is said where its rows are asked for.
   await hearOfRows(queue, ctx).catch(() => {});
@@ -61,26 +60,12 @@ export async function openFollower(words: RedisWords, ctx: Context) {
       const [record] = await queue.store.read([key], true);
       return record !== undefined && !['waiting', 'failed', 'cancelled'].includes(record.state);
     },
-    handed: async (name: string) => (await Memory.open(name, ctx)).rows.keys(),
+    /** The keys of the rows that this machine has handed over. */
+    handed: new Set(memory.rows.keys()),
     /** Hands the rows over, and follows them, wherever they are worked on. */
-    async *run(batch: Batch): AsyncGenerator<Outcome<RowResult>> {
-      yield* new BatchOnQueue(batch, queue, await Memory.open(batch.input.name, batch.ctx)).outcomes();
-    },
+    run: (batch: Batch) => new BatchOnQueue(batch, queue, memory).outcomes(),
     close: (): Promise<void> => queue.close().catch(() => {}),
   };
-}
-
-/** Throws `usage` for the first row that must not, or cannot, be worked on elsewhere. */
-export async function refuseUnportable(input: Batch['input'], ctx: Context): Promise<void> {
-  const stay = new Set<string>();
-  for await (const row of readRows(input)) {
-    // What is wrong with the row itself is told with all that is wrong with others.
-    if ('faults' in row) continue;
-    const { faults, staying } = unportable(row, creates, (text) => ctx.io.withoutSecrets(text));
-    for (const name of staying) stay.add(name);
-    if (faults.length > 0) throw usage(`${input.manifest.named}:${placeText(row)}: ${faults[0]}`);
-  }
-  for (const name of stay) ctx.io.note(`${name} is left out: it is for this machine alone`);
 }
 
 /** How a row that the queue has is put back: as it was asked for, or as another attempt. */
@@ -114,10 +99,11 @@ class BatchOnQueue {
     private readonly queue: OpenQueue,
     private readonly memory: Memory,
   ) {
-    const { input, tally, isRedone, ctx } = batch;
+    const { input, tally, ctx } = batch;
+    const { known, isRedone } = tally;
     this.#sums = new RowSums(tally.rows);
     this.#between = new RowOutputs({ ...input, known: new Map(), isRedone });
-    const here = new RowOutputs({ ...input, known: tally.known, isRedone });
+    const here = new RowOutputs({ ...input, known, isRedone });
     this.#files = { ...input.files, outputs: here.door(ctx, true) };
     this.#check = rowChecker(this.#files, showingOnly(ctx));
   }
@@ -189,7 +175,9 @@ class BatchOnQueue {
       // What was taken out, or never sent, may have been made here since.
       if (record && !(isOff && isHere)) {
         const toMake = this.#toMake(record);
-        if (toMake && isFull()) continue;
+        const isLeft = toMake && isFull();
+        if (isLeft) this.batch.report.add(this.#resultOf(row, record, toldOf(record)));
+        if (isLeft) continue;
         if (toMake) this.#handedOver += 1;
         there.push([row, record, toMake]);
         if (!isOver(record.state)) this.#standing += 1;
@@ -568,10 +556,7 @@ class BatchOnQueue {
   /** Prints and counts a row's result; `error` where the queue does not know it, `local` where this machine does. */
   #settle(row: Row, record: RowRecord | undefined, error?: ToldError, local?: KnownRow): void {
     const { input, report } = this.batch;
-    const isTakenOut = record?.state === 'cancelled';
-    // That of an earlier round stays on the row.
-    const last = record?.state === 'saved' ? undefined : record?.error;
-    const told = error ?? (!isTakenOut ? last : record && isDoubtful(record) ? doubtful(record) : takenOut);
+    const told = error ?? (record && toldOf(record));
     const result = local
       ? { ...resultOfKnown(row, local), error: told ?? null }
       : this.#resultOf(row, record, told);
@@ -589,7 +574,15 @@ class BatchOnQueue {
     }
     const isLeft = record && (record.fault?.newer || goesOn(record) || isUnsent(record));
     const isOpen = error?.kind === 'partial' || isLeft;
-    this.#sums[isTakenOut ? 'cancelled' : tellsUnknown(told) ? 'unknown' : isOpen ? 'open' : 'failed'] += 1;
+    this.#sums[
+      record?.state === 'cancelled'
+        ? 'cancelled'
+        : tellsUnknown(told)
+          ? 'unknown'
+          : isOpen
+            ? 'open'
+            : 'failed'
+    ] += 1;
     this.#settled.push({ value: result, error: failure });
   }
 
@@ -606,7 +599,7 @@ class BatchOnQueue {
       status: record?.status || (word ?? (isMade ? (record?.state ?? '') : 'not_sent')),
       // A path that Redis tells is a stranger's word: it is one line.
       files: (record?.files ?? []).map((file) => {
-        const path = oneLine(file.path, LONGEST_PATH);
+        const path = oneLine(file.path, 4_096);
         return { ...file, path: here ? path : `${oneLine(record?.host ?? '')}:${path}` };
       }),
       error: error ?? null,
@@ -627,9 +620,6 @@ const keyOf = (record: RowRecord | undefined): string | undefined =>
 /** Whether a row failed on its way home, and what was paid for did not: it is never made anew. */
 const goesOn = (record: RowRecord): boolean =>
   lacksImages(record) || (record.state === 'failed' && record.family !== 'image' && mayRun(record));
-
-const isOpen = (local: KnownRow | undefined): local is KnownRow =>
-  local?.state === 'running' || local?.state === 'unsaved';
 
 /** Whether a row ended for want of something on its worker, before anything was sent. */
 const isUnsent = ({ state, id, sender, error }: RowRecord): boolean =>
@@ -658,6 +648,11 @@ const doubtful = (record: RowRecord) =>
     'it was taken out of the queue while nobody knew what became of it: it may have been created',
     `${closingHint(record)}; --refill sends it again`,
   );
+/** Why a row that is over is not saved; the error of an earlier round stays on one that is. */
+const toldOf = (record: RowRecord): ToldError | undefined => {
+  if (record.state === 'cancelled') return isDoubtful(record) ? doubtful(record) : takenOut;
+  return record.state === 'saved' ? undefined : record.error;
+};
 const madeHere = (named: string, next: string): GwError =>
   usage(
     `${named}: a gw batch run without --redis is making its rows on this machine, and nothing was handed over`,

@@ -29,7 +29,15 @@ import {
   TakenAway,
 } from '../../machines/work.ts';
 import { isWanted } from '../batch/known-rows.ts';
-import { createRow, flagsOf, isOfAccount, ofRow, type RowFiles, under } from '../batch/row-command.ts';
+import {
+  createRow,
+  flagsOf,
+  isOfAccount,
+  ofRow,
+  pauseOf,
+  type RowFiles,
+  under,
+} from '../batch/row-command.ts';
 import { withFamilies } from '../jobs/find-jobs.ts';
 import { endedOutcome, planToSave, taskJob } from '../jobs/task-job.ts';
 import { goOnWith, lastOfKey } from '../once.ts';
@@ -47,9 +55,6 @@ const noCheck: CarriedJob = { endpoint: '', settings: {}, media: [], fields: {},
 
 /** How long a task is waited for whose row is not. */
 const LONGEST_WAIT_MS = 86_400_000;
-
-/** Pause after a create that made nothing, where nobody says how long. */
-const NOTHING_MADE_MS = 15_000;
 
 /** Asks before a sending of a job. The result tells whether that one may still leave. */
 type BeforeSend = (job: CarriedJob | undefined) => Promise<() => boolean>;
@@ -328,9 +333,7 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
         ? this.#lostAs(record, error, earlier)
         : { kind: 'nothing_made', waitMs: 0 };
     if (error instanceof GwError && (error.kind === 'rate_limited' || error.kind === 'unavailable')) {
-      const { retryAtMs } = error.facts;
-      const toldMs = retryAtMs === undefined ? undefined : Math.max(1_000, retryAtMs - this.#ctx.clock.now());
-      const waitMs = toldMs ?? NOTHING_MADE_MS;
+      const waitMs = pauseOf(error, this.#ctx);
       if (error.kind === 'rate_limited') this.worker.holdCreates(record.pool, waitMs);
       return { kind: 'nothing_made', waitMs, error: this.#tell(error) };
     }

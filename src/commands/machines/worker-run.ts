@@ -285,12 +285,18 @@ export class WorkerRun {
       this.ctx.events?.ofRow(record.row);
       desk = this.#desk(record, given, actor);
       isAnnounced = record.state === 'sending';
-      if (record.fault) return result === 'ok' ? await this.#endUnread(record, desk) : 'done';
+      if (record.fault) {
+        // A row that this gw cannot read ends with its reason.
+        const why = record.error?.message ?? 'it cannot be read';
+        if (result === 'ok') await desk.step('failed', { error: record.error });
+        if (result === 'ok') this.show({ error: under(key, usage(why)) });
+        return 'done';
+      }
       const turn = () => this.#rate(record.pool).turn((ms) => clock.sleep(ms, signal));
       const hands = new RowHands(this, signal, () => waiting(turn()));
       const put = await workOn(stage, record, desk, {
         ...hands,
-        onTakenAway: (row, why) => this.#takenAway(row, why),
+        onTakenAway: (_, why) => this.ctx.io.warn(`${key}: ${why === 'gone' ? forgotten : passedOn}`),
         create: atWork('create', (row, beforeSend) =>
           hands.create(row, async (job) => {
             const askedMs = clock.steady();
@@ -371,13 +377,6 @@ export class WorkerRun {
     return 'done';
   }
 
-  /** A row that this gw cannot read ends with its reason. */
-  async #endUnread({ error, row }: RowRecord, desk: Desk): Promise<Put> {
-    await desk.step('failed', { error });
-    this.show({ error: under(row.key, usage(error?.message ?? 'it cannot be read')) });
-    return 'done';
-  }
-
   #desk(record: RowRecord, { key, keep }: Given, actor: Actor): Desk {
     const { store, engine, host } = this.queue;
     const { clock } = this.ctx;
@@ -442,20 +441,14 @@ export class WorkerRun {
     if (step === 'handed_back') this.ctx.io.note(`${key}: handed back`);
   }
 
-  #takenAway({ row }: RowRecord, why: string): void {
-    const text =
-      why === 'gone'
-        ? `${row.key}: the queue does not know this row any more; it is finished on this machine alone`
-        : `${row.key}: another worker has gone on with this row; what this one knows is in its ledger`;
-    this.ctx.io.warn(text);
-  }
-
   show(outcome: Outcome<JobResult>): void {
     this.#outcomes.push(outcome);
     this.#wake();
   }
 }
 
+const forgotten = 'the queue does not know this row any more; it is finished on this machine alone';
+const passedOn = 'another worker has gone on with this row; what this one knows is in its ledger';
 const neverSent = toldAs(
   'partial',
   'it was called unknown, and its worker has said since that it was never sent',
