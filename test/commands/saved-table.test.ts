@@ -329,6 +329,12 @@ test.each(Object.keys(rows))('%s: a name of another kind than the bytes are is t
     path.basename(file),
   ]);
   expect([code, out], err).toEqual([0, `${file}\n`]);
-  expect(err).toContain(`${file} holds ${isVideo(family) ? 'MP4' : 'PNG'}, whatever its name says`);
+  const [id = ''] = (await world.gw(['jobs', 'list', '-q'])).out.split('\n');
+  const copied = await world.gw(['jobs', 'download', id, '-o', `copy${path.extname(file)}`]);
+  for (const [each, told] of [
+    [file, err],
+    [copied.out.trim(), copied.err],
+  ])
+    expect(told).toContain(`${each} holds ${isVideo(family) ? 'MP4' : 'PNG'}, whatever its name says`);
   await world.close();
 });

@@ -4,7 +4,7 @@ import { imageRole } from '../../gateway/image/job.ts';
 import type { Job, LedgerEvent, SavedFile, SavePlan } from '../../ledger/event.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { type FileType, SNIFF_BYTES, sniff } from '../../media/signatures.ts';
-import { misnamed, type Naming, outputPath } from '../save/output-path.ts';
+import { type Naming, outputPath } from '../save/output-path.ts';
 import { type DownloadJournal, forgetPart, journalOf, type PartFile } from '../save/part-file.ts';
 import { type NamedPart, type PublishOptions, wholePart } from '../save/publish.ts';
 import { type Placed, publishOrRescue, rescuedError } from '../save/rescue.ts';
@@ -46,11 +46,12 @@ export async function publishImage(input: PublishImage): Promise<Published> {
   const place = imagePath(plan, names, index);
   const sha256 = part.sha256();
   const missing = missingIn(part, fileType);
-  const name = (copy: number) => place.name(fileType?.extension ?? 'bin', copy);
+  const extension = fileType?.extension;
+  const name = (copy: number) => place.name(extension ?? 'bin', copy);
   const onName = (named: NamedPart) => journal.part(role, named);
   const mayReplace = claims && ((to: string) => claims.mayTake(to, names.id, role));
   const replacing = { force: plan.force, mayReplace };
-  const how = { dir: place.dir, name, ...replacing, sidecar: sidecar?.(sha256), warn, onName };
+  const how = { dir: place.dir, name, extension, ...replacing, sidecar: sidecar?.(sha256), warn, onName };
   const { path: final, rescuedFrom } = await publishPart(part, how, input);
   const file: SavedFile = {
     role,
@@ -60,8 +61,6 @@ export async function publishImage(input: PublishImage): Promise<Published> {
     type,
     ...(rescuedFrom && { rescued: true }),
   };
-  const odd = misnamed(final, fileType?.extension);
-  if (odd !== undefined) warn(odd);
   if (missing !== undefined) warn(`${final} may be cut: ${missing}`);
   let error = rescuedFrom && rescuedError(`the ${role} of ${names.id}`, names.id, final, rescuedFrom);
   try {
@@ -94,7 +93,7 @@ export const unrecordedImage = (file: string, error: unknown): GwError =>
 /** Gives a part the first free name, where it was wanted or in the refuge. Throws GwError `download`. */
 export async function publishPart(
   part: PartFile,
-  how: Pick<PublishOptions, 'dir' | 'name' | 'force' | 'mayReplace' | 'sidecar' | 'warn' | 'onName'>,
+  how: Omit<PublishOptions, 'ways' | 'mode'>,
   { refuge, fault }: Pick<PublishImage, 'refuge' | 'fault'>,
 ): Promise<Placed> {
   const mode = 0o666 & ~process.umask();

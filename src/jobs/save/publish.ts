@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { DiskFault, faultReason, kindOf } from '../../disk/disk-fault.ts';
 import { renameFile } from '../../disk/durable-directory.ts';
 import { type DiskWays, isThere, waysOf } from './disk-ways.ts';
-import { besidePart, isPartName, newPartName } from './output-path.ts';
+import { besidePart, isPartName, misnamed, newPartName } from './output-path.ts';
 import { type PartFile, removePart } from './part-file.ts';
 import {
   type Beside,
@@ -27,6 +27,8 @@ export interface PublishOptions {
   readonly ways: DiskWays;
   /** The name to be tried after `copy` others were taken; 0 is the first. */
   readonly name: (copy: number) => string;
+  /** Of what the bytes are: a name that tells of another kind is warned of. */
+  readonly extension?: string | undefined;
   /** Replace a regular file that stands there. */
   readonly force: boolean;
   /** Then asked of each name that it could take; what is there may be replaced when absent. */
@@ -75,6 +77,8 @@ export const wholePart = (open: PartFile): Source => {
 export async function publish(source: Source, options: PublishOptions): Promise<string> {
   const final = await new Publication(source, options).run();
   await syncDirectory(options.dir);
+  const odd = misnamed(final, options.extension);
+  if (odd !== undefined) options.warn?.(odd);
   return final;
 }
 

@@ -8,7 +8,7 @@ import type { SavedFile } from '../../ledger/event.ts';
 import { type FileType, SNIFF_BYTES, sniff } from '../../media/signatures.ts';
 import { OutputFetch } from './fetch-output.ts';
 import type { GetBudget } from './get-output.ts';
-import { misnamed, type Naming, type OutputPath, outputPath } from './output-path.ts';
+import { type Naming, type OutputPath, outputPath } from './output-path.ts';
 import { forgetPart, type PartFile, type RecordedPart } from './part-file.ts';
 import { PartSink } from './part-sink.ts';
 import { addBeside, type NamedPart, type Source, wholePart } from './publish.ts';
@@ -215,6 +215,7 @@ export class SaveOutput {
     return {
       dir: place.dir,
       name: (copy: number) => place.name(extension, copy),
+      extension,
       force: input.plan.force,
       isOurs: (final: string) => this.isUnrecorded(final, whole),
       mayReplace: (final: string) => this.mayReplace(final),
@@ -254,8 +255,6 @@ export class SaveOutput {
     } catch (error) {
       this.shared.warn(`${part.path} could not be removed: ${faultReason(error)}`);
     }
-    const odd = misnamed(final, fileType.extension);
-    if (odd !== undefined) this.shared.warn(odd);
     if (missing !== undefined) return { file, error: this.cutError(final, missing) };
     return rescuedFrom ? { file, error: this.rescuedError(final, rescuedFrom) } : { file };
   }
