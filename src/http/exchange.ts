@@ -145,9 +145,8 @@ const ownPermanent: ReadonlySet<string> = new Set([
   exchangeCodes.bodyFault,
 ]);
 
-/** Failures that no second try mends: what answers is not trusted, or the proxy said no. */
-const permanentCodes: ReadonlySet<string> = new Set([
-  ...ownPermanent,
+/** What answers is not trusted. */
+const certificateCodes: ReadonlySet<string> = new Set([
   'CERT_HAS_EXPIRED',
   'CERT_NOT_YET_VALID',
   'CERT_REVOKED',
@@ -160,9 +159,14 @@ const permanentCodes: ReadonlySet<string> = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ]);
 
-export const isPermanent = (code: string | undefined): boolean =>
-  code !== undefined && permanentCodes.has(code);
+/** Whether no second try mends a failure. */
+export const isPermanent = (code = ''): boolean => ownPermanent.has(code) || certificateCodes.has(code);
 
-/** Whether the other side's certificate was the trouble: its hint differs. */
-export const isCertificateTrouble = (code: string | undefined): boolean =>
-  isPermanent(code) && !ownPermanent.has(code ?? '');
+/** What helps where a certificate is not trusted, or a proxy refuses. */
+export function cureOf(code = ''): string | undefined {
+  if (code === exchangeCodes.proxyRefused)
+    return 'check HTTPS_PROXY and HTTP_PROXY, or exempt the host with NO_PROXY';
+  return certificateCodes.has(code)
+    ? 'if the certificate is one of your own, name its root with --cacert FILE'
+    : undefined;
+}

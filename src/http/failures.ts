@@ -2,7 +2,7 @@ import { type ErrorFacts, GwError, UnknownOutcome } from '../errors.ts';
 import type { Resend } from '../gateway/endpoint.ts';
 import { type GatewayErrorFacts, readGatewayError } from '../gateway/gateway-error.ts';
 import type { PreparedRequest } from './client.ts';
-import { type ExchangeError, exchangeCodes, isCertificateTrouble, type WireReply } from './exchange.ts';
+import { cureOf, type ExchangeError, exchangeCodes, type WireReply } from './exchange.ts';
 import { jsonIn } from './parse-json.ts';
 import { textOf } from './read-reply.ts';
 import {
@@ -124,11 +124,7 @@ function unknownOutcome(
 const nameOf = ({ request }: AttemptContext) => `${request.method} ${request.url.pathname}`;
 
 function hintOf({ code }: ExchangeError): string {
-  if (isCertificateTrouble(code))
-    return 'if the certificate is one of your own, name its root with --cacert FILE';
   if (code === exchangeCodes.silence) return 'a longer silence can be allowed with --timeout';
-  if (code === exchangeCodes.proxyRefused)
-    return 'check HTTPS_PROXY and HTTP_PROXY, or exempt the gateway with NO_PROXY';
-  if (code === 'ENOTFOUND') return 'check the base URL: gw config list shows it and where it comes from';
-  return 'check the network and the base URL: gw config list shows it and where it comes from';
+  const name = code === 'ENOTFOUND' ? 'check the base URL' : 'check the network and the base URL';
+  return cureOf(code) ?? `${name}: gw config list shows it and where it comes from`;
 }

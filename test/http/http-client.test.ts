@@ -153,7 +153,7 @@ test.each(['sk-canary\n', 'sk canary', '', 'sk-canäry', 'sk-\u0000canary', '\ts
 );
 
 test.each([
-  ['PROXY_REFUSED', /^check HTTPS_PROXY and HTTP_PROXY, or exempt the gateway with NO_PROXY$/],
+  ['PROXY_REFUSED', /^check HTTPS_PROXY and HTTP_PROXY, or exempt the host with NO_PROXY$/],
   ['CERT_HAS_EXPIRED', /--cacert FILE$/],
   ['SILENCE', /--timeout$/],
   ['ENOTFOUND', /^check the base URL/],

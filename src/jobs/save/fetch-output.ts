@@ -2,7 +2,7 @@ import { GwError } from '../../errors.ts';
 import { HOUR_MS } from '../../gateway/limits.ts';
 import type { TaskOutput } from '../../gateway/task.ts';
 import type { Clock } from '../../host.ts';
-import { ExchangeError, isPermanent } from '../../http/exchange.ts';
+import { cureOf, ExchangeError, isPermanent } from '../../http/exchange.ts';
 import { retryAfterMs } from '../../http/reply-dates.ts';
 import { backoffMs } from '../../http/retry.ts';
 import type { FileType } from '../../media/signatures.ts';
@@ -97,7 +97,7 @@ export class OutputFetch {
       if (this.options.signal.aborted) throw this.options.signal.reason;
       if (!(error instanceof ExchangeError)) throw error;
       if (this.tries === triesBefore) this.tries++;
-      if (isPermanent(error.code)) return { do: 'refuse', reason: error.message };
+      if (isPermanent(error.code)) throw failed(error.message, undefined, cureOf(error.code));
       // The host that the link led to may be gone; the link may lead to another one.
       if (error.sent === 'no') this.from = this.link;
       return { do: 'wait', reason: error.message };
@@ -187,8 +187,9 @@ export class OutputFetch {
   }
 }
 
-function failed(reason: string, status?: number): GwError {
-  return new GwError('download', reason, { status, hint: 'gw jobs sync tries again while the link lives' });
+function failed(reason: string, status?: number, cure?: string): GwError {
+  const again = 'gw jobs sync tries again while the link lives';
+  return new GwError('download', reason, { status, hint: [cure, again].filter(Boolean).join('; ') });
 }
 
 function usableLink(link: string): URL {

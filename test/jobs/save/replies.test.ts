@@ -1,6 +1,8 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { ExchangeError } from '../../../src/http/exchange.ts';
+import { HttpTransport } from '../../../src/http/transport.ts';
 import { judgeHead, strongEtag } from '../../../src/jobs/save/get-output.ts';
 import { serveFile } from '../../helpers/output-server.ts';
 import { listing, MemoryJournal, outputServer, run, tempDir, video } from './harness.ts';
@@ -418,6 +420,17 @@ describe('weather', () => {
     const { failures, journal } = await run({ dir: tempDir(), url: server.url });
     expect(failures[0]?.error.facts.retryAtMs).toBeGreaterThan(Date.now() + 50_000);
     expect(journal.events.filter((event) => event.startsWith('held'))).toHaveLength(server.gets.length);
+  });
+
+  it.each([
+    ['DEPTH_ZERO_SELF_SIGNED_CERT', '--cacert'],
+    ['PROXY_REFUSED', 'NO_PROXY'],
+  ])('says what helps where no second try mends %s', async (code, cure) => {
+    const transport = new HttpTransport({ proxies: undefined });
+    const asked = vi.spyOn(transport, 'stream').mockRejectedValue(new ExchangeError('no way', 'no', code));
+    const { failures } = await run({ dir: tempDir(), url: 'https://cdn.test/clip', transport });
+    expect(failures[0]?.error.hint).toContain(cure);
+    expect(asked).toHaveBeenCalledTimes(1);
   });
 
   it('goes back to the link from a host that it led to and that is gone', async () => {
