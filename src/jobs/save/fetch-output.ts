@@ -1,7 +1,7 @@
 import { GwError } from '../../errors.ts';
 import { HOUR_MS } from '../../gateway/limits.ts';
 import type { TaskOutput } from '../../gateway/task.ts';
-import type { Clock } from '../../host.ts';
+import { BEAT_MS, type Clock, sleepAloud } from '../../host.ts';
 import { cureOf, ExchangeError, isPermanent } from '../../http/exchange.ts';
 import { retryAfterMs } from '../../http/reply-dates.ts';
 import { backoffMs } from '../../http/retry.ts';
@@ -30,6 +30,8 @@ export interface FetchOptions extends Omit<GetOptions, 'count' | 'onBody'> {
   readonly journal: Pick<DownloadJournal, 'waits' | 'held'>;
   /** Asks the task for a new link to this output; none where there is none. */
   readonly refreshLink: () => Promise<string | undefined>;
+  /** Tells of a long pause. */
+  readonly note: (text: string) => void;
 }
 
 /**
@@ -77,10 +79,10 @@ export class OutputFetch {
 
   private async get(): Promise<GetResult> {
     const { part } = this.sink;
-    const goesOn = part?.etag !== undefined && part.bytes > 0;
-    const asked = goesOn
-      ? { offset: part.bytes, etag: part.etag, totalBytes: part.totalBytes }
-      : { offset: 0 };
+    const asked =
+      part?.etag === undefined
+        ? { offset: 0 }
+        : { offset: part.bytes, etag: part.etag, totalBytes: part.totalBytes };
     const { budget } = this.options;
     const triesBefore = this.tries;
     const count = () => {
@@ -173,10 +175,14 @@ export class OutputFetch {
   }
 
   private async wait(forMs: number, reason: string, status?: number, mayAsk = true): Promise<void> {
-    const { clock, signal } = this.options;
-    if (mayAsk && forMs <= LONGEST_PAUSE_MS) return clock.sleep(forMs, signal);
+    const { clock, note, signal } = this.options;
     const retryAtMs = clock.now() + forMs;
-    const what = `${reason} and asks to wait until ${new Date(retryAtMs).toISOString()}`;
+    const at = new Date(retryAtMs).toISOString();
+    if (mayAsk && forMs <= LONGEST_PAUSE_MS) {
+      const tell = () => (forMs > BEAT_MS ? note(`${reason}; it is asked again at ${at}`) : undefined);
+      return sleepAloud(clock, forMs, signal, tell);
+    }
+    const what = `${reason} and asks to wait until ${at}`;
     throw new GwError('download', what, { status, retryAtMs, hint: 'after that, gw jobs sync fetches it' });
   }
 

@@ -67,6 +67,7 @@ export class SaveOutput {
       connectMs: CONNECT_MS,
       budget: this.shared.budget,
       refreshLink: () => input.refreshLink(output.role),
+      note: (text) => input.note?.(`the ${output.role} of ${jobWord(input.names)}: ${text}`),
     });
     for (let round = 1; ; round++) {
       try {

@@ -5,7 +5,7 @@ import { errorCode, GwError } from '../../errors.ts';
 import { imageIndex } from '../../gateway/image/job.ts';
 import type { RatePool } from '../../gateway/limits.ts';
 import type { TaskFamily, TaskOutput } from '../../gateway/task.ts';
-import type { LedgerEvent, SavedFile, SavePlan } from '../../ledger/event.ts';
+import type { Job, LedgerEvent, SavedFile, SavePlan } from '../../ledger/event.ts';
 import type { Hold, Ledger } from '../../ledger/ledger.ts';
 import { firstOfTask } from '../../ledger/named-jobs.ts';
 import { readTask } from '../../ledger/settled.ts';
@@ -22,7 +22,8 @@ import { sidecarOf } from './sidecar.ts';
 
 /** What --force may replace is anything where `claims` is absent. */
 export interface SaveInput
-  extends Pick<JobDeps, 'transport' | 'silenceMs' | 'mostBytes' | 'clock' | 'random' | 'signal' | 'claims'> {
+  extends Pick<JobDeps, 'transport' | 'silenceMs' | 'mostBytes' | 'clock' | 'random' | 'signal' | 'claims'>,
+    Partial<Pick<JobDeps, 'note'>> {
   /** Each with a role of its own. */
   readonly outputs: readonly TaskOutput[];
   readonly plan: SavePlan;
@@ -196,11 +197,8 @@ export async function saveJob(look: SeenTask, input: SaveJobInput, deps: FollowD
       ...journalOf(job, (event) => notes.append(event)),
       isUncounted: () => notes.isUnwritten,
       isRecorded: async (at) => {
-        const [of] = await deps.ledger.find({
-          limit: 1,
-          where: (each) => each.files.some((file) => file.path === at),
-        });
-        return of !== undefined;
+        const where = ({ files }: Job) => files.some((file) => file.path === at);
+        return (await deps.ledger.find({ limit: 1, where })).length > 0;
       },
       saved: (file) => {
         notes.append({ event: 'saved', ...file });

@@ -5,10 +5,7 @@ import type { FollowDeps, JobDeps } from './follow.ts';
 import { recordLook, type SeenTask, seenInLedger, type TaskLook, youngUntilMs } from './look.ts';
 import type { LookOptions } from './looker.ts';
 
-/** One look at a task: what it says, and the earliest moment the gateway wants to be asked again. */
-export interface Look {
-  readonly view: TaskView;
-}
+export type Look = Pick<SeenTask, 'view'>;
 
 export interface PollOptions<L extends Look> extends Pick<JobDeps, 'clock' | 'random' | 'signal'> {
   /** Asks once, until the signal ends it. Its errors are judged here, so it must not retry by itself. */

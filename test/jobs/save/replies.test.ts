@@ -413,6 +413,17 @@ describe('weather', () => {
     expect(slept).toEqual([]);
   });
 
+  it('tells of a long pause at its begin and again before half a minute has passed', async () => {
+    const server = await outputServer((request, response, number) => {
+      if (number === 1) response.writeHead(503, { 'retry-after': '60' }).end();
+      else serveFile(file, request, response, { etag });
+    });
+    const notes: string[] = [];
+    await run({ dir: tempDir(), url: server.url, note: (text) => notes.push(text) });
+    expect(notes).toHaveLength(3);
+    expect(notes[0]).toMatch(/^the video of task cgt-1: .* HTTP 503; it is asked again at 20.*Z$/);
+  });
+
   it('leaves the last word on waiting to a later run', async () => {
     const server = await outputServer((_, response) =>
       response.writeHead(503, { 'retry-after': '60' }).end(),
