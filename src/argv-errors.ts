@@ -21,12 +21,12 @@ export function unknownCommand(word: string, { children = [] }: Node, path: read
   return usage(`unknown command: ${where} ${word}`, `${hint}; see ${where} --help`);
 }
 
-/** Commander's error as a sentence; what was typed in a flag's or a word's place may be a key, and is not shown. */
+/** Turns Commander's error into a sentence. A wrongly placed word may be an API key and is not shown. */
 export function fromCommander(
   error: { readonly code: string; readonly message: string },
   path: readonly string[],
   spec: AnyCommand | undefined,
-  /** The options that the command takes. */
+  /** The options that the command accepts. */
   long: readonly string[],
 ) {
   const words = ['gw', ...path].join(' ');
@@ -64,12 +64,12 @@ function hintFor(unknown: string, long: readonly string[]): string {
 const keyFlags: ReadonlySet<string> = new Set(['--api-key', '--key', '--token']);
 
 interface OtherName {
-  /** What it is called here; the first that the command takes. */
+  /** The names of the flag in gw; the first that the command accepts is suggested. */
   readonly flags: readonly string[];
-  /** What to say where the command takes none of them. */
+  /** The hint if the command accepts none of them. */
   readonly without?: string;
 }
-/** Names that other tools have for what is called otherwise here. */
+/** Maps flag names of other tools to gw's flags. */
 const otherNames: readonly (readonly [names: string, meant: OtherName])[] = [
   [
     '-n --n --count --num --number --num-images --num-outputs',

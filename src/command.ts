@@ -5,81 +5,81 @@ import type { Estimate } from './jobs/cost.ts';
 import type { JobRequest } from './jobs/create/job-request.ts';
 import type { Made } from './jobs/create/make.ts';
 
-// A command as one typed value, and a node of the tree they stand in.
+// Types of a command and of a node in the command tree.
 
-/** What a paid create asks for. */
+/** The request of a paid create, and the body that --once compares. */
 export interface AskedBody {
   readonly request: JobRequest;
-  /** As a key of --once compares it. Reads the files of a form. */
+  /** Makes the body that a --once key is compared by. It reads the files of a form. */
   readonly body: () => Promise<unknown>;
 }
 
-/** A request that is shown in place of being sent: what makes its text, and what --json prints. */
+/** A request that is printed instead of sent: a function for its text, and the value for --json. */
 export class ShownRequest {
   constructor(
     readonly text: () => string,
     readonly json: () => unknown,
     readonly asked?: AskedBody,
-    /** What it is going to cost, where that was asked for. */
+    /** The estimated cost, if the user asked for it. */
     readonly estimate?: Estimate,
   ) {}
 }
 
-/** A list that is printed while it is read: however long it is, a few of its rows are in memory. */
+/** A list that is printed while it is read, so that only a few rows are in memory. */
 export class RowStream<T> {
   constructor(readonly rows: AsyncIterable<T>) {}
 }
 
-/** One result of a command: what came of it, and what went wrong; either may be missing. */
+/** One outcome of a command: a value, an error, or both. */
 export interface Outcome<R> {
   readonly value?: R | ShownRequest | (R extends readonly (infer T)[] ? RowStream<T> : never);
   readonly error?: unknown;
-  /** What became of a create, for whoever makes rows of it. */
+  /** The outcome of a create, for a caller that builds batch rows from it. */
   readonly made?: Made;
 }
 
 export interface CommandInput<F extends FlagSet> {
   /** The words after the command. */
   readonly args: readonly string[];
-  /** What was typed, nothing else. */
+  /** Only the flags that were typed; no defaults. */
   readonly flags: FlagValues<F>;
   readonly globals: GlobalFlags;
-  /** Which outputs of jobs a preset of the working directory may name. */
+  /** The outputs of jobs that a preset of the working directory may name. */
   readonly outputs?: Context['outputs'];
 }
 
 export interface CommandSpec<F extends FlagSet, R> {
-  /** What the command does, in a sentence; its summary in the tree where absent. */
+  /** One sentence on what the command does; if absent, its summary in the tree. */
   readonly about?: string;
-  /** Words after the command, as help shows them: `[PROMPT...]`, `ID...`, none when absent. */
+  /** The words after the command, as help shows them (`[PROMPT...]`, `ID...`); absent if it takes none. */
   readonly args?: {
     readonly name: string;
     readonly summary: string;
     readonly required?: boolean;
     readonly many?: boolean;
-    /** For completion: what the first word may be, and what each may be. */
+    /** For completion: the values of the first word, and the kind of value for every word. */
     readonly choices?: readonly string[];
     readonly completes?: Completes;
   };
-  /** Where a command takes no words: what somebody means who gives it one. */
+  /** For a command without words: a hint for a user who types one. */
   readonly strayWord?: string;
-  /** None when absent. */
+  /** Absent if the command has no flags. */
   readonly flags?: F;
   /** Complete command lines that run as printed against the sandbox. */
   readonly examples: readonly string[];
-  /** What a reader must know beside the flags. */
+  /** Further text of the help page. */
   readonly notes?: readonly string[];
-  /** Whether the command sends a request with a body, one without, or none (when absent): which shared options apply. */
+  /** The kind of request: with a body, without one, or none (the default); it selects the shared options. */
   readonly sends?: 'body' | 'query' | 'nothing';
-  /** One outcome, or several as they come. */
+  /** Returns one outcome, or yields several as they come. */
   run(input: CommandInput<F>, ctx: Context): Promise<Outcome<R>> | AsyncIterable<Outcome<R>>;
   /** The result for people: whole lines, or a table. */
   human(value: R, ctx: Context, failed: boolean): string | Table | Promise<string | Table>;
-  /** The JSON text of a result where it is not simply the value (a gateway's reply, unchanged). */
+  /** The JSON text of a result, if it is not the value itself (such as an unchanged gateway reply). */
   raw?(value: R): string | Uint8Array;
 }
 
-/** A spec whose types have done their work. */
+/** A command whose type parameters are no longer needed. */
 export interface AnyCommand extends CommandSpec<FlagSet, unknown> {
   readonly flags: FlagSet;
   readonly sends: 'body' | 'query' | 'nothing';
@@ -90,12 +90,12 @@ export function defineCommand<const F extends FlagSet, R>(spec: CommandSpec<F, R
   return { flags: {}, sends: 'nothing', ...spec } as unknown as AnyCommand;
 }
 
-/** A node of the command tree: a group of commands or one that is loaded when it is called. */
+/** A node of the command tree: a group, or a command that is loaded when it is called. */
 export interface Node {
   readonly name: string;
   readonly summary: string;
   readonly children?: readonly Node[];
-  /** The command of a leaf, or what a group does when it is called by itself. */
+  /** Loads the command of a leaf, or the command that runs if a group is called without a subcommand. */
   readonly load?: () => Promise<AnyCommand>;
 }
 

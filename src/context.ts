@@ -16,63 +16,63 @@ import { EMBEDDED } from './ledger/job-key.ts';
 import type { Ledger, UnreadableLine } from './ledger/ledger.ts';
 import type { OutputDoor } from './shots/outputs.ts';
 
-/** Everything a command may use. The costly parts are made when they are first asked for. */
+/** Everything a command may use. Costly parts are made at first use. */
 export interface Context {
   readonly host: Host;
   readonly io: Io;
   readonly clock: Clock;
   readonly globals: GlobalFlags;
-  /** What was typed behind `gw`, for the line that says how to go on. */
+  /** The words typed after `gw`, for messages that name the next command. */
   readonly argv: readonly string[];
   /** Aborted once, by the first interrupt; its reason is an Interrupted. */
   readonly signal: AbortSignal;
   settings(): Promise<Settings>;
-  /** As `settings`, where the profile that is named need not be there yet. */
+  /** As `settings`, but the named profile may not exist yet. */
   settingsOfNewProfile(): Promise<Settings>;
-  /** The gateway in force. Throws GwError `auth` where none is configured or its key cannot be read. */
+  /** The current gateway. Throws GwError `auth` if none is configured or its API key cannot be read. */
   gateway(): Promise<Access>;
   gatewayWith(gateway: { readonly baseUrl: string; readonly key: string }): Promise<Access>;
-  /** Whether a job belongs to the profile or gateway that the flags name; true where they name none. */
+  /** True if a job belongs to the profile or gateway that the flags name, or if they name none. */
   ownsJob(job: Job): Promise<boolean>;
   /**
-   * The gateway that a job of the ledger belongs to, with its key; without one where requests are only shown. Throws
-   * GwError `auth`, naming the job, where it cannot be reached from here.
+   * The gateway of a job in the ledger, with its API key; without the key if requests are only shown. Throws GwError
+   * `auth`, naming the job, if that gateway cannot be reached from here.
    */
   gatewayOf(job: Job): Promise<Access>;
-  /** As `gatewayOf` where no request of the API is needed: to show one, or to fetch what needs no key. */
+  /** As `gatewayOf`, for work without API requests: showing a request, or a download that needs no key. */
   gatewayWithoutKey(job: Job): Promise<Access>;
   ledger(): Promise<Ledger>;
-  /** What jobs cost, by the price file of the profile. Throws GwError `usage` for a faulty one. */
+  /** The cost of jobs by the profile's price file. Throws GwError `usage` for a faulty file. */
   pricing(): Promise<Pricing>;
-  /** What the user's command does with saved files (`--exec`, `after_save`), one after the other. */
+  /** Runs the user's command for each saved file (`--exec`, `after_save`), one at a time. */
   readonly afterSave: AfterSave;
-  /** The paid jobs that this run has begun under a limit. */
+  /** The paid jobs that this run has begun, for its limits. */
   readonly begun: Begun;
-  /** With `--events`: where everything that happens to a job is told. */
+  /** With `--events`: receives every event of every job. */
   readonly events?: JobEvents | undefined;
-  /** Where a request that is only shown is checked at the gateway too (`batch check --online`). */
+  /** Set by `batch check --online`: the gateway for checks of requests that are only shown. */
   readonly online?: (() => Promise<Access>) | undefined;
-  /** In a batch: what its rows are looked at and saved with. */
+  /** In a batch: the followers that all rows share. */
   readonly followers?: Followers | undefined;
-  /** Where a stranger's words may name outputs of jobs: which of them it reaches. */
+  /** Restricts the job outputs that an untrusted file may name; undefined if there is no restriction. */
   readonly outputs?: OutputDoor | undefined;
-  /** In `gw mcp`: how much its tools may make in an hour. */
+  /** In `gw mcp`: the most jobs and cost that its tools may create per hour. */
   readonly agentLimits?: { readonly maxJobs: number; readonly maxCost?: Amount | undefined } | undefined;
 }
 
 type AfterSave = ReturnType<typeof afterSaveWith>;
 
-/** One at a time: a command for each of a thousand files must not be a thousand processes. */
+/** Commands run one at a time, so that a thousand saved files do not start a thousand processes. */
 export function afterSaveWith(command: string | undefined) {
   const failures: unknown[] = [];
   let last = Promise.resolve();
   return {
-    /** As typed; the setting where it is undefined. */
+    /** The command from `--exec`; if undefined, the setting `after_save` applies. */
     command,
     add(work: () => Promise<void>): void {
       last = last.then(work).catch((error: unknown) => void failures.push(error));
     },
-    /** What went wrong, once all of them have ended. */
+    /** Waits for all commands and returns their errors. */
     async ended(): Promise<readonly unknown[]> {
       await last;
       return failures;
@@ -80,7 +80,7 @@ export function afterSaveWith(command: string | undefined) {
   };
 }
 
-/** A command line that goes on from here: the words, with the gateway that this run was given. */
+/** A command line for a hint: the words, with the flags for the gateway of this run. */
 export function commandFor(words: string, { globals }: Pick<Context, 'globals'>): string {
   if (globals.sandbox) return `${words} --sandbox`;
   const { profile, baseUrl } = globals;
@@ -89,8 +89,8 @@ export function commandFor(words: string, { globals }: Pick<Context, 'globals'>)
 }
 
 /**
- * A paid request under way is not dropped, as its reply holds what was paid for: an interrupt meanwhile says so. `onExchange`
- * is for the client, and `stop` ends it.
+ * Prints a note if an interrupt comes while a paid request is under way: gw waits for the reply, because it holds the
+ * paid result. The client calls `onExchange`; `stop` removes the listener.
  */
 export function tellIfInterrupted({ io, signal }: Pick<Context, 'io' | 'signal'>) {
   let isUnderWay = false;
@@ -107,25 +107,25 @@ export function tellIfInterrupted({ io, signal }: Pick<Context, 'io' | 'signal'>
   };
 }
 
-/** A gateway, ready to be used. */
+/** A gateway that is ready for requests. */
 export interface Access {
-  /** How it stands in the ledger: its address; the embedded one has a new address in every run. */
+  /** The gateway's name in the ledger: its address, or a fixed name for the sandbox, whose address changes. */
   readonly name: string;
   readonly client: Client;
-  /** Tells the client's key from others; absent where it needs none or has none. */
+  /** Identifies the client's API key; absent if there is none. */
   readonly keyId?: string | undefined;
-  /** For outputs; knows no key. */
+  /** Downloads outputs; it never sends the API key. */
   readonly transport: Transport;
 }
 
 const USER_AGENT = 'gw';
 
-/** Longest wait for a connection, apart from the silence that --timeout bounds. */
+/** Longest wait for a connection; --timeout limits only the silence after it. */
 const CONNECT_MS = 10_000;
 
 type Parts = Pick<Context, 'host' | 'io' | 'globals' | 'argv' | 'signal' | 'events' | 'afterSave'>;
 
-/** The gateways that a run reaches, and how it reaches them. */
+/** Opens the gateways of a run, and closes them at its end. */
 export class Gateways {
   readonly #showsOnly: boolean;
   readonly #closers: (() => Promise<void>)[] = [];
@@ -157,7 +157,7 @@ export class Gateways {
     for (const close of this.#closers.reverse()) await close();
   }
 
-  /** One for each set of trusted roots. A proxy never stands before this machine, so the embedded gateway needs none apart. */
+  /** One transport for each set of trusted roots. The sandbox shares it, because loopback never uses a proxy. */
   #transportFor(inForce: Settings): Promise<Transport> {
     const cacert = inForce.cacert.value;
     const made = this.#transports.get(cacert) ?? this.#makeTransport(inForce);
@@ -202,7 +202,7 @@ export class Gateways {
     if (inForce.note !== undefined) io.note(inForce.note);
     const baseUrl = inForce.sandbox ? (await this.sandbox()).baseUrl : inForce.gatewayUrl();
     const key = this.#showsOnly ? undefined : await inForce.key();
-    // A request that is only shown needs no key, but one that is there must not stand anywhere in it.
+    // A request that is only shown needs no API key, but a known key must be hidden wherever it appears in it.
     const hidden = key ?? (await inForce.keyAtHand());
     if (hidden !== undefined && !inForce.sandbox) io.hideSecret(hidden);
     const { newKey } = inForce;
@@ -217,7 +217,7 @@ export class Gateways {
     return this.accessWith({ baseUrl, key, newKey: made, providerVersion }, inForce);
   }
 
-  /** The gateway of a job by its address alone. */
+  /** Opens the gateway of a job by its address, without an API key. */
   async accessWithoutKey(job: Job, own: Settings): Promise<Access> {
     const baseUrl = own.sandbox ? (await this.sandbox()).baseUrl : job.gateway;
     return this.accessWith({ baseUrl, key: undefined }, own, job.gateway);
@@ -225,7 +225,7 @@ export class Gateways {
 
   async accessWith(gateway: Gateway, inForce: Settings, name = gatewayName(inForce)): Promise<Access> {
     const { host, io } = this.parts;
-    // A request that is only shown is not sent; certificates that cannot be read are told of all the same.
+    // A shown request needs no transport, but certificate files are still read so that faults are reported.
     const made =
       this.#showsOnly && !this.#hasCertificates(inForce)
         ? lateTransport(() => this.#transportFor(inForce))
@@ -261,7 +261,7 @@ export class Gateways {
     return {
       name,
       client,
-      // Made when it is asked for: what hashes takes 2 ms to load.
+      // Computed at first use, because loading the hash takes 2 ms.
       get keyId() {
         return keyId();
       },
@@ -270,7 +270,7 @@ export class Gateways {
   }
 }
 
-/** Builds the context of one run, and the function that ends what it started. */
+/** Builds the context of one run, and the function that closes what the run opened. */
 export function makeContext(parts: Parts): { ctx: Context; close: () => Promise<void> } {
   const { host, io, globals, argv, signal, events, afterSave } = parts;
   const gateways = new Gateways(parts);
@@ -342,7 +342,7 @@ async function openLedgerOf({ host, io, afterSave }: Parts, settings: Context['s
 
 const NAMED_LINES = 5;
 
-/** Says which lines of the ledger cannot be read, also under -q: each may be all that is known of a paid job. */
+/** Warns of unreadable ledger lines, under -q too: a line may be the only trace of a paid job. */
 function warnOfDamage(unreadable: readonly UnreadableLine[], io: Io): void {
   for (const { path, line } of unreadable.slice(0, NAMED_LINES))
     io.warn(`${path}:${line} cannot be read and was skipped; gw doctor says what to do`, 'urgent');
@@ -356,7 +356,7 @@ const lateTransport = (make: () => Promise<Transport>): Transport => ({
   close: async () => {},
 });
 
-/** A client that spells requests out, and is loaded when it sends one. */
+/** A client that can prepare requests at once; the full client is loaded when it sends one. */
 async function lateClient(gateway: Gateway, make: () => Promise<Client>): Promise<Client> {
   const { prepareRequest } = await import('./http/prepare.ts');
   const client = once(make);
@@ -372,6 +372,6 @@ async function lateClient(gateway: Gateway, make: () => Promise<Client>): Promis
   };
 }
 
-/** How the gateway of some settings stands in the ledger; empty where none is configured. */
+/** The ledger's name for the gateway of these settings; empty if none is configured. */
 export const gatewayName = (settings: Settings): string =>
   settings.sandbox ? EMBEDDED : (settings.baseUrl.value ?? '');

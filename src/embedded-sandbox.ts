@@ -13,16 +13,16 @@ import type { Host } from './host.ts';
 import type { Transport } from './http/exchange.ts';
 import { type Sandbox, startSandbox } from './sandbox/server.ts';
 
-/** How much faster than the real service the embedded one works: a five-second clip takes some four seconds. */
+/** The speed-up of the embedded sandbox: a five-second clip takes about four seconds. */
 const EMBEDDED_SPEED = 20;
 
-/** Where the clips are that the sandbox makes its videos of. */
+/** The directory of the clips that the sandbox serves as videos. */
 export const clipsDir = (host: Host): string => path.join(host.assetsDir, 'clips');
 
-/** Where the codecs are that the sandbox draws its images with. */
+/** The directory of the codecs with which the sandbox draws images. */
 export const wasmDir = (host: Host): string => path.join(host.assetsDir, 'wasm');
 
-/** The directory in which a sandbox remembers its tasks, with its parents made. Throws GwError `usage`. */
+/** Makes the directory in which a sandbox stores its tasks, and its parents. Throws GwError `usage`. */
 export function sandboxStateDir(host: Host, name: 'sandbox' | 'sandbox-serve'): string {
   const dir = path.join(stateDir(host), name);
   try {
@@ -39,10 +39,10 @@ export function sandboxStateDir(host: Host, name: 'sandbox' | 'sandbox-serve'): 
   return dir;
 }
 
-/** How many more files and connections one task opens, of the sandbox and of gw together: 8 to 12 (measured). */
+/** The file descriptors that one task may need in gw and the sandbox together: 8 to 12 measured. */
 const DESCRIPTORS = 14;
 
-/** Throws GwError `usage` where so few files may be open that the sandbox would fail after it has made a task. */
+/** Throws GwError `usage` if the limit of open files is so low that the sandbox could fail after creating a task. */
 function checkDescriptors(): void {
   const opened: number[] = [];
   try {
@@ -55,7 +55,7 @@ function checkDescriptors(): void {
   }
 }
 
-/** Where the embedded sandbox remembers its tasks; undefined, and told of, where nothing can be written. */
+/** The directory of the embedded sandbox's tasks; undefined, with a note, if it cannot be written. */
 function embeddedStateDir(host: Host, tell: (what: string) => void): string | undefined {
   try {
     return sandboxStateDir(host, 'sandbox');
@@ -66,10 +66,10 @@ function embeddedStateDir(host: Host, tell: (what: string) => void): string | un
   }
 }
 
-/** A file of the sandbox names its format first, where it has a number. */
+/** The bytes of a sandbox file that can hold its format version. */
 const HEAD_BYTES = 32;
 
-/** Throws NewerFormat where a newer gw has kept a task or a document in a sandbox's directory. */
+/** Throws NewerFormat if a newer gw has written a file in a sandbox's directory. */
 function refuseNewerTasks(dir: string): void {
   const names = fs.existsSync(dir) ? (fs.readdirSync(dir, { recursive: true }) as string[]) : [];
   for (const name of names.filter((each) => each.endsWith('.json'))) {
@@ -80,8 +80,8 @@ function refuseNewerTasks(dir: string): void {
 }
 
 /**
- * Starts the gateway behind --sandbox for this run. Its tasks are remembered between runs, unless its requests are
- * only shown. Throws GwError `usage` where too few files may be open.
+ * Starts the gateway behind --sandbox for this run. Its tasks are stored between runs, unless requests are only
+ * shown. Throws GwError `usage` if the limit of open files is too low.
  */
 export async function startEmbedded(
   host: Host,
@@ -94,7 +94,7 @@ export async function startEmbedded(
     account,
     speed: EMBEDDED_SPEED,
     faults: [],
-    // Only this run has the key, so an address to call is its user's own.
+    // Only this run has the API key, so every callback address is the user's own choice.
     callbackPorts: 'any',
     tell,
     clipsDir: clipsDir(host),
@@ -105,8 +105,8 @@ export async function startEmbedded(
 }
 
 /**
- * A transport by which links of earlier runs work: they name the port of their run, and this run's server has the same
- * files under the same signatures.
+ * A transport that also serves links of earlier runs: they contain the port of their run, and this run's server has
+ * the same files under the same signatures.
  */
 export function throughThisRun(transport: Transport, { outputUrl }: Pick<Sandbox, 'outputUrl'>): Transport {
   const ofThisRun = (url: URL) =>

@@ -5,26 +5,26 @@ import { type Host, machineClock } from './host.ts';
 import { main } from './main.ts';
 import { restoreTerminal, Watchdog } from './watchdog.ts';
 
-/** What ends sooner needs no watchdog, and does not pay for one. */
+/** A shorter run needs no watchdog, and does not pay for starting one. */
 const WATCHED_AFTER_MS = 1_000;
 
-/** What the launcher knows and the bundle does not. */
+/** Facts that the launcher passes to the bundle. */
 interface Launch {
   readonly version: string;
   readonly build?: string;
   readonly distDir: string;
-  /** Whether V8's flags may be touched in this run; left out, they may not. */
+  /** True if V8's flags may be changed in this run; false if absent. */
   readonly mayTouchFlags?: () => boolean;
   readonly codeCache?: Host['codeCache'];
 }
 
-/** Runs gw in the real process; the exit code is set, never forced, so that pipes take all that was written. */
+/** Runs gw in the real process. It sets the exit code without forcing an exit, so that pipes receive all output. */
 export async function run(launch: Launch): Promise<void> {
   const { version, build, distDir, mayTouchFlags = () => false, codeCache } = launch;
-  // SIGHUP is the closing of its window on Windows, and SIGBREAK Ctrl-Break.
+  // On Windows, SIGHUP means that the console window closes, and SIGBREAK is Ctrl-Break.
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGBREAK'] as const;
   const env = { ...process.env };
-  // Certificates are always checked. Node would warn that they are not.
+  // gw always checks certificates; Node would warn that it does not.
   delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
   const watchdog = new Watchdog(distDir);
   setTimeout(() => watchdog.start(), WATCHED_AFTER_MS).unref();
@@ -42,7 +42,7 @@ export async function run(launch: Launch): Promise<void> {
     version,
     build,
     assetsDir: distDir,
-    // Opened at first use: a stream that nobody asks for costs time and may hold the process.
+    // Opened at first use, because opening a stream takes time and may keep the process alive.
     get stdin() {
       return process.stdin;
     },
@@ -71,10 +71,10 @@ export async function run(launch: Launch): Promise<void> {
     },
     guardTerminal: () => watchdog.guardTerminal(),
     holdTerminal: (show) => watchdog.holdTerminal(show),
-    // The second Ctrl-C: nothing may hold the process any longer.
+    // After the second Ctrl-C nothing may delay the exit.
     endNow: (code) => process.exit(code),
   };
-  // However it ends: by a second interrupt, or by a fault that nothing caught.
+  // This restores the terminal after a second interrupt or an uncaught error too.
   const restore = () => {
     const fd = [2, 1].find(isatty);
     if (fd !== undefined) writeSync(fd, restoreTerminal(watchdog.isGuarding));
@@ -82,6 +82,6 @@ export async function run(launch: Launch): Promise<void> {
   process.on('exit', restore);
   process.exitCode = await main(process.argv.slice(2), host);
   process.off('exit', restore);
-  // Once all is written and nothing is awaited: Node would take its heap apart first, for more than a millisecond.
+  // All output is written; an explicit exit saves the millisecond that Node needs to tear down its heap.
   process.once('beforeExit', (code) => process.exit(code));
 }

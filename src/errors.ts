@@ -1,4 +1,4 @@
-/** Every kind of error, its exit code, and what the code tells a script (the contract, section 1). */
+/** Every kind of error with its exit code and its meaning for a script (the contract, section 1). */
 export const errorKinds = {
   internal: { exitCode: 1, meaning: 'a fault of gw itself' },
   usage: {
@@ -31,25 +31,25 @@ export const errorKinds = {
 
 export type ErrorKind = keyof typeof errorKinds;
 
-/** Errors of a create that every further one would meet too, whatever it asks for. */
+/** Errors that every further create would also get, whatever it requests. */
 export const endsAll: ReadonlySet<ErrorKind> = new Set(['auth', 'balance', 'budget']);
 
-/** What is known about an error beside its sentence; absent facts are left out of `--json`. */
+/** Facts about an error beside its message; absent facts are left out of `--json`. */
 export interface ErrorFacts {
-  /** What to do next, one sentence. */
+  /** One sentence on what to do next. */
   hint?: string | undefined;
-  /** All that a request breaks, where that is several things: a sentence each. */
+  /** The faults of a request, one sentence each, if there are several. */
   faults?: readonly string[] | undefined;
-  /** HTTP status, where there was a reply. */
+  /** HTTP status, if there was a reply. */
   status?: number | undefined;
   /** The gateway's own `error.type` and `error.code`. */
   type?: string | undefined;
   code?: string | undefined;
   requestId?: string | undefined;
   taskId?: string | undefined;
-  /** When the gateway says it may be asked again, Unix milliseconds. */
+  /** The time of the next allowed request by the gateway, in Unix milliseconds. */
   retryAtMs?: number | undefined;
-  /** The same in words, said behind the hint; of what may exist no message says to try again. */
+  /** The same time in words, printed after the hint, but never for a job that may exist. */
   when?: string | undefined;
 }
 
@@ -70,48 +70,48 @@ export class GwError extends Error {
     const { hint, when } = this.facts;
     return [hint, this.kind !== 'unknown_outcome' && when].filter(Boolean).join('; ') || undefined;
   }
-  /** The same failure with more facts, or in other words. */
+  /** Returns the same failure with more facts, or with another message. */
   told(facts: ErrorFacts, message = this.message): GwError {
     return new GwError(this.kind, message, { ...this.facts, ...facts });
   }
 }
 
 /**
- * A paid create left this machine and no complete, readable reply came: it may exist, and was not sent again. What did
- * come is kept, so that its ID can be looked for.
+ * A paid create was sent, and no complete, readable reply came: the job may exist, and gw does not send it again. The
+ * received part of the reply is kept, so that the ID can be looked for.
  */
 export class UnknownOutcome extends GwError {
   constructor(
     message: string,
     facts?: ErrorFacts,
-    /** The text of a cut or unreadable 2xx reply, as far as it came. */
+    /** The text received of a cut or unreadable 2xx reply. */
     readonly partialText?: string | undefined,
   ) {
     super('unknown_outcome', message, facts);
   }
 }
 
-/** Whether an error says that a paid job may exist. */
+/** True if an error says that a paid job may exist. */
 export const isUnknownOutcome = (error: unknown): error is GwError =>
   error instanceof GwError && error.kind === 'unknown_outcome';
 
-/** A usage error: bad flags or a request that breaks a documented rule; nothing was sent. */
+/** A usage error: bad flags, or a request that breaks a documented rule. Nothing was sent. */
 export const usage = (message: string, hint?: string): GwError => new GwError('usage', message, { hint });
 
 export const signalExitCodes = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 export type EndingSignal = keyof typeof signalExitCodes;
 
-/** The user or the system ended the run; carried as the abort reason of the one signal everything listens to. */
+/** The user or the system ended the run; used as the abort reason of the run's signal. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted';
   constructor(
     readonly signal: EndingSignal,
-    /** How to go on from here. */
+    /** A command to go on with. */
     readonly hint?: string,
-    /** What goes on all the same, or may be there: `the job goes on`. */
+    /** The work that goes on or may exist, such as `the job goes on`. */
     what?: string,
   ) {
-    // Who pressed Ctrl-C needs no signal's name.
+    // A user who pressed Ctrl-C need not be told the signal's name.
     const how = signal === 'SIGINT' ? 'interrupted' : `interrupted by ${signal}`;
     super(what === undefined ? how : `${how}; ${what}`);
   }
@@ -120,12 +120,12 @@ export class Interrupted extends Error {
   }
 }
 
-/** The user ended what has no other end: that is no error. */
+/** The user ended a command that runs until it is ended, which is no error. */
 export class Ended extends Interrupted {}
 export const ended = ({ reason }: AbortSignal): unknown =>
   reason instanceof Interrupted ? new Ended(reason.signal) : reason;
 
-/** stdout was closed by its reader (`| head -1`): the run ends quietly with exit 0. */
+/** The reader of stdout closed it (`| head -1`): the run ends quietly with exit code 0. */
 export class ClosedPipe extends Error {
   override readonly name = 'ClosedPipe';
 }
@@ -136,6 +136,6 @@ export function errorCode(error: unknown): string | undefined {
   return typeof code === 'string' ? code : undefined;
 }
 
-/** A word as a POSIX shell reads it, for the commands that messages and hints name. */
+/** Quotes a word for a POSIX shell, for the commands in messages and hints. */
 export const shellQuote = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;

@@ -1,23 +1,22 @@
 import { GwError } from './errors.ts';
 
-// Everything that outlives a process. A format's number stands in its file, line or hash as `v` or `version`; what has no
-// number has format 1, or the format of gw's own version. CONTRIBUTING says how one is raised.
+// The formats of all stored data. A format's number is in its file, line or hash as `v` or `version`; data without a
+// number has format 1, or the format of its gw version. CONTRIBUTING says how to raise a number.
 
-/** Where it is kept: a directory of gw's, the user's own place, or Redis below `gw:GATEWAY:`. */
+/** Where the data is kept: a directory of gw, the user's own place, or Redis below `gw:GATEWAY:`. */
 type Place = 'state' | 'config' | 'cache' | 'outputs' | 'redis';
 
 interface Format {
   readonly place: Place;
-  /** Which paths below the place, or keys, are it. */
+  /** Matches the paths below the place, or the Redis keys, of this format. */
   readonly names: RegExp;
-  /** How a sentence calls it. */
+  /** The name in messages. */
   readonly what: string;
-  /** The newest format that this build reads and writes, and reads all from 1 on; absent where there is none. */
+  /** The newest format that this build reads and writes (it reads all from 1 on); absent if the data has no number. */
   readonly format?: number;
-  /**
-   * What a newer one does: it is refused before anything is paid and left as it is; it is made again; nothing reads it; or
-   * it is written and read by another program or by the user, and what is not known in it is refused where it is used.
-   */
+  /** How this build treats a newer format: it refuses before anything is paid, it makes the data again, or nothing
+   * reads the data. `not ours`: another program or the user writes and reads it, and unknown content is refused
+   * where it is used. */
   readonly newer: 'refused' | 'made again' | 'not read' | 'not ours';
 }
 
@@ -135,7 +134,7 @@ const table = {
     names: /\.(mp4|mov|png|jpe?g|webp|svg)$/,
   },
   parts: {
-    // What is known of a part stands in the ledger, with its format.
+    // The ledger describes the part, and has a format of its own.
     place: 'outputs',
     what: 'a part of an output',
     newer: 'not read',
@@ -159,7 +158,7 @@ const table = {
   },
   rates: { place: 'redis', what: 'a rate', newer: 'made again', names: /^rate:/ },
   engine: {
-    // BullMQ keeps its own version in each queue.
+    // BullMQ stores its own version in each queue.
     place: 'redis',
     what: 'what BullMQ keeps of a pool',
     newer: 'not ours',
@@ -170,15 +169,15 @@ const table = {
 export type FormatName = keyof typeof table;
 export const formats: Readonly<Record<FormatName, Format>> = table;
 
-/** The formats of which a newer one is refused. */
+/** The formats whose newer versions are refused. */
 export type NumberedName = {
   [Name in FormatName]: (typeof table)[Name] extends { newer: 'refused' } ? Name : never;
 }[FormatName];
 
-/** Something on the disk or in Redis was written by a newer gw; nothing was sent or changed. */
+/** A newer gw wrote something on the disk or in Redis; nothing was sent or changed. */
 export class NewerFormat extends GwError {}
 
-/** Throws NewerFormat (`usage`) where `version` is a number above the newest that this build reads; `at` is its path or key. */
+/** Throws NewerFormat (`usage`) if `version` is newer than this build can read; `at` is the path or key. */
 export function refuseNewer(name: NumberedName, version: unknown, at: string): void {
   const { what, place, format } = table[name];
   if (typeof version !== 'number' || version <= format) return;
@@ -197,7 +196,7 @@ export function refuseNewer(name: NumberedName, version: unknown, at: string): v
 /** The newest format that this build reads and writes. */
 export const formatOf = (name: NumberedName): number => table[name].format;
 
-/** The formats that are told by `gw doctor`, as `ledger 1`. */
+/** The formats as `gw doctor` prints them: `ledger 1`. */
 export const formatWords = (): string[] =>
   Object.entries(formats).flatMap(([name, { format }]) =>
     format === undefined ? [] : [`${name} ${format}`],

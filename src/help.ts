@@ -5,9 +5,9 @@ import { displayWidth, padToWidth } from './io/display-width.ts';
 import type { Style } from './io/style.ts';
 import { drawExample, wrapLine } from './io/wrap.ts';
 
-// The pages of --help, made from the command tree. Loaded when help is asked for.
+// The pages of --help, made from the command tree. This module is loaded only for help.
 
-/** How a page is drawn: whole lines, no wider than this many columns. */
+/** How a page is drawn: in whole lines of at most this many columns. */
 export interface Paper {
   readonly columns: number | undefined;
   readonly style: Style;
@@ -18,13 +18,13 @@ const NARROWEST = 40;
 export const paperWidth = ({ columns }: Pick<Paper, 'columns'>): number =>
   Math.max(NARROWEST, Math.min(columns || 80, WIDEST));
 
-/** A page as data: the terminal and the manual draw the same one. */
+/** A page as data; the terminal and the manual draw the same one. */
 export interface Page {
   readonly name: string;
   readonly usage: string;
   readonly about: string;
   readonly groups: readonly { readonly title: string; readonly rows: readonly Row[] }[];
-  /** The line that names the options of every command. */
+  /** The line that names the options shared by all commands. */
   readonly shared: string;
   readonly notes: readonly string[];
   readonly examples: readonly string[];
@@ -49,7 +49,7 @@ export function pageOf(node: Node, path: readonly string[], spec: AnyCommand | u
   };
 }
 
-/** The examples of a page; a group has the first of each command in it that runs as printed. */
+/** The examples of a page; a group shows the first runnable example of each of its commands. */
 export async function examplesOf({ load, children = [] }: Node): Promise<readonly string[]> {
   if (load) return (await load()).examples;
   const all = await Promise.all(children.map(examplesOf));
@@ -76,7 +76,7 @@ export function drawPage(page: Page, paper: Paper): string {
     .join('\n\n')}\n`;
 }
 
-/** The commands by what they are for; where nothing names one, it stands in the last group. */
+/** The commands by purpose; a command that is not listed appears in the last group. */
 const sections: readonly (readonly [title: string, names: readonly string[]])[] = [
   ['Make', ['image', 'video', 'batch', 'again', 'asset', 'worker', 'queue']],
   ['Keep', ['jobs', 'open', 'gallery', 'listen']],
@@ -84,7 +84,7 @@ const sections: readonly (readonly [title: string, names: readonly string[]])[] 
   ['Set up', []],
 ];
 
-/** The page of gw alone: the commands by what they are for, examples, and where one stands. */
+/** The page of `gw` without a command: the commands by purpose, examples, and the current state. */
 export function drawFrontPage(
   root: Node,
   examples: readonly string[],
@@ -120,7 +120,7 @@ export function drawFrontPage(
   return `${lines.join('\n')}\n`;
 }
 
-/** Rows of a table whose last column is wrapped; `gw help TOPIC` prints them. */
+/** Draws a table whose last column is wrapped; `gw help TOPIC` prints it. */
 export function drawTable(cells: readonly (readonly string[])[], paper: Paper): string {
   const width = paperWidth(paper);
   const widths = (cells[0] ?? []).map((_, column) =>
@@ -132,7 +132,7 @@ export function drawTable(cells: readonly (readonly string[])[], paper: Paper): 
   return `${drawRows(rows, width, paper.style.strong, 0).join('\n')}\n`;
 }
 
-/** Text with paragraphs and tables of its own. */
+/** Draws text that contains its own paragraphs and tables. */
 export const drawText = (notes: readonly string[], paper: Paper): string =>
   `${notes.map((note) => drawNote(note, paperWidth(paper)).join('\n')).join('\n\n')}\n`;
 
@@ -177,7 +177,7 @@ export function rowOf([key, flag]: readonly [string, Flag]): Row {
   const { choices = [], summary, value, list, short } = flag;
   const head = short ? `-${short}, ${name}` : name;
   const isList = value === choices.join('|');
-  // A long list of choices stands in the text, and the last word of the name in its place.
+  // A long list of choices goes into the text, and the last word of the flag's name replaces it here.
   const placeholder =
     isList && head.length + 1 + (value ?? '').length > LONGEST_TERM
       ? (bare.split('-').at(-1) ?? bare).toUpperCase()
@@ -214,7 +214,7 @@ function drawRows(rows: readonly Row[], width: number, strong: Style['strong'], 
   });
 }
 
-/** A note line by line: a command is an example; a line may be indented; a row of a table (a term, two blanks, a text) hangs. */
+/** Draws a note line by line: commands become examples, indents stay, and table rows (term, two blanks, text) hang. */
 const drawNote = (note: string, width: number): string[] =>
   note.split('\n').flatMap((line) => {
     if (/^ {2}(\w+=)?(gw|printf|ffmpeg|ENTRYPOINT) (?!.* {2})/.test(line)) return drawExample(line, width);

@@ -3,21 +3,21 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 export { isObject } from './gateway/json-value.ts';
 
-/** The world a run lives in; `bin` passes the real process, tests pass memory streams and a scripted clock. */
+/** The environment of a run: `bin` passes the real process, tests pass memory streams and a scripted clock. */
 export interface Host {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   readonly platform: NodeJS.Platform;
   readonly homeDir: string | undefined;
   readonly version: string;
-  /** The version, platform and commit of gw as one file, which has no code cache. */
+  /** The version, platform and commit of the single-file build, which has no code cache. */
   readonly build?: string | undefined;
-  /** Where the files that come with gw are: the sandbox's clips, the image codecs. */
+  /** The directory of the files shipped with gw: the sandbox's clips and the image codecs. */
   readonly assetsDir: string;
   readonly stdin: Readable & {
     readonly isTTY?: boolean;
     readonly fd?: number;
-    /** On a terminal: whether each key arrives as it is pressed, Ctrl-C among them, without echo. */
+    /** On a terminal: switches raw mode, in which every key, including Ctrl-C, arrives at once and without echo. */
     readonly setRawMode?: (on: boolean) => unknown;
   };
   readonly stdout: Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number };
@@ -25,52 +25,52 @@ export interface Host {
   readonly clock: Clock;
   /** Uniform in [0, 1). */
   readonly random: () => number;
-  /** Whether V8's flags may be set (they spoil a code cache that is still to be made). */
+  /** Whether V8's flags may be changed; a change makes a code cache unusable. */
   readonly mayTouchFlags: () => boolean;
-  /** Where the launcher keeps compiled code, or why it keeps none; absent where none started this run. */
+  /** The directory of compiled code, or why there is none; absent if no launcher started this run. */
   readonly codeCache?: { readonly dir: string | undefined; readonly problem: string | undefined } | undefined;
   /**
-   * Before the terminal's mode is changed: has a second interrupt end the process, and give the terminal back, also while
-   * this thread is busy. The function ends the guard.
+   * Called before the terminal's mode is changed: from then on a second interrupt ends the process and restores the
+   * terminal, even while this thread is busy. The returned function ends the guard.
    */
   readonly guardTerminal: () => Promise<() => void>;
-  /** Where bars are drawn on the process's own terminal, until the function is called (`terminal-keys.ts`). */
+  /** Holds the process's terminal for bars until the returned function is called (`terminal-keys.ts`). */
   readonly holdTerminal?: (show: ShowBars) => Promise<() => void>;
-  /** Ends the process at once; for a second Ctrl-C only. */
+  /** Ends the process at once; used only for a second Ctrl-C. */
   readonly endNow: (exitCode: number) => void;
-  /** Set where a program runs gw (`gw` of gw-cli): what it prints is JSON, and events are told beside it. */
+  /** Set if a program runs gw through gw-cli: output is JSON, and events are passed to the program. */
   readonly program?: Program;
   /** Calls back at each SIGINT, SIGTERM or SIGHUP; returns the function that stops listening. */
   readonly onSignal: (heard: (signal: 'SIGINT' | 'SIGTERM' | 'SIGHUP') => void) => () => void;
 }
 
-/** With false, takes bars off the screen and gives the cursor back, until it is called with true. */
+/** False clears the bars and shows the cursor; true draws the bars again. */
 export type ShowBars = (isShown: boolean) => void;
 
-/** A program that runs gw in its own process, perhaps many at once. */
+/** A program that runs gw in its own process, perhaps many runs at once. */
 export interface Program {
   readonly onEvent?: ((event: object) => void) | undefined;
-  /** What several runs use together, by its name; it is closed when the last of them has ended. */
+  /** Returns a named resource that several runs share; it is closed when the last run ends. */
   share<T extends { close(): Promise<void> }>(name: string, make: () => Promise<T>): Promise<T>;
 }
 
-/** Milliseconds from an arbitrary start, which never step; the global `performance` takes one of them to load. */
+/** Monotonic milliseconds from an arbitrary start; loading the global `performance` would take a millisecond. */
 export const steadyMs = (): number => Number(process.hrtime.bigint()) / 1e6;
 
-/** Time as a parameter: the wall clock for records, a steady one for deadlines, and a sleep that can be aborted. */
+/** Time as a parameter: a wall clock for records, a monotonic clock for deadlines, and a sleep that can be aborted. */
 export interface Clock {
-  /** Unix milliseconds; may step. */
+  /** Unix milliseconds; may jump. */
   now(): number;
-  /** Milliseconds from an arbitrary start; never steps. */
+  /** Milliseconds from an arbitrary start; never jumps. */
   steady(): number;
   /** Resolves after `ms`; rejects with the signal's reason when it is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** A wait is told of again before 30 s have passed. */
+/** A wait is reported again before 30 s have passed. */
 export const BEAT_MS = 25_000;
 
-/** Sleeps, and says so: at once, and again as long as it lasts. Rejects with the signal's reason when it is aborted. */
+/** Sleeps and reports it, at once and then repeatedly. Rejects with the signal's reason if it is aborted. */
 export async function sleepAloud(
   clock: Pick<Clock, 'steady' | 'sleep'>,
   ms: number,
@@ -99,7 +99,7 @@ export const aborted = (signal: AbortSignal): Promise<void> =>
     else signal.addEventListener('abort', () => resolve(), { once: true });
   });
 
-/** A value made at its first use and kept; a promise counts as a value, its failure too. */
+/** Calls a function at first use and keeps its result; a promise is kept too, even if it rejects. */
 export function once<T>(make: () => T): () => T {
   let made: { readonly value: T } | undefined;
   return () => {

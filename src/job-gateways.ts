@@ -4,12 +4,12 @@ import type { GlobalFlags } from './flags/flag.ts';
 import type { Job } from './ledger/event.ts';
 import { EMBEDDED } from './ledger/job-key.ts';
 
-// Each job of the ledger is asked for where it was made, with the key of its own profile: two profiles may be two accounts
-// of one gateway, and the one does not see the other's tasks.
+// Each job is looked up at its own gateway with the API key of its own profile: two profiles may be two accounts of
+// one gateway, and neither account sees the other's tasks.
 
 export type JobGateways = Pick<Context, 'ownsJob' | 'gatewayOf' | 'gatewayWithoutKey'>;
 
-/** Finds the way to the gateway of each job; each is made once. */
+/** Finds the gateway of each job, and opens each gateway once. */
 export function createJobGateways(gateways: Gateways, globals: GlobalFlags): JobGateways {
   const showsOnly = globals.dryRun === true || globals.curl === true;
   const storedSettings = kept((profile: string) => {
@@ -21,7 +21,7 @@ export function createJobGateways(gateways: Gateways, globals: GlobalFlags): Job
   const storedAccess = kept(async (profile: string) => gateways.accessTo(await storedSettings(profile)));
   const placeOf = (job: Job) => (job.gateway === EMBEDDED ? EMBEDDED : job.profile);
 
-  /** Whether the gateway in force is the job's, and not only its address; undefined where there is no way to the job. */
+  /** True if the current gateway and account are the job's own; undefined if the job's gateway cannot be reached. */
   const isInForce = async (job: Job): Promise<boolean | undefined> => {
     const inForce = await gateways.settings();
     const isHere = gatewayName(inForce) === job.gateway;
@@ -31,7 +31,7 @@ export function createJobGateways(gateways: Gateways, globals: GlobalFlags): Job
     return isHere && stored.keySource() === undefined && (await isKeyOf(job));
   };
 
-  /** Whether the job was sent with the key in force, whatever its profile was. */
+  /** True if the job was sent with the current API key, whatever its profile was. */
   const isKeyOf = async ({ keyId }: Job): Promise<boolean> => {
     if (keyId === undefined || showsOnly) return false;
     const access = await gateways.gateway().catch(() => undefined);

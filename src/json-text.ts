@@ -1,10 +1,10 @@
-/** A mark by itself; a `text` in quotes; a `word` (a number, true, false, null); a character that JSON has no place for. */
+/** A punctuation mark, a quoted `text`, a `word` (number, true, false, null), or `other` for an invalid character. */
 export type JsonKind = '{' | '}' | '[' | ']' | ',' | ':' | 'text' | 'word' | 'other';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** The kind that a character below U+0080 begins; none for a blank. */
+/** The kind of token that a character below U+0080 begins; undefined for white space. */
 const kinds: (JsonKind | undefined)[] = [];
 for (let code = 0; code < 128; code += 1) {
   const character = String.fromCharCode(code);
@@ -15,15 +15,15 @@ for (let code = 0; code < 128; code += 1) {
 }
 
 /**
- * The tokens of JSON text, one after the other, from a place in it: the one place that knows where a text in quotes ends.
- * It takes text that comes in pieces, and what is no JSON as well; it allocates nothing, because every reply passes here.
+ * Reads the tokens of JSON text one by one from a given position; no other code looks for the end of a quoted text.
+ * It accepts text in pieces, and invalid JSON. It allocates nothing, because every reply passes through it.
  */
 export class JsonTokens {
   kind: JsonKind = 'other';
-  /** Where the token stands in the piece; one that began in an earlier piece goes on at 0. */
+  /** Where the token starts in this piece; 0 for a token that continues from the previous piece. */
   start = 0;
   end: number;
-  /** Whether the token is a `text` whose closing quote has not come; the next piece goes on with it. */
+  /** True if the token is a `text` without its closing quote; the next piece continues it. */
   isOpen = false;
   private isEscaped = false;
 
@@ -34,13 +34,13 @@ export class JsonTokens {
     this.end = from;
   }
 
-  /** Goes on with the next piece, once all tokens of the one before are read. */
+  /** Continues with the next piece, after all tokens of the previous one have been read. */
   push(text: string): void {
     this.text = text;
     this.end = 0;
   }
 
-  /** Moves on to the next token; false where there is none. */
+  /** Moves to the next token; false if there is none. */
   next(): boolean {
     const { text } = this;
     const { length } = text;
@@ -86,7 +86,7 @@ export class JsonTokens {
   }
 }
 
-/** What JSON text of our own, or the user's, says; undefined where it is none. */
+/** Parses JSON text written by gw or the user; undefined if it is invalid. */
 export function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -95,13 +95,13 @@ export function jsonOf(text: string): unknown {
   }
 }
 
-/** Where a value stands in JSON text. */
+/** The position of a value in JSON text. */
 export interface JsonPlace {
   readonly start: number;
   readonly end: number;
 }
 
-/** What stands directly in the object or list that begins at a place of valid JSON, by name or by number from 0. */
+/** Yields the direct members of the object or list at a position of valid JSON, by name or by index from 0. */
 export function* membersOf(text: string, from: number): Generator<JsonPlace & { name: string | number }> {
   const tokens = new JsonTokens(text, from);
   tokens.next();
@@ -128,7 +128,7 @@ export function* membersOf(text: string, from: number): Generator<JsonPlace & { 
   }
 }
 
-/** Where the value at the end of a path stands in valid JSON; of a name that stands twice the last, as when it is read. */
+/** The position of the value at a path in valid JSON; for a repeated name the last one, as JSON.parse does. */
 export function placeOf(text: string, path: readonly (string | number)[]): JsonPlace | undefined {
   let place: JsonPlace = { start: 0, end: text.length };
   for (const name of path) {
@@ -140,13 +140,13 @@ export function placeOf(text: string, path: readonly (string | number)[]): JsonP
   return place;
 }
 
-/** The texts of what stands directly in the object or list at the end of a path of valid JSON. */
+/** The texts of the direct members of the object or list at a path in valid JSON. */
 export function textsAt(text: string, ...path: (string | number)[]): string[] {
   const place = placeOf(text, path);
   return place ? [...membersOf(text, place.start)].map(({ start, end }) => text.slice(start, end)) : [];
 }
 
-/** JSON text on one line, otherwise as it came: only the white space between its tokens goes. */
+/** Puts JSON text on one line by removing only the white space between tokens. */
 export function compactJson(text: string): string {
   const tokens = new JsonTokens(text);
   let out = '';
@@ -155,14 +155,14 @@ export function compactJson(text: string): string {
 }
 
 /**
- * JSON text that was cut, without what had not come whole, and its objects and lists closed; empty where nothing came whole.
- * A text counts once its closing quote is there, a number once something follows it.
+ * Repairs JSON text that was cut: incomplete values are removed, and open objects and lists are closed. Empty if no
+ * value is complete. A text is complete at its closing quote, a number once something follows it.
  */
 export function closedJson(text: string): string {
   const tokens = new JsonTokens(text);
   const closers: string[] = [];
   let before: JsonKind | undefined;
-  // The last place where a value ends, and how many objects and lists it stands in: none of them ends without a new place.
+  // The end of the last complete value, and the number of objects and lists open there.
   let end = 0;
   let depth = 0;
   while (tokens.next()) {
@@ -184,8 +184,8 @@ export function closedJson(text: string): string {
 const INDENT = '  ';
 
 /**
- * Valid JSON text in lines, indented by two; texts and numbers stay as they were written. A list or an object that is empty
- * stays on its line.
+ * Formats valid JSON text with an indent of two; texts and numbers stay as written. An empty list or object stays on
+ * one line.
  */
 export function indentJson(text: string): string {
   const tokens = new JsonTokens(text);
@@ -209,9 +209,9 @@ export function indentJson(text: string): string {
   return out;
 }
 
-/** Where a text stops being JSON, and why. */
+/** The position where a text stops being JSON, and the reason. */
 export interface JsonFault {
-  /** Both counted from 1; the column in UTF-16 code units. */
+  /** Both count from 1; the column counts UTF-16 code units. */
   readonly line: number;
   readonly column: number;
   readonly problem: string;
@@ -221,8 +221,8 @@ const SCALAR = /^(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)
 const ESCAPE_OR_FAULT = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|\\|[\x00-\x1f]/g;
 
 /**
- * Finds the first fault of a text that JSON.parse refused, whose own message often has no position. None: it is JSON.
- * With `isOnce` a name that an object gives twice is a fault too.
+ * Finds the first fault of a text that JSON.parse refused, because the error of JSON.parse often lacks a position.
+ * Undefined if the text is valid JSON. With `isOnce` a repeated name in an object is a fault too.
  */
 export function findJsonFault(text: string, isOnce = false): JsonFault | undefined {
   const open: { readonly closer: '}' | ']'; readonly names: Set<unknown> }[] = [];

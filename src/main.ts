@@ -11,9 +11,7 @@ import type { JobEvents } from './jobs/job-events.ts';
 import { HelpShown, type Invocation, parseArgv } from './parse-argv.ts';
 import { helpTopics, program } from './program.ts';
 
-/**
- * One run of gw: argv (without node and script) in a given world -> the exit code. Holds the one catch.
- */
+/** Runs gw once: argv (without node and script) and a host -> the exit code. All errors are caught here. */
 export async function main(argv: readonly string[], host: Host): Promise<number> {
   let io = ioFor(argvGlobals(argv, host), host);
   try {
@@ -32,7 +30,7 @@ export async function main(argv: readonly string[], host: Host): Promise<number>
   }
 }
 
-/** The bell, and the notice of the desktop by the two sequences that terminals know (OSC 9 and 777). */
+/** Rings the bell and sends a desktop notification in the two sequences that terminals know (OSC 9 and 777). */
 function ring(path: readonly string[], code: number, { stderr, env }: Host): void {
   if (stderr.isTTY !== true || env.TERM === 'dumb') return;
   const text = `gw ${path.join(' ')}: ${code === 0 ? 'done' : `ended with exit code ${code}`}`;
@@ -41,7 +39,7 @@ function ring(path: readonly string[], code: number, { stderr, env }: Host): voi
 
 function ioFor(globals: GlobalFlags, host: Host): Io {
   const io = createIo({ host, mode: readOutputMode(globals, host), noColor: globals.color === false });
-  // Whether it is used or not: it may have been typed by mistake.
+  // The key is hidden even if it is not used: it may have been typed somewhere by mistake.
   if (host.env.GW_API_KEY) io.hideSecret(host.env.GW_API_KEY);
   return io;
 }
@@ -57,7 +55,7 @@ async function runCommand(
   const isNamed = typed.globals.preset !== undefined;
   const preset = isNamed ? await (await presets()).withPreset(typed, called, host, io, program) : typed;
   const abort = new AbortController();
-  // Hundreds of jobs may wait on it; that is no leak.
+  // Hundreds of jobs may listen to this signal, and Node would warn of a leak.
   setMaxListeners(0, abort.signal);
   const events = await eventsOf(preset.flags, command, io, host);
   const stopListening = listen(abort, io, host, events);
@@ -74,7 +72,7 @@ async function runCommand(
   const show = async (outcome: Outcome<unknown>) => {
     const isTold = events && !(outcome.value instanceof ShownRequest);
     if (isTold) await tell(outcome, events, io);
-    // A program has the result beside its events.
+    // A program gets the result in addition to its events.
     if ('value' in outcome && (!isTold || host.program?.onEvent)) await print(command, outcome, ctx);
     if (outcome.error !== undefined) io.error(outcome.error);
     codes.push(outcome.error === undefined ? 0 : exitCodeOf(outcome.error));
@@ -95,7 +93,7 @@ async function runCommand(
     await events?.close();
     return await finish(io, combine(codes));
   } catch (error) {
-    // What runs beside it has nobody to work for any more: it begins nothing, and no wait goes on without an end.
+    // Work that still runs is aborted: it must not begin anything new, or wait forever.
     abort.abort(new Ended('SIGTERM'));
     return await finish(io, exitCodeOf(error), async () => {
       io.error(error);
@@ -109,7 +107,7 @@ async function runCommand(
   }
 }
 
-/** Where everything that happens is told, with `--events` and to a program; loaded only then. */
+/** The receiver of all events, for `--events` and for a program; loaded only if needed. */
 async function eventsOf(
   flags: FlagValues<FlagSet>,
   command: AnyCommand,
@@ -143,7 +141,7 @@ async function print(command: AnyCommand, { value, error }: Outcome<unknown>, ct
     else await io.outJson(value);
     return;
   }
-  // The columns of a terminal are as wide as the widest of all rows.
+  // On a terminal the columns fit the widest row, so all rows are read first.
   const most = io.stdoutIsTerminal ? Number.POSITIVE_INFINITY : ROWS_AT_ONCE;
   for await (const part of value instanceof RowStream ? cut(value.rows, most) : [value]) {
     const shown = await command.human(part, ctx, error !== undefined);
@@ -164,7 +162,7 @@ async function* cut<T>(rows: AsyncIterable<T>, most: number): AsyncGenerator<T[]
   yield part;
 }
 
-/** One code for several outcomes: that of an interrupt, 0 when all went well, their common code, else `partial`. */
+/** The exit code of several outcomes: an interrupt's, 0 if all succeeded, their common code, else `partial`. */
 function combine(codes: readonly number[]): number {
   const [first = 0, ...rest] = codes;
   const interrupted = codes.find((code) => code > 128);
@@ -172,12 +170,12 @@ function combine(codes: readonly number[]): number {
   return rest.every((code) => code === first) ? first : new GwError('partial', '').exitCode;
 }
 
-/** The first interrupt aborts the one signal everything listens to; the second ends the process. */
+/** The first interrupt aborts the run's signal; the second ends the process. */
 function listen(abort: AbortController, io: Io, host: Host, events?: JobEvents): () => void {
   return host.onSignal((signal: EndingSignal) => {
     const reason = new Interrupted(signal);
     if (abort.signal.aborted) {
-      // The cursor is restored before it returns; of the results that are due, stdout gets what it takes at once.
+      // The drain restores the cursor synchronously and writes as much pending output as stdout accepts.
       void io.drain().catch(() => {});
       void events?.close().catch(() => {});
       return void setImmediate(() => host.endNow(reason.exitCode));
@@ -191,7 +189,7 @@ function exitCodeOf(error: unknown): number {
   return error instanceof ClosedPipe ? 0 : 1;
 }
 
-/** Says what is left to say and waits until the streams have taken it: an early exit would cut a full pipe. */
+/** Runs the last step and waits until the streams are flushed: an early exit would lose output. */
 async function finish(io: Io, code: number, last?: () => Promise<void> | void): Promise<number> {
   try {
     await last?.();
@@ -203,7 +201,7 @@ async function finish(io: Io, code: number, last?: () => Promise<void> | void): 
   }
 }
 
-/** The few options that decide how an error of parsing itself is shown. */
+/** The options that decide how an error of the parser itself is shown. */
 function argvGlobals(argv: readonly string[], host: Host) {
   const before = argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv;
   return {
@@ -212,14 +210,14 @@ function argvGlobals(argv: readonly string[], host: Host) {
   };
 }
 
-/** `gw help video alpha` is `gw video alpha --help`; the topics have a command of their own. */
+/** Rewrites `gw help video alpha` to `gw video alpha --help`; help topics have their own command. */
 function helpLast(argv: readonly string[]): readonly string[] {
   const [first, ...words] = argv;
   if (first !== 'help' || words[0] === 'man' || helpTopics.includes(words[0] ?? '')) return argv;
   let { children }: Node = program;
   for (const [at, word] of words.entries()) {
     const next = children?.find(({ name }) => name === word);
-    // A word that a group does not know is named by the group.
+    // An unknown word stays after its group, so that the group's error names it.
     if (word.startsWith('-') || (at > 0 && children && !next)) break;
     if (!next) {
       const known = [...(children ?? []).map(({ name }) => name), ...helpTopics];

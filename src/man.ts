@@ -6,9 +6,9 @@ import { type Page, pageOf, type Row, rowOf } from './help.ts';
 import { drawExample } from './io/wrap.ts';
 import { program } from './program.ts';
 
-// The manual, gw(1), made from the command tree when gw is built.
+// The manual gw(1), made from the command tree when gw is built.
 
-/** The page in the language of man. */
+/** The manual page in roff. */
 export async function manual(version: string): Promise<string> {
   const pages: Page[] = [];
   const visit = async (node: Node, path: readonly string[]): Promise<void> => {
@@ -53,7 +53,7 @@ const rows = (all: readonly Row[]): string =>
 
 const asTyped = (text: string): string => `.nf\n${escaped(text)}\n.fi`;
 
-/** A backslash is written \e, a minus that is typed \-, and no line begins like a request. */
+/** Escapes text for roff: backslashes, minus signs that are typed, and lines that would begin a request. */
 const escaped = (text: string): string =>
   text
     .replaceAll('\\', '\\e')

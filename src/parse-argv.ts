@@ -4,23 +4,23 @@ import { usage } from './errors.ts';
 import { type Flag, type FlagSet, flagName, type GlobalFlags, globalFlags } from './flags/flag.ts';
 import type { Style } from './io/style.ts';
 
-// argv -> the command that is meant and what was typed: the one adapter between commands and Commander.
+// argv -> the command and its typed input. Only this file imports Commander.
 
-/** Everything argv said, before anything is done about it. */
+/** The result of parsing argv, before anything runs. */
 export interface Invocation {
   readonly path: readonly string[];
   readonly command: AnyCommand;
   readonly input: CommandInput<FlagSet>;
 }
 
-/** Thrown by parsing when help or the version is asked for: the text for stdout. */
+/** Thrown when help or the version is requested; `text` makes the text for stdout. */
 export class HelpShown extends Error {
   constructor(readonly text: (style: Style) => string) {
     super('help');
   }
 }
 
-/** No flag begins like this, and for Commander each dash begins one: the text is kept from it behind a NUL, which no argument holds. */
+/** Commander takes every word with a dash for a flag; a leading NUL hides words like `-5` from it. */
 const shielded = (word: string): string => (/^-+[^-a-z]/i.test(word) ? `\0${word}` : word);
 const asTyped = (word: string): string => word.replace(/^\0(?=-)/, '');
 
@@ -29,7 +29,7 @@ class Typed {
 
   private readonly values = new Map<string, { raw: string; value: unknown }>();
 
-  /** `-m=x` says x, as `--model=x` does. */
+  /** `-m=x` means x, as `--model=x` does. */
   valueOf = (raw: string, short?: string) =>
     asTyped(this.argv.includes(`-${short}${raw}`) ? raw.replace(/^=/, '') : raw);
 
@@ -58,7 +58,7 @@ class Typed {
   }
 }
 
-/** A command whose words are being read. */
+/** The command that the parser has reached, with its node. */
 interface Reached {
   readonly command: Command;
   readonly node: Node;
@@ -83,8 +83,8 @@ function addFlag(command: Command, key: string, flag: Flag, typed: Typed, isHidd
 }
 
 /**
- * argv (without node and script) -> what to run. Loads only the commands on the way.
- * Throws GwError `usage` for an unknown command or flag, with a suggestion, and HelpShown for help.
+ * argv (without node and script) -> the command to run. Loads only the commands on the way. Throws GwError `usage`
+ * for an unknown command or flag, with a suggestion, and HelpShown for help.
  */
 export async function parseArgv(
   argv: readonly string[],
@@ -101,7 +101,7 @@ export async function parseArgv(
     .configureOutput({ writeOut: () => {}, writeErr: () => {}, outputError: () => {} })
     .configureHelp({ formatHelp: () => '' });
 
-  /** The command whose words are being read. */
+  /** The deepest command that the words have reached so far. */
   let deepest: Reached = { command: top, node: root, path: [] };
   const grow = (command: Command, node: Node, path: readonly string[], spec?: AnyCommand): void => {
     deepest = { command, node, path, spec };
@@ -110,7 +110,7 @@ export async function parseArgv(
       throw new HelpShown(() => `${argv.includes('--json') ? JSON.stringify({ version }) : version}\n`);
     });
     const children = new Map((node.children ?? []).map((child) => [child.name, child]));
-    // Options and commands that argv cannot mean here would only cost a millisecond a level.
+    // Options and commands that argv does not name are not added, which saves a millisecond per level.
     const next = argv[path.length] ?? '';
     const goesOn = children.has(next) && path.every((word, at) => word === argv[at]);
     for (const [key, flag] of goesOn ? [] : Object.entries(globalFlags))
@@ -155,7 +155,7 @@ export async function parseArgv(
   return found;
 }
 
-/** Gives a command that is called its flags and words; `found` takes what was typed for it. */
+/** Adds flags and words to a command that is called; `found` receives its input. */
 async function equip(
   { command, node, path }: Reached,
   load: NonNullable<Node['load']>,
@@ -170,7 +170,7 @@ async function equip(
     command.argument(required ? `<${word}>` : `[${word}]`);
   }
   const takesNames = !spec.args && (node.children ?? []).length > 0;
-  // Said also where it is not so: a command takes this over from the group that it stands in.
+  // Set even if false, because a command inherits this from its group.
   command.allowExcessArguments(takesNames);
   command.action(async () => {
     const [word] = command.args;
@@ -185,7 +185,7 @@ async function equip(
   return spec;
 }
 
-/** The page of a node; a word that is no command of it is a mistake also beside --help. */
+/** The help page of a node; an unknown subcommand is an error even with --help. */
 async function helpOf(
   { node, path, command, spec }: Reached,
   columns: number | undefined,
@@ -204,7 +204,7 @@ async function helpOf(
 const unknown = async (word: string, ...place: [node: Node, path: readonly string[]]) =>
   (await import('./argv-errors.ts')).unknownCommand(asTyped(word), ...place);
 
-/** Options of every command that have no meaning for this one are refused, never ignored. */
+/** Refuses shared options that have no meaning for this command, so that none is ignored silently. */
 function checkSharedOptions({ command, input, path }: Invocation): void {
   const { globals } = input;
   for (const key of [...ofBodies, ...ofRequests]) {
@@ -218,7 +218,7 @@ function checkSharedOptions({ command, input, path }: Invocation): void {
 const ofBodies = ['set', 'body'] as const;
 const ofRequests = ['dryRun', 'curl'] as const;
 
-/** Whether a shared option means something for a command; those that do not are neither shown nor taken. */
+/** True if a shared option applies to a command; other options are neither shown nor accepted. */
 function appliesTo(key: string, sends: AnyCommand['sends'] | undefined): boolean {
   if (ofBodies.some((each) => each === key)) return sends === undefined || sends === 'body';
   return !ofRequests.some((each) => each === key) || sends !== 'nothing';

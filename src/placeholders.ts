@@ -1,7 +1,7 @@
 import * as path from 'node:path';
 import { usage } from './errors.ts';
 
-/** What `-o` may ask for in braces, and what each is: the pattern's reader, help and messages take the names from here. */
+/** The placeholders of `-o` and their meanings; the parser, help and messages read this table. */
 export const placeholderMeanings = {
   id: "the gateway's task ID, or gw's own ID (gw-…) where there is none",
   family: 'alpha, beta, gamma or image',
@@ -20,17 +20,17 @@ export const placeholderMeanings = {
 export type Placeholder = keyof typeof placeholderMeanings;
 const placeholders = Object.keys(placeholderMeanings) as readonly Placeholder[];
 
-/** As people read them. */
+/** The list of placeholders for help and messages. */
 export const placeholderList = `{${placeholders.join('} {')}}`;
 
-/** A pattern in pieces: what the user wrote stays as written, placeholders are filled in. */
+/** A piece of a pattern: text that stays as written, or a placeholder. */
 export type PatternPiece = { readonly literal: string } | { readonly placeholder: Placeholder };
 
 const hint = `placeholders are ${placeholderList}; write {{ and }} for a plain brace`;
 
 /**
- * Reads a pattern of `-o`; `what` is the flag or setting. `{{` and `}}` stand for a brace, a lone `}` for itself.
- * Throws `usage` for an unknown placeholder or a brace that is not closed.
+ * Parses a pattern of `-o`; `what` names the flag or setting. `{{` and `}}` stand for one brace, and a lone `}` for
+ * itself. Throws `usage` for an unknown placeholder or an unclosed brace.
  */
 export function parsePattern(pattern: string, what = '--out'): PatternPiece[] {
   const pieces: PatternPiece[] = [];
@@ -51,12 +51,12 @@ export function parsePattern(pattern: string, what = '--out'): PatternPiece[] {
   return pieces;
 }
 
-/** No system opens a longer path. */
+/** The longest path that any system opens. */
 const MAX_PATH = 4096;
 
 /**
- * Reads a target as it is typed for `-o` or stored as the setting `out`; what stands on the disk is not looked at.
- * Throws `usage` for an empty value, a NUL, stdout, {ext} in a directory, and a pattern that cannot be read.
+ * Parses a target from `-o` or the setting `out`, without looking at the disk. Throws `usage` for an empty value, a
+ * NUL, stdout, {ext} in a directory, and an invalid pattern.
  */
 export function parseTarget(out: string, what = '--out'): PatternPiece[] {
   if (out === '') throw usage(`${what} is empty`, 'name a file, a directory that ends in /, or a pattern');
@@ -69,17 +69,17 @@ export function parseTarget(out: string, what = '--out'): PatternPiece[] {
       'name a file or a directory; ./- is a file named -',
     );
   const pieces = parsePattern(out, what);
-  // A directory is chosen before the bytes are known.
+  // A directory is chosen before the bytes, and so the extension, are known.
   const [dir = ''] = (path.sep === '\\' ? /^.*[\\/]/s : /^.*\//s).exec(out) ?? [];
   if (placeholdersOf(parsePattern(dir)).has('ext'))
     throw usage(`${what}: {ext} cannot stand in a directory`, 'put {ext} at the end of the file name');
   return pieces;
 }
 
-/** What Windows keeps for devices, whatever extension follows. */
+/** Names that Windows reserves for devices, whatever extension follows. */
 export const deviceName = /^(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9\u00b9\u00b2\u00b3])(?=\.| *$)/i;
 
-/** What Windows forbids in the names that a pattern writes out (`"?" in what?.mp4`); undefined where it takes them all. */
+/** The part of a pattern that Windows forbids in file names (`"?" in what?.mp4`); undefined if there is none. */
 export function windowsFault(out: string): string | undefined {
   const names = out.replace(/^[a-z]:(?=[\\/])/i, '').split(/[\\/]/);
   for (const name of names.filter((each) => !/^\.\.?$/.test(each))) {

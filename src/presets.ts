@@ -15,16 +15,16 @@ import type { Io } from './io/io.ts';
 import { parsePattern } from './placeholders.ts';
 import { strangersDoor } from './shots/outputs.ts';
 
-// Flags that were not typed: of --preset NAME, and one's own defaults (the contract, sections 2 and "Small print").
+// Flags from --preset NAME and from the profile's defaults (the contract, sections 2 and "Small print").
 
 type Input = CommandInput<FlagSet>;
-/** A command and the words that call it. */
+/** A command and its path in the tree. */
 export interface Called {
   readonly path: readonly string[];
   readonly command: AnyCommand;
 }
 
-/** The input with the flags of a preset laid under what was typed. Throws `usage` naming the file. */
+/** Merges a preset's flags under the typed input. Throws `usage` naming the file. */
 export async function withPreset(
   input: Input,
   called: Called,
@@ -53,26 +53,26 @@ export async function withPreset(
     : laid;
 }
 
-/** Only what these send has rules that a flag may break which nobody has typed. */
+/** Only these commands send a body whose rules an untyped flag could break. */
 const hasRules = ({ path: [first = ''] }: Called) => /^(?:video|image|chat|asset)$/.test(first);
 
 const addedTo = ({ flags }: Input, laid: Input) => Object.keys(laid.flags).filter((key) => !(key in flags));
 
-/** Whether a command below a node has a flag that any preset may say: one preset serves several commands. */
+/** True if any command below a node has this flag: one preset serves several commands. */
 async function isFlagOfAny({ load, children = [] }: Node, name: string): Promise<boolean> {
   if (load && mayStandIn(findFlag((await load()).flags, name)?.flag ?? {}, 'preset')) return true;
   for (const child of children) if (await isFlagOfAny(child, name)) return true;
   return false;
 }
 
-/** Throws `usage` for a preset of the working directory that another user could have written, or that a link leads to. */
+/** Throws `usage` for a preset in the working directory that another user could write, or that a link leads to. */
 function refuseForeign(file: string, { cwd, platform }: Host): void {
   const real = confinedPaths({ ...placeIn(cwd), hint: MOVE_IT })(file, `the preset ${file}`);
   for (const each of [path.dirname(path.dirname(real)), path.dirname(real), real])
     refuseUntrusted(fs.statSync(each), { file: each, what: 'the preset', kind: 'usage', platform });
 }
 
-/** The input with the defaults that the profile has for the command laid under it. Throws `usage` naming the setting. */
+/** Merges the profile's defaults for the command under the typed input. Throws `usage` naming the setting. */
 export function withDefaults(input: Input, called: Called, defaults: Profile | undefined): Input {
   const prefix = defaultsName(called.path);
   const said = prefix && defaultsOf(defaults, prefix);
@@ -81,20 +81,20 @@ export function withDefaults(input: Input, called: Called, defaults: Profile | u
   return hasRules(called) ? { ...laid, flags: { ...laid.flags, stored: addedTo(input, laid) } } : laid;
 }
 
-/** As they are stored, the defaults of a command, by the words between `defaults.` and the flag. */
+/** The stored defaults of a command, found by the words between `defaults.` and the flag. */
 export function defaultsOf(defaults: Profile | undefined, words: readonly string[]): Profile | undefined {
   let said: Profile | string | number | undefined = defaults;
   for (const word of words) said = typeof said === 'object' ? said[word] : undefined;
   return typeof said === 'object' ? said : undefined;
 }
 
-/** `video alpha create` -> `video`, `alpha`: what stands between `defaults.` and the flag; undefined where none can. */
+/** `video alpha create` -> `video`, `alpha`: the words after `defaults.`; undefined for a command without defaults. */
 export function defaultsName(words: readonly string[]): readonly string[] | undefined {
   if (words[0] !== 'video') return words;
   return words.at(-1) === 'create' ? words.slice(0, -1) : undefined;
 }
 
-/** Checks one default as it is set. Throws `usage` for an unknown flag or value. */
+/** Checks one default when it is stored. Throws `usage` for an unknown flag or value. */
 export function checkDefault(name: string, text: string, called: Called): void {
   const flag = name.split('.').at(-1) ?? '';
   const { key, flag: found } = flagOf(flag, called);
@@ -106,13 +106,13 @@ export function checkDefault(name: string, text: string, called: Called): void {
     throw usage(`${name} ${text}: one of ${found.choices.join(', ')}`);
 }
 
-/** The input with flags laid under it that somebody wrote down. Throws `usage` that begins with `where`. */
+/** Merges flags from a file under the typed input. Throws `usage` with a message that begins with `where`. */
 export function laidUnder(
   input: Input,
   said: Record<string, unknown> | Profile,
   called: Called,
   where: string,
-  /** The working directory, where its preset says it: a stranger's word. */
+  /** The working directory if its preset gives the flags: such a preset is not trusted. */
   strangerIn?: string,
 ): Input {
   const laid: Record<string, unknown> = {};
@@ -144,15 +144,15 @@ export function laidUnder(
 
 const MOVE_IT = 'move the preset into your configuration once you have read it';
 
-/** A preset of the working directory reads and writes nowhere else. */
+/** A preset of the working directory may name only files in that directory. */
 const placeIn = (dir: string) => ({ dir, what: 'the working directory', hint: `type it, or ${MOVE_IT}` });
 
-/** Flags that say one thing in several ways: what is typed of it stands for all of them. */
+/** Groups of flags that mean the same thing: typing one of them replaces stored values of all. */
 const ofOneThing = [/^prompt/, /^system/, /^(session|continue|messages)$/, /^(thinking|reasoningEffort)/];
 
 function isSaid(key: string, { args, flags, globals }: Input): boolean {
   const one = ofOneThing.find((ways) => ways.test(key));
-  // Beside -q only a typed flag puts figures and thoughts on stderr.
+  // With -q, only a typed flag prints usage and thoughts to stderr.
   const isSilent = globals.quiet === true && /^(usage|showThoughts)$/.test(key);
   if (key in flags || isSilent || (one === ofOneThing[0] && args.length > 0)) return true;
   return Object.keys(flags).some((typed) => one?.test(typed));
@@ -167,7 +167,7 @@ function findFlag(flags: FlagSet, name: string) {
   return opposite && hasNo ? { ...opposite, negated: true } : undefined;
 }
 
-/** The flag of a name. Throws `usage` with the nearest; an address, a key and a gateway are no flags of a command. */
+/** Finds a flag by name. Throws `usage` with the nearest name. Shared options such as the API key are not found. */
 function flagOf(name: string, { path: words, command }: Called) {
   const found = findFlag(command.flags, name);
   if (found) return found;

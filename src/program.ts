@@ -1,6 +1,6 @@
 import { group, leaf, type Node } from './command.ts';
 
-/** What `gw help` tells beside the commands. */
+/** The topics that `gw help` explains beside the commands. */
 export const helpTopics: readonly string[] = [
   'options',
   'environment',
@@ -23,7 +23,7 @@ export const helpTopics: readonly string[] = [
   'sandbox-limits',
 ];
 
-/** What every family's tasks are looked at and brought home with. */
+/** The commands for the tasks of every family. */
 const ofTasks = (family: string): Node[] => [
   leaf('get', 'show the record of tasks', async () =>
     (await import('./commands/video/get.ts')).videoGet(family),

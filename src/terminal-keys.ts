@@ -1,22 +1,22 @@
 import { spawnSync } from 'node:child_process';
 import type { ShowBars } from './host.ts';
 
-// A key that is pressed while bars are drawn is not shown among them: the terminal's echo is off until they are gone. The
-// terminal keeps the key for whoever reads next, and Ctrl-C and Ctrl-Z stay signals. While gw is stopped or in the background
-// after that, the terminal is as it was.
+// Turns the terminal's echo off while bars are drawn, so that pressed keys do not show among them. The terminal keeps
+// the keys for the next reader, and Ctrl-C and Ctrl-Z remain signals. While gw is stopped or in the background, the
+// echo is as it was before.
 
-/** Whoever changes the terminal while another job has it is stopped. */
+/** A background process that changes the terminal would be stopped, so the script exits with this code. */
 const IN_BACKGROUND = 9;
 const FRONT = `s=$(cat /proc/$$/stat || ps -o state=,ppid=,pgid=,sess=,tty=,tpgid= -p $$)
 set -- \${s##*) }; [ "$3" = "$6" ] || exit ${IN_BACKGROUND}; trap '' TSTP`;
-/** Ends with 0 where the echo was on. */
+/** Exits with 0 if the echo was on. */
 const HIDE = 'for mode in $(stty -a); do [ "$mode" = echo ] && exec stty -echo; done; exit 1';
 const SHOW = 'stty echo';
 
 const held = new Set<ShowBars>();
 let isHidden = false;
 
-/** Holds the terminal for bars, which may be drawn from then on, until the function is called. */
+/** Turns the echo off and calls `show` when bars may be drawn. The returned function ends this. */
 export function holdTerminal(show: ShowBars): () => void {
   if (held.size === 0) process.on('SIGTSTP', stop).on('SIGCONT', take).on('exit', giveBack);
   held.add(show);
@@ -33,7 +33,7 @@ function stop(): void {
   for (const show of held) show(false);
   giveBack();
   process.off('SIGTSTP', stop);
-  // Returns once gw goes on, and at once where no shell could let it go on.
+  // This returns when gw is continued, or at once if no shell could continue it.
   process.kill(process.pid, 'SIGTSTP');
   process.on('SIGTSTP', stop);
   take();
@@ -50,10 +50,10 @@ function giveBack(): void {
   isHidden = false;
 }
 
-/** Gives the echo back for a process that is about to be killed. */
+/** Turns the echo on for a process that is about to be killed. */
 export const showKeys = (): void => void onTerminal(SHOW);
 
-/** Runs a line of the shell on this process's terminal, if that is in the foreground; gives its exit code. */
+/** Runs a shell command on this process's terminal if gw is in the foreground; returns its exit code. */
 function onTerminal(line: string): number | null {
   if (process.platform === 'win32') return null;
   return spawnSync('/bin/sh', ['-c', `{\n${FRONT}\n${line}\n} </dev/tty`], {

@@ -5,9 +5,9 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { showKeys } from './terminal-keys.ts';
 import { type Pulse, restoreTerminal } from './watchdog.ts';
 
-// The thread that ends gw at a second interrupt while the main thread is busy: signals that are handled reach that one
-// only when it rests, and no thread is given any. A shell in the same process group gets what the terminal sends there,
-// and tells it; the shell ends with its input, however gw ends.
+// This thread ends gw at a second interrupt while the main thread is busy. Node delivers signals only to an idle main
+// thread and never to other threads, so a shell in the same process group receives the terminal's signals and reports
+// them. The shell exits when its stdin closes, however gw ends.
 const LISTEN = `
   trap 'echo heard' INT TERM HUP
   exec 3<&0
@@ -15,14 +15,14 @@ const LISTEN = `
   echo ready
   while kill -0 $! 2>/dev/null; do wait $!; done`;
 
-/** The main thread ends gw by itself within this, where it can. */
+/** The time in which the main thread can end gw by itself. */
 const GRACE_MS = 400;
-/** How often the pulse is felt; a thread whose pulse stands still twice is busy. */
+/** The interval between checks of the pulse; two checks without a change mean that the main thread is busy. */
 const LOOK_MS = 250;
 
 const pulse: Pulse = new Int32Array(workerData as SharedArrayBuffer);
 let terminal: number | undefined;
-/** The terminal's mode before the main thread changed it, and while that was busy, as stty writes it. */
+/** The terminal's mode from `stty -g`: before line editing, and during it. */
 let modeBefore = '';
 let modeOfEditing = '';
 let signals = 0;
@@ -31,17 +31,17 @@ const shell = spawn('/bin/sh', ['-c', LISTEN], {
   stdio: ['pipe', 'pipe', 'ignore'],
   env: { PATH: '/usr/bin:/bin' },
 });
-// Where there is no such shell, gw goes on without.
+// Without such a shell gw goes on unwatched.
 shell.on('error', () => {});
 shell.stdout.setEncoding('utf8').on('data', (said: string) => {
   for (const word of said.trim().split('\n')) {
-    // From here on each signal is heard twice, by the main thread and here; those before, by that one alone.
+    // Signals before `ready` were counted by the main thread only; from now on this thread counts each one itself.
     signals = word === 'ready' ? Atomics.load(pulse, 2) : signals + 1;
     if (word === 'heard' && signals === 2) setTimeout(end, GRACE_MS);
   }
 });
 
-/** Node changes the mode of a terminal only for the thread that reads from it. */
+/** Node can set the terminal's mode only in the thread that reads from the terminal, so this calls stty. */
 const stty = (mode: string): string =>
   spawnSync('/bin/stty', [mode], {
     stdio: [terminal, 'pipe', 'ignore'],
@@ -54,12 +54,12 @@ parentPort?.on('message', () => {
     terminal ??= openSync('/dev/tty', 'r+');
     modeBefore = stty('-g');
   } catch {
-    // No terminal of its own, or no stty: there is nothing to give back.
+    // Without a terminal or stty there is no mode to restore.
   }
   parentPort?.postMessage('ready');
 });
 
-/** Where Ctrl-C is a key that a busy thread does not read, it is made a signal until the thread rests. */
+/** In raw mode a busy thread does not read Ctrl-C; this makes it a signal until the thread is idle. */
 let last = -1;
 let standsStill = 0;
 setInterval(() => {

@@ -3,17 +3,17 @@ import { Worker } from 'node:worker_threads';
 import { once, type ShowBars } from './host.ts';
 
 /**
- * Shared with the thread: a number that the main thread counts up, whether it has changed the terminal's mode, the
- * interrupts that it has heard, and how many bars have the terminal's echo turned off.
+ * Memory shared with the thread: a counter that the main thread increases, whether it has changed the terminal's
+ * mode, the number of interrupts it has received, and the number of bars that have turned the echo off.
  */
 export type Pulse = Int32Array;
 
 const BEAT_MS = 100;
 
-/** What gives the cursor back and, after line editing, takes back the marking of pastes. */
+/** The escape sequences that show the cursor and, after line editing, turn bracketed paste off. */
 export const restoreTerminal = (isGuarded: boolean): string => `\x1b[?25h${isGuarded ? '\x1b[?2004l' : ''}`;
 
-/** Ends gw at a second interrupt also while the main thread is busy. */
+/** Ends gw at a second interrupt even while the main thread is busy. */
 export class Watchdog {
   readonly #pulse: Pulse = new Int32Array(new SharedArrayBuffer(16));
   readonly #thread: () => Worker;
@@ -22,18 +22,18 @@ export class Watchdog {
     this.#thread = once(() => {
       const thread = new Worker(path.join(distDir, 'watchdog-thread.js'), { workerData: this.#pulse.buffer });
       thread.unref();
-      // A fault of the thread costs the watch, not the run.
+      // An error in the thread ends only the watchdog, not the run.
       thread.on('error', () => {});
       return thread;
     });
   }
 
-  /** Listens from now on; costs a thread. */
+  /** Starts the watchdog thread. */
   start(): void {
     this.#thread();
   }
 
-  /** To be told of each interrupt, once: the first one starts the thread at the latest. */
+  /** Counts an interrupt; the first one starts the thread if it does not run yet. */
   interrupted(): void {
     Atomics.add(this.#pulse, 2, 1);
     this.#thread();
@@ -44,7 +44,7 @@ export class Watchdog {
     return this.#pulse[1] === 1;
   }
 
-  /** Holds the terminal for bars until the function is called. Line editing holds it itself, and they are drawn at once. */
+  /** Holds the terminal for bars until the function is called. During line editing bars show at once. */
   async holdTerminal(show: ShowBars): Promise<() => void> {
     const { holdTerminal } = await import('./terminal-keys.ts');
     if (this.isGuarding) show(true);
@@ -56,7 +56,7 @@ export class Watchdog {
     };
   }
 
-  /** To be called before the terminal's mode is changed: resolves when it is known; the function ends the guard. */
+  /** Call this before changing the terminal's mode: it saves the mode first. The function ends the guard. */
   async guardTerminal(): Promise<() => void> {
     const thread = this.#thread();
     await new Promise<void>((resolve) => {

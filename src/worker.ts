@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Task } from './media/in-worker.ts';
 
-// The thread for what reads hostile files: a part of the build of its own, ended from outside when its time is up.
+// The thread for readers of hostile files: a separate bundle, which gw ends when its time is up.
 
 async function run(task: Task): Promise<void> {
   const post = (result?: unknown) => parentPort?.postMessage(result);

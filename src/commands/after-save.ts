@@ -5,10 +5,10 @@ import type { Host } from '../host.ts';
 import { durationText } from '../io/quantity-text.ts';
 import type { Job } from '../ledger/event.ts';
 
-/** A command that takes longer is ended. */
+/** The time limit of the user's command. */
 const LONGEST_MS = 600_000;
 
-/** Runs the user's command for a file that was saved (`--exec`, the setting `after_save`). Throws GwError `partial` where it fails. */
+/** Runs the user's command for a saved file (`--exec`, the setting `after_save`). Throws GwError `partial` if it fails. */
 export async function runAfterSave(
   command: string,
   file: string,

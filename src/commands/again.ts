@@ -24,11 +24,11 @@ import { namesGateway } from './jobs/find-jobs.ts';
 import { jobIdSummary, namedJobs, notInLedger } from './jobs/jobs-by-id.ts';
 import { fileLines, type JobResult, jobLines } from './video/follow-job.ts';
 
-// A request of the ledger or of a sidecar is typed again: its flags under those that were typed now, through its own create.
+// Repeats a request of the ledger or of a sidecar through its create command; flags typed now replace the kept ones.
 
 /**
- * The flags of all creates, taken as words: what they mean is for the create of the job to say. Help shows what is alike in
- * all of them, and how one waits.
+ * The flags of all create commands, parsed as plain words; the job's own create command interprets them. Help shows the
+ * flags that all of them share, and the wait flags.
  */
 function flagsOfAll(): FlagSet {
   const creates = Object.values(createCommands).map(({ flags }) => Object.entries<Flag>(flags));
@@ -54,7 +54,7 @@ function flagsOfAll(): FlagSet {
   return Object.fromEntries(merged);
 }
 
-/** `gw again ID|FILE|last [flags]`: one more paid job of the same request. */
+/** `gw again ID|FILE|last [flags]` makes one more paid job of the same request. */
 export const again = defineCommand<FlagSet, JobResult>({
   about: 'Make the same request anew, with the flags that are typed laid over it: one more paid job.',
   args: {
@@ -115,16 +115,16 @@ export const again = defineCommand<FlagSet, JobResult>({
   },
 });
 
-/** A request that was made, under the name it is spoken of. */
+/** A request that was made before, with the ID that messages use for it. */
 interface Source {
   readonly id: string;
   readonly request: KeptRequest;
   readonly prompt: string | undefined;
-  /** Undefined where only a sidecar tells of it. */
+  /** Undefined if only a sidecar describes the request. */
   readonly job: Job | undefined;
-  /** Where the sidecar lies: it names no file that lies elsewhere. */
+  /** The directory of the sidecar, which may name only files below it. */
   readonly dir?: string;
-  /** The outputs of jobs that it may name, where a stranger tells of it. */
+  /** The outputs of jobs that an untrusted sidecar may name. */
   readonly outputs?: Context['outputs'];
 }
 
@@ -134,7 +134,7 @@ async function sourceOf(word: string, ctx: Context): Promise<Source> {
   const sidecar = isFile ? readSidecar(file) : undefined;
   const isPath = !isFile && /[/\\]/.test(word);
   const named = await jobOfId(word, ctx).catch((error: unknown) => {
-    // A file may have any name, and a key of the user's may hold a slash; no ID does.
+    // The word is the name of a file after all: such names, and --once keys with a slash, can look like a wrong ID.
     if ((isFile || isPath) && error instanceof GwError && error.kind === 'usage') return undefined;
     throw error;
   });
@@ -161,13 +161,13 @@ async function sourceOf(word: string, ctx: Context): Promise<Source> {
   });
 }
 
-/** What is wrong with the request of a sidecar, under the sidecar's name. */
+/** Prefixes an error in a sidecar's request with the sidecar's name. */
 const inSidecar = (sidecar: string, error: unknown): unknown =>
   error instanceof GwError && error.kind === 'usage'
     ? error.told({}, `the request of ${sidecar}: ${error.message}`)
     : error;
 
-/** A job of the gateway that flags name, else of any: a rehearsal is made again where it counts. */
+/** Finds the job at the gateway that the flags name, or at any: a sandbox job can be repeated at a real gateway. */
 async function jobOfId(word: string, ctx: Context): Promise<Job | undefined> {
   const [named] = await namedJobs([word], ctx);
   if (named?.known || !namesGateway(ctx)) return named?.known?.job;
@@ -181,7 +181,7 @@ const textOrNull = z.pipe(
   z.transform((text) => text ?? undefined),
 );
 
-/** What a sidecar says of the request. */
+/** The fields of a sidecar that describe its request. */
 const Sidecar = z.object({
   id: z.string(),
   family: z.string(),
@@ -189,7 +189,7 @@ const Sidecar = z.object({
   prompt: textOrNull,
   settings: z.record(z.string(), z.unknown()),
   references: z.array(z.object({ name: z.string(), sha256: z.optional(z.string()) })),
-  // Sidecars of an older gw have none.
+  // Sidecars of an older gw lack this field.
   request: z.optional(
     z.object({
       command: z.string(),
@@ -213,12 +213,12 @@ function readSidecar(output: string): z.infer<typeof Sidecar> | undefined {
   } catch {
     return undefined;
   }
-  // The schema would leave out what is not safe, without a word.
+  // The schema would silently drop unsafe JSON.
   assertSafeJson(said, `the request of ${besideOf(output)}`);
   return Sidecar.safeParse(said).data;
 }
 
-/** The request of a sidecar, read as a row of a stranger's manifest is. Throws `usage` for what a sidecar does not say. */
+/** Reads a sidecar's request as strictly as an untrusted manifest row. Throws `usage` for what a sidecar may not say. */
 function requestOf(said: KeptRequest): KeptRequest {
   const { command, flags, set = [], body } = said;
   const takes: FlagSet = creates[command] ?? {};
@@ -234,7 +234,7 @@ function requestOf(said: KeptRequest): KeptRequest {
   return { ...said, flags: values };
 }
 
-/** The commands that a request can be made again by without having kept it, by the job's family. */
+/** Maps a job's family to the command that can repeat a request from its model, prompt and settings alone. */
 const rebuildable = new Map([
   ['alpha', 'video alpha'],
   ['gamma', 'video gamma'],
@@ -242,8 +242,8 @@ const rebuildable = new Map([
 ]);
 
 /**
- * The request of a job of which only model, prompt and settings are known: of a sidecar, or of an older gw. Throws `usage`
- * where that is not all it was made of.
+ * Rebuilds a request from model, prompt and settings, which is all that a sidecar or an older gw keeps. Throws `usage` if
+ * the job was made from more than these.
  */
 function rebuilt(
   id: string,
@@ -257,7 +257,7 @@ function rebuilt(
       `what is kept of job ${id} is not enough to make its request again: an older gw made it`,
       'make it with its create command',
     );
-  // It is a stranger's word, and says what a flag of its column may say.
+  // The settings come from an untrusted file, so fields that only a typed flag may set are dropped.
   const isTyped = new Set(
     Object.values<Flag>(createCommands[command]?.flags ?? {}).flatMap((flag) =>
       flag.field && !mayStandIn(flag, 'sidecar') ? [flag.field.join('.')] : [],
@@ -267,7 +267,7 @@ function rebuilt(
   return { command, flags: { ...(model && { model }) }, body, prompted: true, files: {} };
 }
 
-/** How the profile says that jobs are limited, waited for and saved; what is asked for is as it was. */
+/** The flags for limits, waiting and saving: they follow the profile, while the request itself stays as it was. */
 const howFlags = new Set(
   Object.keys({ ...waitFlags, ...pollFlags, ...saveFlags, ...budgetFlags }).map((key) =>
     flagName(key).slice(2),
@@ -287,7 +287,7 @@ function withStored(
   return laidUnder(input, Object.fromEntries(said), called, `defaults.${words.join('.')}.`);
 }
 
-/** A job of unknown outcome may have been made: throws `usage` off a terminal without --yes, and where the answer is no. */
+/** Asks before repeating a job that may exist. Throws `usage` for a no, or off a terminal without --yes. */
 async function askWhereItMayExist({ id, job }: Source, yes: boolean, ctx: Context): Promise<void> {
   if (!job || !mayExist(job)) return;
   const what = `job ${id} may exist: it was sent, and its outcome is not known`;
@@ -297,7 +297,7 @@ async function askWhereItMayExist({ id, job }: Source, yes: boolean, ctx: Contex
     await askFirst(`The outcome of job ${id} is not known. Make another?`, ctx, 'nothing was sent');
 }
 
-/** The typed words as the create reads them. Throws `usage` for a flag that it does not take. */
+/** Parses the typed words as the create command does. Throws `usage` for a flag that it does not accept. */
 function typedFor(
   { flags: takes }: AnyCommand,
   command: string,
@@ -323,7 +323,7 @@ function typedFor(
   );
 }
 
-/** Throws `usage` for what the ledger does not keep of the request and was not typed anew. */
+/** Throws `usage` for a part of the request that the ledger does not keep and that was not typed. */
 function refuseLacking(
   { id, request, prompt, dir }: Source,
   word: string,
@@ -344,7 +344,7 @@ function refuseLacking(
   );
 }
 
-/** The source with the files of its sidecar where they lie now. Throws `usage` for one that is not beside it. */
+/** Resolves the sidecar's file names to files beside it. Throws `usage` for a missing file, or one elsewhere. */
 function withFiles(
   source: Source,
   { flags }: AnyCommand,
@@ -368,7 +368,7 @@ function withFiles(
   return { ...source, request: { ...request, flags: { ...request.flags, ...placed }, files }, outputs };
 }
 
-/** Throws `usage` for a local file that no longer holds what it held. */
+/** Throws `usage` for a local file whose content has changed since the job was made. */
 async function refuseChanged(
   { id, request }: Source,
   word: string,
@@ -390,7 +390,7 @@ async function refuseChanged(
   }
 }
 
-/** The world in which the request is made: of the gateway that flags name, else of the one that the job was made at. */
+/** The context for the new request: the gateway that the flags name, else the gateway of the job. */
 async function contextOf(
   { id, job }: Source,
   ctx: Context,
@@ -437,7 +437,7 @@ function layOver({ request, prompt }: Source, typed: Record<string, unknown>, ct
 const asksStdin = ({ prompt, promptFile }: Record<string, unknown>, body: string | undefined): boolean =>
   [body, prompt, promptFile].includes('-');
 
-/** Whether a --set is of the field that a typed flag is named after: `settings.aspect_ratio=…` and --aspect-ratio. */
+/** True if a --set and a typed flag set the same field: `settings.aspect_ratio=…` and --aspect-ratio. */
 function isOf(set: string, typed: Record<string, unknown>): boolean {
   const field = set.slice(0, set.indexOf('=')).split('.').at(-1) ?? '';
   return Object.hasOwn(

@@ -13,7 +13,7 @@ import { jsonIn, prettyJson } from '../http/parse-json.ts';
 import type { Io } from '../io/io.ts';
 import { showInstead } from './show-instead.ts';
 
-/** `gw api METHOD PATH`: any request with the right credential for its path; the reply as it comes. */
+/** `gw api METHOD PATH` sends any request with the API key that its path needs, and passes the reply on. */
 export const api = defineCommand<Record<string, never>, never>({
   args: {
     name: 'METHOD PATH',
@@ -72,7 +72,7 @@ function readArgs(args: readonly string[]): [HttpMethod, ReturnType<typeof readA
   return [method, readApiPath(path)];
 }
 
-/** What --body and --set make, and how --body was written where nothing is laid over it; none where neither is given. */
+/** The body from --body and --set, and its text if --set changes nothing; undefined if neither is given. */
 async function readBody({ globals, host, signal }: Context): Promise<TypedBody | undefined> {
   const { body: file, set, apiKeyFile } = globals;
   refuseSharedStdin({ '--api-key-file': apiKeyFile, '--body': file });
@@ -122,7 +122,7 @@ async function send(endpoint: Endpoint, input: RequestInput, ctx: Context): Prom
   return error === undefined ? {} : { error };
 }
 
-/** What a refusal says goes where an answer goes; that a terminal cannot show it is no news beside the refusal. */
+/** Prints the body of a refusal to stdout like any reply; a display error is ignored, as the refusal is reported. */
 async function passBody(reply: WireReply, passed: PassedOn): Promise<void> {
   passed.onHead(reply);
   try {
@@ -133,34 +133,34 @@ async function passBody(reply: WireReply, passed: PassedOn): Promise<void> {
   }
 }
 
-/** More than this is not made pretty, and not looked into. */
+/** A longer reply is neither formatted nor searched. */
 const KEPT_CHARACTERS = 16 * 1024 * 1024;
 
-/** Takes a reply to a request by hand to stdout. */
+/** Passes the reply of a `gw api` request to stdout. */
 interface PassedOn extends ReplyTaker {
-  /** Writes what was waiting; the text of the reply, where it is JSON and not too large. */
+  /** Writes the rest; returns the text of the reply if it is JSON and not too large. */
   end(): Promise<string | undefined>;
 }
 
 type Form = 'json' | 'text' | 'file';
 
 /**
- * Passes a reply on as it comes: byte for byte into a pipe, whatever it is; as visible text to a terminal, JSON pretty
- * there without --json. Throws GwError `download` for bytes that no terminal can show; `end` may throw as Io's `out`.
+ * Passes a reply on as it arrives: unchanged into a pipe, as visible text to a terminal, where JSON is formatted unless
+ * --json is given. Throws GwError `download` for bytes that a terminal cannot show; `end` may throw as Io's `out`.
  */
 export function passOn(io: Pick<Io, 'mode' | 'stdoutIsTerminal' | 'out' | 'outReply'>): PassedOn {
   let form: Form = 'text';
   let type = '';
-  // A byte order mark is a byte of the reply.
+  // A byte order mark is part of the reply.
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
-  /** The text of a JSON reply; undefined where it is another, or too long. */
+  /** The text of a JSON reply; undefined if the reply is no JSON or too long. */
   let kept: string | undefined;
   let isHeld = false;
   let lastCharacter = '\n';
   let last: Promise<void> | undefined;
 
   const write = async (text: string) => {
-    // In a pipe the bytes have gone already.
+    // Off a terminal the bytes have been written already.
     if (text === '' || !io.stdoutIsTerminal) return;
     lastCharacter = text.slice(-1);
     await io.out(text);
@@ -195,7 +195,7 @@ export function passOn(io: Pick<Io, 'mode' | 'stdoutIsTerminal' | 'out' | 'outRe
       return last;
     },
     async end() {
-      // The reply may have ended before its last piece was written, and nobody else hears of a failure then.
+      // The reply may end before its last piece is written; this await reports a failed write.
       await last;
       if (form !== 'file') await take(decoder.decode());
       if (isHeld && kept !== undefined) await write(prettyJson(kept) ?? kept);
@@ -207,7 +207,7 @@ export function passOn(io: Pick<Io, 'mode' | 'stdoutIsTerminal' | 'out' | 'outRe
 
 const typeOf = (contentType: string): string => contentType.split(';')[0]?.trim().toLowerCase() ?? '';
 
-/** What a reply is by its type; one without a type is text. */
+/** The form of a reply by its content type; without one it is text. */
 function formOf(type: string): Form {
   if (/[/+]json$/.test(type)) return 'json';
   return /^(image|video|audio|font)\/|^application\/(octet-stream|pdf|zip|gzip)$/.test(type)
@@ -215,23 +215,23 @@ function formOf(type: string): Form {
     : 'text';
 }
 
-/** The request has been done, so this is no `usage`. */
+/** The request itself has succeeded, so the kind is not `usage`. */
 const notForTerminals = (type: string): GwError =>
   new GwError('download', `the reply is ${type}, which a terminal cannot show; the request itself was done`, {
     hint: 'a reply of bytes is kept with > FILE behind the command',
   });
 
-/** A path of the gateway as it was typed, made fit to be sent. */
+/** A path that the user typed, prepared for sending. */
 export interface ApiPath {
-  /** Begins with one slash; no query. */
+  /** Begins with one slash and contains no query. */
   readonly path: string;
-  /** Without its question mark; empty where there is none. */
+  /** The query without its question mark; empty if there is none. */
   readonly query: string;
 }
 
 /**
- * Reads the PATH of `gw api`: a path below the gateway's address, with its query. Throws GwError `usage` for what would
- * lead elsewhere (an address, `//host`, `..`), and for what no request can hold (a fragment, blanks, control characters).
+ * Parses the PATH of `gw api`: a path below the gateway's address, with its query. Throws GwError `usage` for a path that
+ * leads elsewhere (an address, `//host`, `..`) or cannot be sent (a fragment, blanks, control characters).
  */
 function readApiPath(typed: string): ApiPath {
   if (/^[a-z][a-z0-9+.-]*:/i.test(typed) || /^[/\\]{2}/.test(typed))
@@ -241,10 +241,10 @@ function readApiPath(typed: string): ApiPath {
   const at = typed.indexOf('?');
   const route = at < 0 ? typed : typed.slice(0, at);
   const path = route.startsWith('/') ? route : `/${route}`;
-  // Encoded dots count as dots in a URL.
+  // In a URL, encoded dots count as dots.
   if (path.split('/').some((segment) => /^(?:\.|%2e){1,2}$/i.test(segment)))
     throw refused(typed, 'goes up or stays with . or ..');
-  // Braces are no parameters here, and only the first question mark begins the query.
+  // Braces are literal here, and the query begins at the first question mark.
   return {
     path: path.replaceAll('{', '%7B').replaceAll('}', '%7D'),
     query: at < 0 ? '' : typed.slice(at + 1).replaceAll('?', '%3F'),
@@ -257,12 +257,12 @@ const refused = (typed: string, why: string): GwError =>
     'give the path below the gateway, such as /v1/models; another gateway is named with --base-url or --profile',
   );
 
-/** A query may hold what is secret elsewhere. */
+/** Removes the query, which may contain secrets. */
 const withoutQuery = (typed: string): string => typed.replace(/[?#].*$/s, '').slice(0, 200);
 
-// How the errors of a request by hand differ from those of gw's own: nothing of it is in the ledger.
+// These errors differ from those of other commands, because a `gw api` request is not in the ledger.
 
-/** The refusal that a 2xx reply holds in its body; undefined where it holds none. */
+/** The refusal in the body of a 2xx reply; undefined if there is none. */
 function refusalIn(text: string | undefined, { refusal, method, path }: Endpoint): GwError | undefined {
   if (text === undefined || refusal === undefined) return undefined;
   const said = refusal(jsonIn(text));
@@ -276,7 +276,7 @@ function refusalIn(text: string | undefined, { refusal, method, path }: Endpoint
   );
 }
 
-/** An outcome that is not known is told as that only where the document says that it is paid for. */
+/** Keeps an unknown outcome only for endpoints that the document says are paid; for others it becomes `unavailable`. */
 function withoutLedger(error: unknown, { resend }: Endpoint): unknown {
   if (!(error instanceof UnknownOutcome)) return error;
   const { message, facts } = error;

@@ -1,11 +1,11 @@
 import type { Context } from '../context.ts';
 import { GwError, usage } from '../errors.ts';
 
-/** Whether a question is seen on a terminal and answered there. */
+/** True if the user can see a question on a terminal and answer it. */
 export const canAsk = ({ host, io }: Pick<Context, 'host' | 'io'>): boolean =>
   host.stdin.isTTY === true && io.stderrIsTerminal;
 
-/** Throws `usage` off a terminal without --yes, before anything is sent. `what` is told as a sentence without its end. */
+/** Throws `usage` off a terminal without --yes, before anything is sent. `what` is a sentence without its full stop. */
 export function refuseUnasked(
   what: string,
   yes: boolean | undefined,
@@ -16,7 +16,7 @@ export function refuseUnasked(
   throw usage(`${what}, and gw cannot ask here`, hint);
 }
 
-/** Asks before something irreversible; throws `usage` where the answer is no. */
+/** Asks before an irreversible action; throws `usage` if the answer is no. */
 export async function askFirst(
   question: string,
   { host }: Pick<Context, 'host'>,

@@ -5,7 +5,7 @@ import { fieldLines } from '../io/layout.ts';
 import { compactJson, membersOf } from '../json-text.ts';
 import { showInstead } from './show-instead.ts';
 
-/** `gw balance`: what the gateway says of money, known fields by their names, the others as they came. */
+/** `gw balance` prints the account's money: known fields by name, then all others. */
 export const balance = defineCommand<Record<string, never>, Pick<Reply, 'text' | 'bytes'>>({
   examples: ['gw balance --sandbox', 'gw balance --sandbox --json'],
   notes: [
@@ -22,7 +22,7 @@ export const balance = defineCommand<Record<string, never>, Pick<Reply, 'text' |
   raw: ({ bytes }) => bytes,
 });
 
-/** Known fields first, then every other value by its path. */
+/** Yields the known fields, then every other value with its path. */
 function* rowsOf(reply: string): Generator<readonly [string, string]> {
   const values = new Map(leaves(reply));
   for (const { path, label, form } of billingFields) {
@@ -33,7 +33,7 @@ function* rowsOf(reply: string): Generator<readonly [string, string]> {
   for (const [path, value] of values) if (value !== 'null') yield [path, wordsOf(value, 'text')];
 }
 
-/** `plan.title`, and its JSON as it was written; lists, empty objects and what lies very deep stay whole. */
+/** Yields `plan.title` and its JSON text; lists, empty objects and deeply nested values are not split. */
 function* leaves(text: string, before: readonly string[] = []): Generator<readonly [string, string]> {
   for (const { name, start, end } of membersOf(text, 0)) {
     const path = [...before, String(name)];
@@ -44,7 +44,7 @@ function* leaves(text: string, before: readonly string[] = []): Generator<readon
 }
 const MAX_DEPTH = 8;
 
-/** A value in its form; one that does not have that form is shown as it was written. */
+/** Formats a value by its form; a value of another form is shown unchanged. */
 function wordsOf(written: string, form: BillingForm): string {
   const value: unknown = JSON.parse(written);
   if (form === 'yes-no' && typeof value === 'boolean') return value ? 'yes' : 'no';

@@ -17,9 +17,9 @@ import type { FoundOutput } from '../media/resolve.ts';
 import { outputsByWord, pinned } from '../shots/outputs.ts';
 import { outNamed } from './video/job-result.ts';
 
-// What a create asks before it sends: whether its outputs can be saved, the user's limits leave room, and the same was just made.
+// Checks before a create is sent: its outputs can be saved, it is within the user's limits, and it is no repetition.
 
-/** Checks the place where the outputs of a job go that is about to be made. Throws `usage`. */
+/** Checks the output path of a job that is about to be created. Throws `usage`. */
 export async function checkPlace(
   { how, intent, outputsExpected }: JobRequest,
   { settings, clock }: Context,
@@ -29,7 +29,7 @@ export async function checkPlace(
   checkTarget(intent.save, { ...intent, once, named, atMs: clock.now(), outputsExpected });
 }
 
-/** The limits of a command; undefined where it has none, or costs nothing. Throws `usage` for a currency that is not told. */
+/** The limits of a command; undefined if it has none or is free. Throws `usage` if the currency is ambiguous. */
 export async function limitsOf(
   { maxCost, unpriced = false }: BudgetFlags,
   ctx: Context,
@@ -50,14 +50,14 @@ export async function limitsOf(
     agents: agentLimits && {
       maxJobs: agentLimits.maxJobs,
       maxCost: !sandbox && agentLimits.maxCost ? await limit(agentLimits.maxCost, '--max-cost') : undefined,
-      // A rehearsal takes nothing of what may be paid for.
+      // Sandbox jobs do not count against the limits of real jobs, nor the reverse.
       hasMade: ({ via, gateway }: Job) => via === 'mcp' && (gateway === EMBEDDED) === sandbox,
     },
     unpriced,
   };
 }
 
-/** The one currency of the price file. Throws `usage` where it has several, or none. */
+/** The only currency of the price file. Throws `usage` if it has several or none. */
 async function onlyCurrency(what: string, ctx: Context): Promise<string> {
   const [only, ...others] = (await ctx.pricing()).currencies;
   if (only !== undefined && others.length === 0) return only;
@@ -68,8 +68,8 @@ async function onlyCurrency(what: string, ctx: Context): Promise<string> {
 }
 
 /**
- * Begins a job within the user's limits, its estimate with it; undefined where there is neither a limit nor a price.
- * Throws `usage` for a faulty price file.
+ * Makes the budget check for a job, with its estimated cost; undefined if there is neither a limit nor a price. Throws
+ * `usage` for a faulty price file.
  */
 export async function withinBudget(request: JobRequest, ctx: Context): Promise<Within | undefined> {
   const limits = await limitsOf(request.how, ctx);
@@ -87,7 +87,7 @@ export async function withinBudget(request: JobRequest, ctx: Context): Promise<W
 
 const costOf = ({ family, intent }: JobRequest): LimitedJob => ({ ...intent, family });
 
-/** What limits are counted with. */
+/** The dependencies for checking limits. */
 export const budgetDeps = async ({ ledger, clock, pricing, begun }: Context) => ({
   ledger: await ledger(),
   clock,
@@ -95,7 +95,7 @@ export const budgetDeps = async ({ ledger, clock, pricing, begun }: Context) => 
   begun,
 });
 
-/** Throws GwError `budget` where all jobs of a request would pass a limit. */
+/** Throws GwError `budget` if the jobs of a request would exceed a limit. */
 export async function refuseOverBudget(request: JobRequest, ctx: Context): Promise<void> {
   const limits = await limitsOf(request.how, ctx);
   if (limits === undefined) return;
@@ -105,13 +105,13 @@ export async function refuseOverBudget(request: JobRequest, ctx: Context): Promi
   await refuseOver(limits, await deps.pricing.estimate(asked.family, asked), request.how.count ?? 1, deps);
 }
 
-/** A request that was made this recently may be a slip of the hand. */
+/** A repetition within this time may be a mistake. */
 const RECENT_MS = 3_600_000;
 
 /**
- * Warns where a job of the last hour asked for the same and runs, succeeded, or may exist: its body has the digest that this
- * one would have with its external ID. One of unknown outcome is named before any other, else the newest. A ledger that
- * cannot be read costs the warning alone.
+ * Warns if a job of the last hour made the same request and is running, has succeeded, or may exist; requests are
+ * compared by the body's digest. A job of unknown outcome is named first, else the newest. If the ledger cannot be read,
+ * there is no warning.
  */
 export async function warnOfAlike(
   { family, endpoint, gateway }: Pick<Job, 'family' | 'endpoint' | 'gateway'>,
@@ -143,13 +143,13 @@ export async function warnOfAlike(
 
 export interface TypedRequest {
   readonly command: string;
-  /** The flags that make the request; the others say how it is made, waited for and saved. */
+  /** The flags that make the request; other flags say how it is created, waited for and saved. */
   readonly takes: FlagSet;
   readonly typed: FlagValues<FlagSet>;
-  /** As it was settled: the default of today is not that of another day. */
+  /** The resolved model, because the default may change later. */
   readonly model: string;
   readonly prompted: boolean;
-  /** What --body says. */
+  /** The body of --body. */
   readonly base: Readonly<Record<string, unknown>>;
   readonly media: readonly {
     readonly raw: string;
@@ -159,7 +159,7 @@ export interface TypedRequest {
   }[];
 }
 
-/** What the ledger keeps of a create for `gw again`: all but its external ID, which is of one task. */
+/** The request that the ledger keeps for `gw again`, without the external ID, which belongs to one task. */
 export function keptRequest(request: TypedRequest, { globals, host }: Context): KeptRequest {
   const { command, takes, typed, model, prompted, base, media } = request;
   const { cwd } = host;

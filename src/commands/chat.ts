@@ -16,8 +16,8 @@ import { checkResults, readImages, readQuestion } from './chat/read-question.ts'
 import { type ChatFlags, chatFlags } from './chat/read-settings.ts';
 import { refuseKeyIn, showInstead } from './show-instead.ts';
 
-// gw chat: argv -> one question to one surface -> its answer on stdout as it comes. Without a prompt on a terminal: a
-// conversation.
+// gw chat: argv -> one question to one surface -> its answer on stdout as it arrives. Without a prompt on a terminal it
+// starts a conversation.
 
 export const chat = defineCommand<typeof chatFlags, never>({
   args: { name: 'PROMPT', summary: 'the prompt, as words', many: true },
@@ -82,7 +82,7 @@ async function askOnce(
       ? async () => (await import('../chat/repl/show-answer.ts')).showOneAnswer(ctx)
       : undefined,
   });
-  // In a pipe chat says nothing.
+  // In a pipe, chat prints no waiting message.
   const stopWaiting = io.stderrIsTerminal ? io.awaiting(`waiting for ${request.model}`) : () => {};
   const system = start.system ?? session?.settings.system;
   const held = { api: surface.api, model: request.model, system, tools: start.settings.tools };
@@ -123,18 +123,18 @@ async function askOnce(
   return { error: verdict.error };
 }
 
-/** Throws `usage` for a model that neither the document nor the gateway's list has; most are known, and nothing is asked. */
+/** Throws `usage` for a model that neither the document nor the gateway lists; no request is needed for a known one. */
 async function checkListed(model: string, ctx: Context): Promise<void> {
   if (model in geoModels) return;
   const { checkModel } = await import('../models/check-model.ts');
   await checkModel(model, Object.keys(geoModels), ctx);
 }
 
-/** A terminal shows an answer's Markdown drawn; JSON that was asked for is none. */
+/** On a terminal Markdown is rendered; requested JSON is not Markdown. */
 const isDrawn = ({ raw, responseFormat }: ChatFlags, { io }: Context): boolean =>
   io.stdoutIsTerminal && raw !== true && responseFormat === undefined;
 
-/** Figures and warnings on stderr; what makes the answer unusable is returned. */
+/** Prints usage and warnings to stderr; returns an error if the answer is unusable. */
 function judge(answer: ChatAnswer, flags: ChatFlags, { io }: Context, verdict = judgeAnswer(answer)) {
   const { error, warning } = verdict;
   if (flags.usage) io.note(usageLine(answer.usage) ?? noFigures(answer), 'urgent');
@@ -142,7 +142,7 @@ function judge(answer: ChatAnswer, flags: ChatFlags, { io }: Context, verdict = 
   return error;
 }
 
-/** Not every server that streams sends figures, also where they were asked for. */
+/** Some servers send no usage for a stream, even if it was requested. */
 const noFigures = ({ replyBytes }: ChatAnswer): string =>
   replyBytes === undefined
     ? 'the gateway sent no token figures in its stream; --no-stream may bring them'
@@ -180,18 +180,18 @@ async function converseOnTerminal(flags: ChatFlags, start: Start, ctx: Context):
   return {};
 }
 
-/** The chat models of gw's tables and of the list that the gateway gave last; no request is made. */
+/** The chat models of gw's tables and of the cached list of the gateway; no request is sent. */
 async function knownModels(ctx: Context): Promise<readonly string[]> {
   const { kindOf } = await import('../gateway/models.ts');
   const { readModelCache } = await import('../models/model-cache.ts');
-  // That no gateway is configured is said where it is needed.
+  // A missing gateway is reported later, when it is needed.
   const access = await ctx.gateway().catch(() => undefined);
   const listed = (access && readModelCache(ctx.host, access.name)?.ids) ?? [];
   const ids = listed.filter((id) => /^[\w.:/-]+$/.test(id) && (kindOf({ id }) ?? 'chat') === 'chat');
   return [...new Set([...Object.keys(geoModels), ...ids])];
 }
 
-/** A request as it will be sent, with every rule looked at. */
+/** A request that is ready to be sent, checked against every rule. */
 function readyRequest(
   flags: ChatFlags,
   { surface, base, history, settings, session, silenceMs }: Start,
@@ -201,7 +201,7 @@ function readyRequest(
   const { globals, io } = ctx;
   const own = history.own ? { ...base, ...history.ownSystem, [surface.historyField]: history.own } : base;
   const sets = globals.set ?? [];
-  // What gw adds of its own depends on these.
+  // Fields that gw adds by itself depend on these.
   const early = sets.filter((raw) => /^(stream|thinking|reasoning_effort)\b/.test(raw));
   const laid = applySets(own, early);
   const typedStream = flags.stream ?? (typeof laid.stream === 'boolean' ? laid.stream : undefined);
@@ -217,7 +217,7 @@ function readyRequest(
   const { thinkingLevel: level } = settings;
   const isLevel = level === undefined || thinkingLevels.some((each) => each === level);
   const ofLevel = isLevel ? [] : [`--thinking-level ${level}: one of ${thinkingLevels.join(', ')}`];
-  // On geo the model is no part of the body.
+  // On geo the model is in the path, not in the body.
   const ofModel = model === '' ? [`${flagAt(['model']) ?? 'model'}: is empty`] : [];
   const all = [...breaches, ...[...ofModel, ...ofTools, ...ofLevel].map((text) => ({ text }))];
   const sent = { schema, body: surface.input(model, body, stream).body, messages: flags.messages };
@@ -252,7 +252,7 @@ function unansweredCalls(uses: readonly ToolUse[]): string[] {
   ];
 }
 
-/** What follows a call goes "with the same tools" ("Function calling"). */
+/** A turn after a call needs "the same tools" ("Function calling"). */
 function missingTools(uses: readonly ToolUse[], { tools }: Readonly<JsonObject>): string[] {
   const usesTools = uses.some(({ calls, results }) => calls.length > 0 || results.length > 0);
   if (!usesTools || itemsOf(tools).length > 0) return [];

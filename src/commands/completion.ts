@@ -20,7 +20,7 @@ interface Printed {
   readonly script: string;
 }
 
-/** `gw completion SHELL`: the script for a shell, on stdout or in its place. */
+/** `gw completion SHELL` prints a shell's completion script, or installs it. */
 export const completion = defineCommand<typeof flags, Printed | Installed>({
   args: {
     name: 'SHELL',
@@ -62,21 +62,21 @@ function chosenShell(word: string | undefined, mayGuess: boolean, { host }: Cont
 
 interface Installed {
   readonly shell: Shell;
-  /** Absent where the shell reads no directory of scripts. */
+  /** Absent if the shell has no directory for scripts. */
   readonly path?: string;
   readonly written?: 'new' | 'replaced' | 'unchanged';
-  /** What is left to do, a line each. */
+  /** The remaining steps for the user, one per line. */
   readonly load: readonly string[];
 }
 
 type InstallHost = Pick<Host, 'env' | 'homeDir'>;
 
-/** A line of every script, by which gw knows its own. */
+/** A line in every script, which identifies a file as made by gw. */
 const MARK = 'made by gw completion';
 
 /**
- * Writes a shell's script where that shell looks, whole and readable by all. Edits no start-up file. Throws GwError
- * `usage` where there is no home, where another's file is in the way, and where the disk refuses.
+ * Writes a shell's script, whole and readable by all, where the shell looks for it. It edits no start-up file. Throws
+ * GwError `usage` if there is no home directory, if a file of another origin is in the way, or if the write fails.
  */
 function installScript(shell: Shell, host: InstallHost, options: { readonly force: boolean }): Installed {
   if (shell === 'powershell')
@@ -129,7 +129,7 @@ const loadLines: Readonly<Record<FileShell, (file: string) => readonly string[]>
 const quoted = (file: string): string =>
   /^[\w./~-]+$/.test(file) ? file : `'${file.replaceAll("'", "'\\''")}'`;
 
-/** Of a directory that a variable names; a relative one is ignored, as the standard says. */
+/** The directory in a variable; a relative path is ignored, as the XDG standard requires. */
 function absolute({ env }: InstallHost, name: EnvironmentVariable): string | undefined {
   const dir = readVariable(env, name);
   return dir !== undefined && path.isAbsolute(dir) ? dir : undefined;
@@ -141,7 +141,7 @@ function inHome({ homeDir }: InstallHost, ...names: string[]): string {
   throw usage('there is no home directory (HOME is not set)', hint);
 }
 
-/** Puts the text under its name as a whole; a link is followed, so that a file kept elsewhere stays there. */
+/** Replaces a file atomically; a link is followed, so that a linked file stays in its place. */
 function place(file: string, text: string, force: boolean): NonNullable<Installed['written']> {
   const target = fs.existsSync(file) ? fs.realpathSync(file) : file;
   const old = textOf(target);
@@ -156,7 +156,7 @@ function place(file: string, text: string, force: boolean): NonNullable<Installe
   return old === undefined ? 'new' : 'replaced';
 }
 
-/** What stands there; a link that leads nowhere or anything but a file is text that is not gw's. */
+/** The text of an existing file; a broken link or a special file counts as a file of another origin. */
 function textOf(file: string): string | undefined {
   const stats = fs.lstatSync(file, { throwIfNoEntry: false });
   if (stats === undefined) return undefined;

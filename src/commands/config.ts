@@ -22,7 +22,7 @@ const nameArg = {
   completes: 'setting',
 } as const;
 
-/** `gw config get NAME`: one setting in force, as `gw config list` shows it. */
+/** `gw config get NAME` prints one current setting, as `gw config list` shows it. */
 export const get = defineCommand<Record<string, never>, SettingRow>({
   args: { ...nameArg, summary: 'a name from gw config list' },
   examples: ['gw config get timeout', 'gw config get models.alpha'],
@@ -54,7 +54,7 @@ export const list = defineCommand<Record<string, never>, SettingRow[]>({
   }),
 });
 
-/** `gw config set NAME VALUE`: changes one setting of the profile in force. */
+/** `gw config set NAME VALUE` changes one setting of the current profile. */
 export const set = defineCommand<Record<string, never>, ChangedSetting>({
   args: { ...nameArg, name: 'NAME_AND_VALUE', summary: `${nameArg.summary}, and its value`, many: true },
   examples: [
@@ -78,14 +78,14 @@ export const set = defineCommand<Record<string, never>, ChangedSetting>({
     if (/^defaults\..*\.exec$/.test(name))
       ctx.io.note(`${name} holds for no row of a batch; the setting after_save holds for rows too`);
     const changed = await changeSetting(name, value, ctx);
-    // The file may be written after it was named.
+    // A fault is only a warning here, because the file may be written later.
     await fileReaders[name]?.(value, ctx.host).catch(({ message }) => ctx.io.warn(message));
     return { value: changed };
   },
   human: ({ profile, name, value }) => `${name} = ${value} (profile ${profile})\n`,
 });
 
-/** Reads the file of a setting, and throws GwError where the next command could not use it. */
+/** Reads the file that a setting names; throws GwError if the next command could not use it. */
 const fileReaders: Readonly<Record<string, (file: string, host: Host) => Promise<unknown>>> = {
   prices: async (file, { cwd }) => (await import('../jobs/price-file.ts')).readPriceFile(resolve(cwd, file)),
   cacert: async (value, host) =>
@@ -95,7 +95,7 @@ const fileReaders: Readonly<Record<string, (file: string, host: Host) => Promise
     ),
 };
 
-/** `defaults.video.alpha.resolution`: the flag of a command. Throws `usage` where there is no such command or flag. */
+/** Checks a default such as `defaults.video.alpha.resolution`. Throws `usage` for an unknown command or flag. */
 async function checkOwnDefault(name: string, text: string): Promise<void> {
   const { checkDefault } = await import('../presets.ts');
   const [, ...words] = name.split('.');
@@ -112,7 +112,7 @@ async function checkOwnDefault(name: string, text: string): Promise<void> {
   checkDefault(name, text, { path, command });
 }
 
-/** `gw config unset NAME`: takes one setting out of the profile in force. */
+/** `gw config unset NAME` removes one setting from the current profile. */
 export const unset = defineCommand<Record<string, never>, ChangedSetting>({
   args: nameArg,
   examples: ['gw config unset timeout'],
@@ -120,7 +120,7 @@ export const unset = defineCommand<Record<string, never>, ChangedSetting>({
   human: ({ profile, name }) => `${name} is not set any more (profile ${profile})\n`,
 });
 
-/** `gw config path`: where the configuration file is, and with --json the state directory too. */
+/** `gw config path` prints the path of the configuration file, with --json the state directory too. */
 export const path = defineCommand<Record<string, never>, { config: string; state: string }>({
   examples: ['gw config path', 'gw config path --json'],
   run: async (_, ctx) => ({ value: { config: configFilePath(ctx.host), state: stateDir(ctx.host) } }),
@@ -135,7 +135,7 @@ interface ChangedSetting {
 
 async function changeSetting(name: string, text: string | undefined, ctx: Context): Promise<ChangedSetting> {
   const { globals, host, io } = ctx;
-  // What is stored and cannot be used must not stand in the way of what mends it.
+  // The settings are not resolved here, because an invalid stored value must not block its correction.
   const profile = parseStoredProfileName(profileInForce(globals, host), 'profile');
   await updateConfig(host, (config) => {
     const before = profileOf(config, profile) ?? {};

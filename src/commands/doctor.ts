@@ -21,12 +21,12 @@ import {
 } from './doctor/checks.ts';
 
 interface Diagnosis {
-  /** The worst of all. */
+  /** The worst state of all findings. */
   readonly state: FindingState;
   readonly findings: readonly Finding[];
 }
 
-/** `gw doctor`: whether gw can work here, a line a check. */
+/** `gw doctor` checks whether gw can work here, and prints a line per check. */
 export const doctor = defineCommand<Record<string, never>, Diagnosis>({
   examples: ['gw doctor --sandbox', 'gw doctor --sandbox --json'],
   notes: [
@@ -49,7 +49,7 @@ export const doctor = defineCommand<Record<string, never>, Diagnosis>({
     const state =
       (['error', 'warning'] as const).find((each) => findings.some((finding) => finding.state === each)) ??
       'ok';
-    // What decides the exit code stands in the exit code.
+    // The kind only decides the exit code, so it is not printed.
     const told = findings.map(({ kind: _, ...finding }) => finding);
     return { value: { state, findings: told }, error: worstOf(findings) };
   },
@@ -73,7 +73,7 @@ async function checkFfmpeg(settings: Settings | undefined, { signal }: Context):
   );
 }
 
-/** What is told where nothing is wrong; -v tells all. */
+/** The checks that are printed even if nothing is wrong; -v prints all. */
 const alwaysTold: ReadonlySet<string> = new Set(
   'node, configuration, gateway, key, ledger, disk for outputs, ffmpeg'.split(', '),
 );
@@ -100,7 +100,7 @@ async function checkConfiguration(
   }
 }
 
-/** Where the configuration is, or would be; without a home directory there is none. */
+/** The path of the configuration file, existing or not; without a home directory there is none. */
 function fileWords({ host }: Context): string {
   try {
     const file = configFilePath(host);

@@ -7,7 +7,7 @@ import type { Estimate } from '../jobs/cost.ts';
 import type { JobRequest } from '../jobs/create/job-request.ts';
 import { budgetDeps, limitsOf } from './before-create.ts';
 
-/** Throws GwError `budget` where jobs of a batch have no price and a limit of money is in force; nothing was sent then. */
+/** Throws GwError `budget` if batch jobs have no price while a limit of money applies; nothing has been sent. */
 export async function refuseUnpriced(
   { unpriced, whyUnpriced }: { readonly unpriced: number; readonly whyUnpriced: string },
   flags: BudgetFlags,
@@ -21,7 +21,7 @@ export async function refuseUnpriced(
   });
 }
 
-/** Warns where so many rows would pass a budget; their costs are by currency. */
+/** Warns if this many rows would exceed a budget; costs are given by currency. */
 export async function warnOfBudget(rows: number, costs: ReadonlyMap<string, number>, ctx: Context) {
   const limits = await limitsOf({}, ctx);
   if (limits === undefined || rows === 0) return;
@@ -39,14 +39,14 @@ export async function warnOfBudget(rows: number, costs: ReadonlyMap<string, numb
     }
 }
 
-/** Whether a profile has a price file or a limit of money, so that costs are worth a word. */
+/** True if a price file or a limit of money exists, so that costs are worth mentioning. */
 export async function tellsCosts(flags: BudgetFlags, ctx: Context): Promise<boolean> {
   if ((await ctx.settings()).sandbox) return false;
   const limits = await limitsOf(flags, ctx);
   return (limits?.amount ?? limits?.maxCost ?? (await ctx.pricing()).prices) !== undefined;
 }
 
-/** A request that is shown, with what it is going to cost; that is also said where costs are worth a word. */
+/** Adds the estimated cost to a request that is shown, and prints it if costs are worth mentioning. */
 export async function withEstimate(
   shown: ShownRequest,
   request: JobRequest,

@@ -6,7 +6,7 @@ import { isUnsaved } from '../jobs/job-view.ts';
 import { program } from '../program.ts';
 import { withFamilies } from './jobs/find-jobs.ts';
 
-/** `gw` alone: the commands, a few examples, and where one stands as far as this machine knows. */
+/** `gw` alone prints the commands, a few examples, and the current state as far as this machine knows. */
 export const front = defineCommand<Record<string, never>, undefined>({
   examples: [
     'gw video beta create "a paper boat at dawn" --wait --sandbox',
@@ -23,12 +23,12 @@ export const front = defineCommand<Record<string, never>, undefined>({
   human: () => '',
 });
 
-/** Which gateway is in force, and what of the ledger runs or waits to be saved; what cannot be told is left out. */
+/** The current gateway, and the running or unsaved jobs of the ledger; unknown parts are left out. */
 async function standingOf(ctx: Context): Promise<string> {
   return [await gatewayText(ctx).catch(untold), await jobsText(ctx).catch(untold)].filter(Boolean).join('; ');
 }
 
-/** A page of help is no place for a fault: the command that needs what is broken says so. */
+/** Ignores errors, because a help page should not report them; the affected command does. */
 function untold(error: unknown): string {
   if (error instanceof GwError) return '';
   throw error;

@@ -36,7 +36,7 @@ interface Written {
   readonly outputs: number;
 }
 
-/** `gw gallery`: the outputs that are on disk, as one page. */
+/** `gw gallery` writes one page with the outputs on disk. */
 export const gallery = defineCommand<typeof flags, Written>({
   about: 'Write one page of your outputs, to look through, search, and make again from.',
   flags,
@@ -108,7 +108,7 @@ function itemOf(
 const costText = (cost: Cost | undefined): string =>
   `${spendText(cost?.spend ?? [])}${cost?.by === 'prices' ? ' by your price file' : ''}`;
 
-/** A file as seen from a directory; what stands in its name is data. */
+/** The relative URL of a file; special characters in its name are escaped. */
 const hrefOf = (file: string, from: string): string =>
   path.relative(from, file).split(path.sep).map(encodeURIComponent).join('/');
 
@@ -128,7 +128,7 @@ const ownPage = (file: string): OwnFile => ({
   hint: 'give the page another name with -o',
 });
 
-/** Puts the page there, whole or not at all; what has come to stand there since is looked at again. */
+/** Writes the page atomically; a file that has appeared there meanwhile is checked again. */
 async function write(target: string, page: string): Promise<void> {
   const dir = path.dirname(target);
   const trial = path.join(dir, newPartName());

@@ -15,7 +15,7 @@ const paragraphs = (load: () => Promise<readonly string[]>) => async (): Promise
   return (paper) => drawText(texts, paper);
 };
 
-/** Each loads what it tells of only when it is asked for. */
+/** Each topic loads its data only when it is requested. */
 const topics: Readonly<Record<string, () => Promise<Draw>>> = {
   options: async () => (paper) => {
     const table = drawTable(
@@ -80,7 +80,7 @@ export const help: AnyCommand = defineCommand<Record<string, never>, undefined>(
   examples: ['gw help options', 'gw help exit-codes', 'gw help video alpha create'],
   async run({ args: [name = ''] }, ctx) {
     const { columns } = ctx.host.stdout;
-    // For man itself, so it is not drawn, and no topic of help: gw help man > gw.1
+    // The roff source for man itself, so it is not rendered and not listed as a topic: gw help man > gw.1
     if (name === 'man') {
       await ctx.io.out(await (await import('../man.ts')).manual(ctx.host.version));
       return {};

@@ -44,7 +44,7 @@ export const create = imageCommand({
   ],
 });
 
-/** A delta model takes a single reference as a text; every other request, and several references, a list. */
+/** A delta model takes a single reference as a string; other models, and several references, need a list. */
 const imageField = (urls: readonly string[], model: string): string | readonly string[] =>
   imageModel(model)?.family === 'delta' && urls.length === 1 ? (urls[0] ?? '') : urls;
 
@@ -53,7 +53,7 @@ export const sizesHelp = (): readonly string[] => [
   `Qualities:\n${byModel((model) => model.qualities.join(', '))}`,
 ];
 
-/** What each model takes of a thing, models that take the same together: `img-2, img-2-2026-04-21: low, medium`. */
+/** The values that each model accepts, with equal models together: `img-2, img-2-2026-04-21: low, medium`. */
 function byModel(of: (model: ImageModel) => string): string {
   const ids = new Map<string, string[]>();
   for (const [id, model] of Object.entries(imageModels)) {
@@ -119,7 +119,7 @@ export const native = imageCommand({
   takesForm: false,
   schemes: [],
   params: (model) => ({ model }),
-  // The prompt and the images of the flags are one content, which replaces those of --body.
+  // The prompt and images of the flags form one content, which replaces the contents of --body.
   place: ({ base, prompt, media }) => {
     const { model: _, ...rest } = base;
     const parts = [
@@ -141,7 +141,7 @@ export const native = imageCommand({
   ],
 });
 
-/** A part with the image: Base64 apart from its type, an address as it is; an output, which is shown by its label, is Base64. */
+/** A content part for an image: Base64 with its type, or an address. A shown output has its label in place of Base64. */
 function partOf(url: string): Record<string, unknown> {
   if (url.startsWith('job:')) return { inlineData: { data: url } };
   const data = splitDataUri(url);

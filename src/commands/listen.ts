@@ -36,10 +36,10 @@ function urlOf(raw: string, flag: string): URL {
   return url;
 }
 
-/** The URL, once; then, with --json, what came of each job. */
+/** First the URL; then, with --json, the outcome of each job. */
 type Heard = { readonly url: string } | JobResult;
 
-/** `gw listen`: receives status callbacks of families B and C, looks at the tasks they name and saves what finished. */
+/** `gw listen` receives status callbacks of families B and C, looks up the named tasks, and saves finished ones. */
 export const listen = defineCommand<typeof flags, Heard>({
   flags,
   examples: [
@@ -108,22 +108,22 @@ function announceAt(stateDir: string, { url }: CallbackServer, ctx: Context): ()
   }
 }
 
-/** IDs that are taken up at once: a challenge waits for no more of them than this. */
+/** IDs processed at once, so that a challenge is answered soon. */
 const MOST_AT_ONCE = 100;
-/** IDs that wait; more are forgotten, and jobs sync finds what they told of. */
+/** IDs that may wait; further ones are dropped, and a later `jobs sync` finds their tasks. */
 const MOST_WAITING = 10_000;
-/** A callback may come before the create's own reply is on disk: how long until such an ID is looked for again. */
+/** Pauses before an unknown ID is looked for again: a callback may arrive before the create's reply is stored. */
 const YOUNG_PAUSES_MS = [1_000, 5_000];
 
-/** The tasks that callbacks named, each looked at once at a time. */
+/** Looks up the tasks that callbacks named, each at most once at a time. */
 class ToldTasks {
   readonly #followers;
   readonly #turns = createTurns(SAVES_AT_ONCE);
-  /** IDs with how often the ledger did not know them. */
+  /** Waiting IDs, with the number of times that the ledger did not know them. */
   readonly #waiting = new Map<string, number>();
-  /** How many IDs are looked for again in a while. */
+  /** The number of IDs that will be looked for again. */
   #later = 0;
-  /** Jobs under way by their keys, and whether they were named again meanwhile. */
+  /** The keys of jobs in progress; true if a callback has named the job again meanwhile. */
   readonly #underWay = new Map<string, boolean>();
   readonly #outcomes: Outcome<JobResult>[] = [];
   readonly #running = new Set<Promise<void>>();
@@ -139,14 +139,14 @@ class ToldTasks {
     this.#wake();
   }
 
-  /** What came of each job that is worth a word, until the run is interrupted. */
+  /** Yields the outcome of each job worth reporting, until the run is interrupted. */
   async *outcomes(): AsyncGenerator<Outcome<JobResult>> {
     const { signal } = this.ctx;
     while (!signal.aborted) {
       for (const outcome of this.#outcomes.splice(0)) yield outcome;
       if (this.#waiting.size > 0) {
         await this.#takeUp();
-        // Who asks meanwhile is answered first.
+        // Lets pending requests be answered first.
         await new Promise((resolve) => setImmediate(resolve));
       } else if (this.#outcomes.length === 0) {
         await new Promise<void>((resolve) => {
@@ -186,7 +186,7 @@ class ToldTasks {
     this.#running.add(work);
   }
 
-  /** What looking at a job needs; none for one that needs no look, or is looked at already. */
+  /** The input for looking at a job; empty if it needs no lookup, or one is running. */
   async #inputOf({ job, family }: KnownJob): Promise<SyncInput[]> {
     const ctx = this.ctx;
     if (family === undefined || !needsSync({ job, family }, ctx.clock.now())) return [];
@@ -205,7 +205,7 @@ class ToldTasks {
     }
   }
 
-  /** A key that is missing or a ledger that cannot be read ends no listener. */
+  /** A missing API key or an unreadable ledger must not end the listener. */
   #failed(error: unknown): void {
     if (!this.ctx.signal.aborted) this.#outcomes.push({ error: withWay(error, this.ctx) });
   }
@@ -230,7 +230,7 @@ class ToldTasks {
     }
   }
 
-  /** Together: a timer each, and what ends it, would cost more with each one that waits. */
+  /** One timer for all IDs, because a timer and an abort listener for each would cost more and more. */
   #addLater(ids: readonly string[], tries: number, pauseMs: number): void {
     if (ids.length === 0 || this.#later + ids.length > MOST_WAITING) return;
     const { clock, signal } = this.ctx;
@@ -256,7 +256,7 @@ const FORWARDS_AT_ONCE = 8;
 const MOST_FORWARDS_WAITING = 1_000;
 const FORWARD_MS = 10_000;
 
-/** Passes bodies on as they came, without any credential; a failure is said once until one comes through again. */
+/** Forwards bodies unchanged and without credentials; it reports a failure once, until a forward succeeds again. */
 async function forwardTo(url: URL, ctx: Context): Promise<(body: Buffer, type: string) => void> {
   const { HttpTransport, proxiesFromEnv } = await import('../http/transport.ts');
   const transport = new HttpTransport({ proxies: proxiesFromEnv(ctx.host.env), tuneFirstReply: false });

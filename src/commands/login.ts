@@ -27,7 +27,7 @@ interface LoggedIn {
 const loginExample =
   'gw sandbox serve --port 4010 --key demo & sleep 1; echo demo | gw login --profile demo --base-url http://127.0.0.1:4010 --with-key && kill $!';
 
-/** `gw login`: reads a key without echo, checks it with `GET /v1/models`, and stores it for that gateway only. */
+/** `gw login` reads an API key without echo, checks it with `GET /v1/models`, and stores it for that gateway only. */
 export const login = defineCommand<typeof flags, LoggedIn>({
   strayWord: 'the address goes into --base-url; the key is asked for, or read from stdin with --with-key',
   flags,
@@ -91,7 +91,7 @@ async function askKey(baseUrl: string, { host }: Context): Promise<string> {
   return checkKey(await readTyped(host, `API key for ${originOf(baseUrl)}: `, { echo: false }), 'the key');
 }
 
-/** `gw logout`: forgets the stored key of a profile; its settings stay. */
+/** `gw logout` deletes the stored API key of a profile; its settings stay. */
 export const logout = defineCommand<Record<string, never>, { profile: string }>({
   examples: [loginExample, 'gw logout --profile demo'],
   async run(_, ctx) {

@@ -23,7 +23,7 @@ interface Listed {
   readonly json: string;
 }
 
-/** `gw models list`: what the key may call. */
+/** `gw models list` prints the models that the API key may call. */
 export const list = defineCommand<typeof flags, Listed>({
   flags,
   examples: [
@@ -53,7 +53,7 @@ export const list = defineCommand<typeof flags, Listed>({
   raw: ({ json }) => json,
 });
 
-/** No model of a type that exists is an empty list; a type that nobody knows is a mistake. */
+/** Throws `usage` for an unknown type; a known type without models is an empty list. */
 function refuseUnknownType(type: string, entries: readonly ModelEntry[]): void {
   const known = new Set([...modelTypes, ...entries.flatMap((entry) => entry.supported_endpoint_types ?? [])]);
   if (known.has(type)) return;
@@ -76,7 +76,7 @@ const modelTable = (entries: readonly ModelEntry[]): Table => ({
   })),
 });
 
-/** Unix seconds; what is no date is shown as it came. */
+/** Formats Unix seconds as a date; an invalid value is shown unchanged. */
 function dayOf(createdS: number | undefined): string {
   if (createdS === undefined) return '-';
   const date = new Date(createdS * 1000);
@@ -86,13 +86,13 @@ function dayOf(createdS: number | undefined): string {
 interface ShownModel {
   readonly id: string;
   readonly type: ModelKind | null;
-  /** What gw's tables say, by name; in JSON and with --verbose the rules of its body too, with their sentences. */
+  /** Facts from gw's tables, by name; JSON and --verbose include the rules of the body with their sentences. */
   readonly facts: Readonly<Record<string, string>>;
-  /** The entry of the gateway's list, as it came; null where the list has none, or could not be had. */
+  /** The unchanged entry of the gateway's list; null if it has none or the list is unavailable. */
   readonly entry: unknown;
 }
 
-/** `gw models show ID`: what gw's tables and the gateway's list say of a model. */
+/** `gw models show ID` prints what gw's tables and the gateway's list say of a model. */
 export const show = defineCommand<Record<string, never>, ShownModel>({
   args: {
     name: 'ID',
@@ -125,7 +125,7 @@ export const show = defineCommand<Record<string, never>, ShownModel>({
     for (const { id, facts } of found) {
       const entry = entries?.find(({ read }) => read.id === id);
       const type = sheets.find((sheet) => sheet.id === id)?.kind ?? (entry && kindOf(entry.read));
-      // The path of an endpoint is never in the list.
+      // The list never contains endpoint paths.
       if (entries !== undefined && entry === undefined && !id.includes('/'))
         ctx.io.warn(`the gateway does not list ${id}: this key may not call it`);
       const { json, verbose } = ctx.io.mode;
@@ -154,7 +154,7 @@ interface ListedModel {
   readonly reply: Reply;
 }
 
-/** The gateway's list. One that cannot be had is no reason to keep what the tables know. */
+/** The gateway's list; undefined if it is unavailable and the tables know the model. */
 async function listed(ctx: Context, isInTables: boolean): Promise<readonly ListedModel[] | undefined> {
   try {
     const reply = await fetchModels(ctx, isInTables ? { retries: 0 } : {});

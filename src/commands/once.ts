@@ -18,16 +18,16 @@ import { endedBeside, fromOtherHands, planToSave, resultOf, taskJob } from './jo
 import { type FollowRequest, followFromFlags, type JobResult, resultIn } from './video/follow-job.ts';
 import { createFollowers } from './video/followers.ts';
 
-// How a command makes a job under a key, and goes on with one that stands under it; loaded only with --once.
+// Creates a job under a key, or continues the existing one; loaded only with --once.
 
-/** The last job of a key at the gateway in force, as this machine's ledger has it, and where the next would be made. */
+/** The last job of a key at the current gateway in this machine's ledger, and the key for the next attempt. */
 export async function lastOfKey(key: string, ctx: Context): ReturnType<typeof lastUnderKey> {
   const origin = originOfGateway(gatewayName(await ctx.settings()));
   const ledger = await ctx.ledger();
   return lastUnderKey(origin, key, async (of) => (await ledger.find({ ids: [of] }))[0]);
 }
 
-/** Makes the job of --once, or finds the one that stands under its key; throws as `makeOnce` does. */
+/** Creates the job of --once, or finds the existing one of its key; throws as `makeOnce` does. */
 export async function makeUnderKey<T>(
   request: OnceRequest,
   access: Access,
@@ -47,8 +47,8 @@ export async function makeUnderKey<T>(
 }
 
 /**
- * Goes on with the job that stands under a key: its error again where it ended badly, its files where they are home, else
- * with `wait` as `jobs wait` does; without it the ID at once.
+ * Continues the existing job of a key: returns its error if it failed, its files if they are saved; otherwise with `wait`
+ * it acts as `jobs wait`, without it returns the ID at once.
  */
 export async function goOnWith(stands: Stands, flags: GoingOn, ctx: Context): Promise<Outcome<JobResult>> {
   const outcome = await pickUp(stands, flags, ctx);
@@ -67,7 +67,7 @@ function madeOf({ job, error }: Stands, outcome: Outcome<JobResult>): Made {
 
 async function pickUp({ job, error }: Stands, flags: GoingOn, ctx: Context): Promise<Outcome<JobResult>> {
   const id = job.id ?? job.key;
-  // One that was refused is no job, and its create printed nothing; of images some came before an answer broke off.
+  // A refused create has no job to print; a cut image reply may have delivered some images.
   if (error && !(isUnknownOutcome(error) && job.family === 'image'))
     return { ...(job.state !== 'refused' && { value: resultOf(job, []) }), error };
   const [known] = await (await import('./jobs/find-jobs.ts')).withFamilies([job]);

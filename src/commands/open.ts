@@ -12,14 +12,14 @@ import { jobIdSummary, knownJob } from './jobs/jobs-by-id.ts';
 
 const flags = { folder: on('open the folder that the output is in') } as const;
 
-/** What was opened, or would have been where there is no desktop. */
+/** The file that was opened, or would have been on a machine with a desktop. */
 interface Opened {
   readonly id: string;
   readonly path: string;
   readonly opened: boolean;
 }
 
-/** `gw open ID|last`: a job's first output, in the desktop's program for it. */
+/** `gw open ID|last` opens a job's first output in the desktop's program for it. */
 export const open = defineCommand<typeof flags, Opened>({
   args: { name: 'ID', summary: jobIdSummary, required: true, completes: 'output' },
   flags,
@@ -47,26 +47,26 @@ async function nothingToOpen(known: KnownJob, gone: string | undefined, ctx: Con
   const ended = error instanceof GwError ? error : undefined;
   const none = [`job ${id} has no saved output`, ended?.message].filter(Boolean).join(': ');
   const what = gone ? `${gone} is gone, unreadable or not what was saved` : none;
-  // An image that came as Base64 cannot be fetched again.
+  // The gateway keeps no copy of an image that came as Base64.
   const keepsNone = gone && job.family === 'image' && !taskOf(job, family)?.outputs.length;
   const anew = keepsNone && (await import('./jobs/image-jobs.ts')).hintAnew(id, ctx);
   const save = anew || `save it with: ${commandFor(`gw jobs download ${id}`, ctx)}`;
   return new GwError('not_found', what, { taskId: id, hint: ended ? ended.facts.hint : save });
 }
 
-/** The desktop's program that opens any file; undefined where no desktop is to be seen. */
+/** The desktop's program that opens any file; undefined if there is no desktop. */
 function openerOf({ platform, env }: Pick<Host, 'platform' | 'env'>): string | undefined {
   if (platform === 'darwin') return 'open';
-  // `start` is a word of the shell there; this is what it comes to.
+  // `start` is built into the Windows shell; this is the program behind it.
   if (platform === 'win32') return 'explorer.exe';
   const display = readVariable(env, 'DISPLAY') ?? readVariable(env, 'WAYLAND_DISPLAY');
   return display === undefined ? undefined : 'xdg-open';
 }
 
-/** Programs that cannot open a file say so at once; a viewer that stays is left alone. */
+/** A program that fails exits within this time; a viewer that runs longer is left alone. */
 const SAYS_SO_MS = 2_000;
 
-/** Opens an absolute path, without a shell; whether that went well, as far as it can be told. */
+/** Opens an absolute path without a shell; returns whether it succeeded, as far as can be told. */
 export async function openOnDesktop(
   target: string,
   { host, settings }: Pick<Context, 'host' | 'settings'>,
@@ -84,7 +84,7 @@ export async function openOnDesktop(
       resolve(isOpen);
     };
     child.once('error', () => end(false));
-    // Explorer ends with 1 however it went.
+    // Explorer always exits with 1.
     child.once('exit', (code) => end(code === 0 || host.platform === 'win32'));
   });
 }

@@ -2,18 +2,18 @@ import { errorCode, usage } from '../errors.ts';
 import { withValue } from '../flags/flag.ts';
 import { urlHost } from '../loopback.ts';
 
-/** An address or a name that can stand in an URL, as one of this machine does. Throws GwError `usage`. */
+/** An address or name of this machine that can stand in a URL. Throws GwError `usage`. */
 export function ownAddress(raw: string, flag: string): string {
   if (/^[\w.:-]+$/.test(raw) && URL.canParse(`http://${urlHost(raw)}`)) return raw;
   const hint = 'give one such as 127.0.0.1 or ::1, or a name';
   throw usage(`${withValue(flag, raw)}: not an address of this machine`, hint);
 }
 
-/** Whether it stands for every address of this machine, however it is spelled: `0.0.0.0`, `0x0`, `::`. */
+/** True if a host means every address of this machine, in any spelling: `0.0.0.0`, `0x0`, `::`. */
 export const isEveryAddress = (host: string): boolean =>
   /^(0\.0\.0\.0|\[::\]|\[::ffff:0:0\])$/.test(new URL(`http://${urlHost(host)}`).hostname);
 
-/** What is told of a listener that could not start: `usage` that names the flag to change, or the error as it came. */
+/** The error for a listener that could not start: `usage` naming the flag to change, or the original error. */
 export function cannotListen(
   error: unknown,
   asked: { host: string | undefined; outputPort?: number },

@@ -12,7 +12,7 @@ import { columnsOf } from '../io/layout.ts';
 
 const flags = { account: text('TYPE', 'account type, for its limits', { choices: accountTypes }) } as const;
 
-/** `gw profile add NAME --base-url URL`: stores a gateway; its key comes with `gw login --profile NAME`. */
+/** `gw profile add NAME --base-url URL` stores a gateway; `gw login --profile NAME` adds its API key. */
 export const add = defineCommand<typeof flags, { profile: string; base_url: string }>({
   args: { name: 'NAME', summary: 'letters, digits, dots, dashes', required: true },
   flags,
@@ -47,7 +47,7 @@ interface ProfileRow {
   readonly has_key: boolean;
 }
 
-/** `gw profile list`: the stored gateways, and the built-in one. */
+/** `gw profile list` prints the stored gateways and the built-in one. */
 export const list = defineCommand<Record<string, never>, ProfileRow[]>({
   examples: ['gw profile list'],
   async run(_, ctx) {
@@ -82,7 +82,7 @@ export const list = defineCommand<Record<string, never>, ProfileRow[]>({
   }),
 });
 
-/** `gw profile remove NAME`: removes a profile and its stored key; jobs stay in the ledger. */
+/** `gw profile remove NAME` removes a profile and its API key; its jobs stay in the ledger. */
 export const remove = defineCommand<Record<string, never>, { profile: string }>({
   args: { name: 'NAME', summary: 'a name from gw profile list', required: true, completes: 'profile' },
   examples: ['gw profile add old --base-url https://gateway.example.com && gw profile remove old'],
@@ -100,7 +100,7 @@ export const remove = defineCommand<Record<string, never>, { profile: string }>(
   human: ({ profile }) => `profile ${profile} is removed\n`,
 });
 
-/** `gw profile use NAME`: makes a profile the current one. */
+/** `gw profile use NAME` makes a profile the current one. */
 export const use = defineCommand<Record<string, never>, { profile: string }>({
   args: { name: 'NAME', summary: 'a name from gw profile list', required: true, completes: 'profile' },
   examples: ['gw profile use sandbox'],

@@ -9,17 +9,17 @@ import type { RowResult } from './batch/report.ts';
 import { creates } from './batch/row-command.ts';
 import type { JobResult } from './video/follow-job.ts';
 
-// JSON Schema of what gw takes and prints, for editors and scripts: what it takes is read from the flags themselves.
+// JSON Schema of gw's input and output, for editors and scripts; the input schemas are made from the flags.
 
 type Schema = Readonly<Record<string, unknown>>;
 
 const draft = { $schema: 'https://json-schema.org/draft/2020-12/schema' };
 const textOrNumber: Schema = { type: ['string', 'number'] };
 
-/** The values of a flag as a field: words that are numbers may be written as numbers. */
+/** The schema of a flag's value as a field; numeric choices may be written as numbers. */
 export function valueSchema(key: string, { value, choices, list, summary }: Flag): Schema {
   if (value === undefined) return { type: 'boolean', description: summary };
-  // What a model is called is not for gw alone to say.
+  // Model names are open, because the gateway may add some.
   const isOpen = choices === undefined || key === 'model';
   const numbers = (choices ?? []).filter((word) => /^-?\d+$/.test(word)).map(Number);
   const one: Schema = isOpen
@@ -29,7 +29,7 @@ export function valueSchema(key: string, { value, choices, list, summary }: Flag
   return { description: summary, ...whole };
 }
 
-/** Each flag under its long name, in both spellings; `unsaid` is left out of what is said of it. */
+/** Each flag under its long name in both spellings; `unsaid` is removed from the descriptions. */
 function properties(flags: readonly (readonly [string, Flag])[], unsaid = ''): Schema {
   const named = flags.flatMap(([key, flag]): [string, Schema][] => {
     const name = flagName(key).slice(2);
@@ -110,7 +110,7 @@ const errorSchema: Schema = {
   required: ['kind', 'message', 'exit_code'],
 };
 
-/** Of which row it is, where it is of a batch; another machine's jobs have no key here. */
+/** The row of a batch result; jobs of another machine have no key here. */
 const rowProperties = { row: count, line: count, row_key: text, key: { type: ['string', 'null'] } };
 
 const rowResultProperties = {
@@ -136,7 +136,7 @@ const eventFields: Readonly<Record<string, Schema>> = {
   saved: { role: text, ...(fileSchema.properties as Schema) },
   failed: { error: errorSchema },
   unknown: { error: errorSchema },
-  // A batch's row that was not sent has no ID.
+  // A batch row that was not sent has no ID.
   result: { ...resultProperties, id: { type: ['string', 'null'] } },
 };
 
@@ -156,7 +156,7 @@ const eventSchema = (): Schema => ({
       },
       required: ['event', 't', 'family', 'key'],
     })),
-    // What gw listen begins with is of no job.
+    // The first line of gw listen belongs to no job.
     {
       type: 'object',
       properties: { event: { const: 'listening' }, t: dateTime, url: text },
@@ -185,7 +185,7 @@ const schemas: Readonly<Record<string, () => Schema>> = {
   }),
 };
 
-/** `gw schema [COMMAND…]`: JSON Schema of a create's flags, of a batch row, and of what --json and --events print. */
+/** `gw schema [COMMAND…]` prints the schema of a create's flags, a batch row, --json or --events. */
 export const schema = defineCommand({
   args: {
     name: 'COMMAND',

@@ -11,7 +11,7 @@ import { safeJson } from '../io/escape.ts';
 import { durationText } from '../io/quantity-text.ts';
 import { askFirst, refuseUnasked } from './ask-first.ts';
 
-// gw sessions: the conversations that gw chat --session keeps, of this user alone. Nothing is sent.
+// gw sessions manages this user's stored conversations of gw chat --session. It sends no request.
 
 interface Listed {
   readonly name: string;
@@ -27,7 +27,7 @@ interface Listed {
 
 const EXAMPLE = 'gw chat --sandbox --session trip "name three boats"';
 
-/** `gw sessions list`: the stored conversations, the one that was talked in last first. */
+/** `gw sessions list` prints the stored conversations, the latest first. */
 export const list = defineCommand<Record<string, never>, Listed[]>({
   examples: [`${EXAMPLE} && gw sessions list`, 'gw sessions list -q'],
   notes: ['gw chat --session NAME goes on with one of them, gw chat --continue with the first.'],
@@ -74,11 +74,11 @@ const textOf = (turn: Extract<ChatTurn, { role: 'user' }>): string =>
   turn.parts.map((part) => (part.type === 'text' ? part.text : '')).join(' ');
 
 interface Shown extends Pick<Listed, 'name' | 'api' | 'model'> {
-  /** As chat completions spell them: what --messages takes. */
+  /** The turns in the form of chat completions, which --messages accepts. */
   readonly messages: readonly unknown[];
 }
 
-/** `gw sessions show NAME`: a conversation as Markdown, or with --json with its messages. */
+/** `gw sessions show NAME` prints a conversation as Markdown, or with --json as messages. */
 export const show = defineCommand<Record<string, never>, Shown & { readonly text: string }>({
   args: { name: 'NAME', summary: 'the session', required: true, completes: 'session' },
   examples: [`${EXAMPLE} && gw sessions show trip`, `${EXAMPLE} && gw sessions show trip --json`],
@@ -107,7 +107,7 @@ const notStored = (name: string): GwError =>
 
 const deleteFlags = { yes: on('do not ask') } as const;
 
-/** `gw sessions delete NAME…`: for good, so it asks. */
+/** `gw sessions delete NAME…` asks first, because it deletes for good. */
 export const remove = defineCommand<
   typeof deleteFlags,
   { readonly name: string; readonly status: 'deleted' }

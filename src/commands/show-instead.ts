@@ -6,10 +6,10 @@ import type { RequestInput } from '../http/client.ts';
 import { RawJson } from '../io/escape.ts';
 import { compactJson } from '../json-text.ts';
 
-// What every request goes through that a command has made, before it is sent or any job of it stands in the ledger.
+// Every request passes through here before it is sent and before a job is recorded for it.
 
 /**
- * With --dry-run or --curl: the request, to be printed in place of a result, and nothing is sent. Otherwise undefined.
+ * With --dry-run or --curl, returns the request to print in place of a result, and nothing is sent. Otherwise undefined.
  * Throws as {@link refuseKeyIn}.
  */
 export async function showInstead(
@@ -34,18 +34,18 @@ export async function showInstead(
 }
 
 /**
- * An API key belongs into a header: in a body the gateway, its logs and whoever sees the output get to read it (the contract,
- * section 2). Throws `usage` for a body that holds one in force, of 16 characters or more; names where.
+ * An API key belongs in a header: in a body, the gateway, its logs and all who see the output could read it (the
+ * contract, section 2). Throws `usage` naming the field if a body contains a known API key of 16 characters or more.
  */
 export async function refuseKeyIn(
   { body, bodyText, multipart }: Pick<RequestInput, 'body' | 'bodyText' | 'multipart'>,
   { io, gateway }: Pick<Context, 'io' | 'gateway'>,
 ): Promise<void> {
   if (body === undefined && bodyText === undefined && multipart === undefined) return;
-  // What is in force is known when the gateway is.
+  // The current API keys are known only once the gateway has been resolved.
   await gateway();
   const fields = multipart?.fields.map((field) => ('file' in field ? {} : { [field.name]: field.value }));
-  // A body that is sent as it was written may be nested deeper than can be walked.
+  // A body that is sent as text may be nested too deeply to walk as a value.
   const written = bodyText?.replace(/\\u00[2-7][\da-f]/gi, (escaped) => JSON.parse(`"${escaped}"`));
   const where = placeOf(written ?? fields ?? body, (text) => io.holdsSecret(text));
   if (where === undefined) return;
@@ -55,7 +55,7 @@ export async function refuseKeyIn(
   );
 }
 
-/** Where in a body a text stands of which something is true: the fields that lead to it; undefined where there is none. */
+/** The path of the first string in a body for which `isIt` is true; undefined if there is none. */
 function placeOf(value: unknown, isIt: (text: string) => boolean): string[] | undefined {
   if (typeof value === 'string') return isIt(value) ? [] : undefined;
   if (typeof value !== 'object' || value === null) return undefined;

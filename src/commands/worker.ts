@@ -29,13 +29,13 @@ function nameOf(raw: string, flag: string): string {
   throw usage(`${withValue(flag, raw)}: letters, digits, dots and dashes make a name, 64 at most`);
 }
 
-/** Where a worker is to be asked. */
+/** The address on which a worker serves its status. */
 export interface ListenAt {
   readonly host: string;
   readonly port: number;
 }
 
-/** `--listen [ADDR:]PORT`. Throws `usage`. */
+/** Parses `--listen [ADDR:]PORT`. Throws `usage`. */
 export function listenAt(raw: string, flag: string): ListenAt {
   const [, bracketed, plain, digits = ''] =
     /^(?:(?:\[([0-9a-fA-F:.]+)\]|([\w.-]+)):)?(\d{1,5})$/.exec(raw) ?? [];
@@ -48,7 +48,7 @@ export function listenAt(raw: string, flag: string): ListenAt {
   return { host: bracketed ?? plain ?? '127.0.0.1', port };
 }
 
-/** Throws `usage` where no row can be read or saved: a worker that began would fail them all. */
+/** Throws `usage` if no row could be read or saved, because the worker would fail every row. */
 async function refusePlaces({ out, root = '.' }: WorkerFlags, { host, clock }: Context) {
   if (!fs.statSync(path.resolve(host.cwd, root), { throwIfNoEntry: false })?.isDirectory())
     throw usage(`--root ${root}: there is no such directory`, 'name the one that the rows are from');
@@ -61,7 +61,7 @@ async function refusePlaces({ out, root = '.' }: WorkerFlags, { host, clock }: C
   );
 }
 
-/** `gw worker`: takes rows from the queue that several machines share, until it is told to end. */
+/** `gw worker` takes rows from a queue that several machines share, until it is told to end. */
 export const worker = defineCommand<typeof flags, JobResult>({
   flags,
   examples: [
@@ -74,12 +74,12 @@ export const worker = defineCommand<typeof flags, JobResult>({
   human: fileLines,
   async *run({ flags: typed }, ctx): AsyncGenerator<Outcome<JobResult>> {
     const flags = { ...typed, out: typed.out ?? (await ctx.settings()).out.value };
-    // Said once, and not for each row: a place that is of no use, a key that is missing, an address that is none, a state
-    // directory that is refused.
+    // These checks report an unusable folder, a missing API key, an invalid address or a refused state directory once,
+    // and not for each row.
     await refusePlaces(flags, ctx);
     await ctx.gateway();
     await ctx.ledger();
-    // What works with Redis is loaded by these commands alone.
+    // The modules for Redis are loaded only by the commands that use it.
     const { openQueue } = await import('./machines/open.ts');
     const { WorkerRun } = await import('./machines/worker-run.ts');
     const queue = await openQueue(flags, 'worker', ctx, flags.name);

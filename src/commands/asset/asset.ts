@@ -56,7 +56,7 @@ const createFlags = {
   ...waitFlags,
 } as const;
 
-/** `gw asset create` (the action) and `gw asset upload` (its REST alias): the same request by two ways. */
+/** `gw asset create` (the action) and `gw asset upload` (its REST alias) send the same request in two ways. */
 export const assetCreate = (verb: 'create' | 'upload') =>
   defineCommand<typeof createFlags, LibraryResult>({
     strayWord:
@@ -90,7 +90,7 @@ export const assetCreate = (verb: 'create' | 'upload') =>
           body: output ? { ...body, URL: output.shown } : body,
           finish: async (told) => (output ? { ...told, URL: await output.link() } : told),
           what: 'asset',
-          // The type of the group is not in the request, and a list shows one type only.
+          // The request does not contain the group's type, and a list shows one type only.
           lookCommand: `${look} (a group of the type LivenessFace needs --type LivenessFace too)`,
         },
         findAsset,
@@ -98,7 +98,7 @@ export const assetCreate = (verb: 'create' | 'upload') =>
       );
       if (created instanceof ShownRequest) return yield { value: created };
       if (!flags.wait) {
-        // What the document says of a new asset; its reply has no status.
+        // The reply of a create has no status; the document says that a new asset is Processing.
         const { status } = created.isFound
           ? readAsset(created.record as LibraryRecord)
           : { status: 'Processing' };
@@ -110,7 +110,7 @@ export const assetCreate = (verb: 'create' | 'upload') =>
     },
   });
 
-/** Throws `usage` where nothing says what the file is, and that is checked. */
+/** Sets the asset type from the file name. Throws `usage` if the type is unknown and validation is on. */
 function withType(body: JsonObject, isChecked: boolean): JsonObject {
   if (body.AssetType !== undefined || typeof body.URL !== 'string') return body;
   const type = assetTypeOfUrl(body.URL);
@@ -123,7 +123,7 @@ function withType(body: JsonObject, isChecked: boolean): JsonObject {
   return body;
 }
 
-/** An ending may lie, so it is no breach; the service would say AssetTypeMismatch much later. */
+/** Warns if the file ending contradicts the type: the ending may be wrong, but the service checks late. */
 function warnOfEnding({ URL: url, AssetType: type }: JsonObject, { io }: Context) {
   const promised = typeof url === 'string' ? assetTypeOfUrl(url) : undefined;
   const asked = canonical(assetTypes, type);
@@ -155,7 +155,7 @@ function limitsText({
     .join('; ');
 }
 
-/** What a file must be to become `Active`, a line a type, from the table of the document. */
+/** The requirements of a file to become `Active`, one line per type, from the document's table. */
 export const requirementsHelp = (): string =>
   [
     `What a file must be (gw cannot check a URL; the gateway downloads at most ${ASSET_MAX_DOWNLOAD_BYTES / MB} MB):`,
@@ -194,7 +194,7 @@ export const get = defineCommand<typeof getFlags, SeenRecord>({
   },
 });
 
-/** `gw asset update ID`: a new name. */
+/** `gw asset update ID` renames an asset. */
 export const update = updateCommand({
   family: 'asset',
   summary: idArgs.summary,
@@ -206,7 +206,7 @@ export const update = updateCommand({
   endpoint: updateAsset,
 });
 
-/** `gw asset delete ID…`: irreversible, so it asks. */
+/** `gw asset delete ID…` asks first, because a delete is irreversible. */
 export const assetDelete = defineCommand<typeof deleteFlags, LibraryResult>({
   args: idArgs,
   flags: deleteFlags,

@@ -25,9 +25,9 @@ import {
   projectFlag,
 } from './library.ts';
 
-// What is made, changed and deleted alike in the library: assets and their groups.
+// Creates, changes and deletes library entries: assets and groups share this code.
 
-/** Creates an asset or a group; with --dry-run or --curl the request is given back. Throws as `createOnce`. */
+/** Creates an asset or a group; with --dry-run or --curl it returns the request. Throws as `createOnce`. */
 export async function create(
   {
     endpoint,
@@ -36,7 +36,7 @@ export async function create(
     what,
     lookCommand,
   }: Pick<CreateOnce, 'endpoint' | 'body' | 'what' | 'lookCommand'> & {
-    /** What is sent of a body that is told with other words. */
+    /** Turns the body that is shown into the body that is sent. */
     readonly finish?: (told: CreateOnce['body']) => Promise<CreateOnce['body']>;
   },
   findOf: (request: Pick<CreateOnce, 'client' | 'body' | 'clock' | 'signal'>) => CreateOnce['find'],
@@ -53,10 +53,10 @@ export async function create(
   return createOnce({ ...sending, note: io.note, find: findOf(request) });
 }
 
-/** A create takes no longer, and the lock of one that lives is touched now and then. */
+/** The upper bound for a create's duration; the lock of a live create is touched now and then. */
 const LONGEST_CREATE_MS = 600_000;
 
-/** The lock that says that something is being created, and since when one may have been left behind; a disk that fails costs that alone. */
+/** A lock that marks a create in progress, and the time an old one was left behind. Disk errors are ignored. */
 function markOf(name: string, { host, clock }: Context): Pick<CreateOnce, 'leftAtMs' | 'take'> {
   const ofFile = <T>(act: (file: string) => T) =>
     quietly(() => {
@@ -69,7 +69,7 @@ function markOf(name: string, { host, clock }: Context): Pick<CreateOnce, 'leftA
   return { leftAtMs, take: () => ofFile((file) => tryLock(file)) };
 }
 
-/** A list command that finds what a request named: its filters, as they can be typed into a shell. */
+/** A list command that finds the entry of a request: its filters, quoted for a shell. */
 export function lookCommand(
   words: string,
   filters: Readonly<Record<string, unknown>>,
@@ -81,7 +81,7 @@ export function lookCommand(
   return commandFor([words, ...typed].join(' '), ctx);
 }
 
-/** `gw asset update ID` and `gw asset group update ID`: only what is given changes. */
+/** `gw asset update ID` and `gw asset group update ID` change only the given fields. */
 export const updateCommand = ({
   family,
   summary,
@@ -119,8 +119,8 @@ export const updateCommand = ({
 export const deleteFlags = { yes: on('do not ask'), ...projectFlag } as const;
 
 /**
- * Sends a delete. One whose answer was lost is sent again, and then `ResourceNotFound` means that it is
- * done (promises, section 2); a 404 without that code may be of anybody on the way.
+ * Sends a delete. A delete whose reply was lost is sent again; `ResourceNotFound` then means that it succeeded (promises,
+ * section 2). A 404 without that code may come from any server on the way.
  */
 export async function remove(
   family: LibraryResult['family'],

@@ -101,7 +101,7 @@ export const get = defineCommand<typeof projectFlag, SeenRecord>({
 
 const { shape: updated } = UpdateGroupBody;
 
-/** `gw asset group update ID`: only what is given changes. */
+/** `gw asset group update ID` changes only the given fields. */
 export const update = updateCommand({
   family: 'asset-group',
   summary: 'group ID',
@@ -112,7 +112,7 @@ export const update = updateCommand({
   endpoint: updateGroup,
 });
 
-/** `gw asset group delete ID`: irreversible, and its assets become unusable; it says how many, and asks. */
+/** `gw asset group delete ID` is irreversible and makes the group's assets unusable, so it asks. */
 export const groupDelete = defineCommand<typeof deleteFlags, LibraryResult>({
   args: { name: 'ID', summary: 'group ID', required: true },
   flags: deleteFlags,
@@ -138,7 +138,7 @@ function lossText(count: number | undefined): string {
   return count === 1 ? '1 asset becomes unusable' : `${count === 0 ? 'no' : count} assets become unusable`;
 }
 
-/** How many assets a group has; undefined where the gateway does not say. Throws `not_found` where there is no group. */
+/** The number of assets in a group; undefined if the gateway gives none. Throws `not_found` for a missing group. */
 async function countAssets({ Id: id, ProjectName }: JsonObject, ctx: Context): Promise<number | undefined> {
   const { client } = await ctx.gateway();
   const { signal } = ctx;
@@ -146,7 +146,7 @@ async function countAssets({ Id: id, ProjectName }: JsonObject, ctx: Context): P
     const group = await askLibrary(client, getGroup, { body: { Id: id, ProjectName } }, { signal });
     const type = canonical(groupTypes, resultOf(LibraryRecord, group.json).GroupType);
     if (type === undefined) return undefined;
-    // A page of one asset tells the number of all.
+    // A page with one asset contains the total.
     const body = { Filter: { GroupType: type, GroupIds: [id] }, PageNumber: 1, PageSize: 1, ProjectName };
     const list = await askLibrary(client, listAssets, { body }, { signal });
     return resultOf(LibraryPage, list.json).TotalCount ?? undefined;

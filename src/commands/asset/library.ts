@@ -17,19 +17,19 @@ import { asWritten } from '../../jobs/watch/exact-record.ts';
 import { compactJson } from '../../json-text.ts';
 import { showInstead } from '../show-instead.ts';
 
-/** Makes what the examples of other commands name. */
+/** A command line that creates the asset which the examples of other commands name. */
 export const assetExample =
   'gw asset create --sandbox --group "$(gw asset group create --sandbox --name foxes)" --url https://example.com/fox.png --name fox --wait';
 
 /**
- * The IDs of a command line, bare and each once, in order. Throws `usage` for what is none; with --no-validate, where the
- * run is given, that is a warning: for IDs that stand in a body, not in a path.
+ * The IDs of a command line without scheme or duplicates, in order. Throws `usage` for an invalid ID. If `run` is given
+ * and --no-validate is set, it does not throw: that is for IDs in a body, not in a path.
  */
 export function libraryIds(args: readonly string[], run?: Pick<Context, 'globals'>): string[] {
   const ids = args.map((typed) => {
     const [id, told] = [bareId(typed), typed || '""'];
     const [issue] = LibraryId.safeParse(id).error?.issues ?? [];
-    // What is sent as it stands in a body is judged, and warned of, with the body.
+    // An ID in a body is checked with the body, which prints the warning.
     if (issue && (run?.globals.validate === undefined || id === ''))
       throw usage(`${told}: ${issue.message}`, 'give the ID as gw asset list prints it, or asset://ID');
     return id;
@@ -37,14 +37,14 @@ export function libraryIds(args: readonly string[], run?: Pick<Context, 'globals
   return [...new Set(ids)];
 }
 
-/** The one ID of a command line. Throws `usage` where there are more. */
+/** The only ID of a command line. Throws `usage` if there are several. */
 export function libraryId(args: readonly string[], run?: Pick<Context, 'globals'>): string {
   const [id = '', ...others] = libraryIds(args, run);
   if (others.length > 0) throw usage(`${others.join(', ')}: give one ID`, 'run it once for each');
   return id;
 }
 
-/** One outcome an ID, one after the other. What fails for one does not stop the others; an interrupt and a key that is not accepted do. */
+/** Yields one outcome per ID, in turn. A failed ID does not stop the others; an interrupt or a refused API key does. */
 export async function* oneByOne<R>(
   ids: readonly string[],
   run: (id: string) => Promise<Outcome<R>>,
@@ -53,7 +53,7 @@ export async function* oneByOne<R>(
     try {
       yield await run(id);
     } catch (error) {
-      // A key that is not accepted for one is not accepted for the others.
+      // An API key that is refused for one ID is refused for all.
       const isOver = error instanceof GwError && error.kind === 'auth';
       if (error instanceof Interrupted || isOver || ids.length === 1) throw ofAsset(error, id);
       yield { error: ofAsset(error, id) };
@@ -66,7 +66,7 @@ function ofAsset(error: unknown, id: string): unknown {
   return error.told({ taskId: id }, `${id}: ${error.message}`);
 }
 
-/** The flag that each field of a library's body is typed with, by its key. */
+/** Maps each field of a library body to its flag. */
 const flagOfField = {
   Name: 'name',
   Description: 'description',
@@ -85,7 +85,7 @@ const flagOfField = {
   PageSize: 'pageSize',
 } as const satisfies Readonly<Record<string, string>>;
 
-/** What was typed for these fields; what stands in a list twice counts once. */
+/** The typed values of these fields; duplicates in a list are removed. */
 export const typedFields = (
   flags: Readonly<Record<string, unknown>>,
   ...fields: readonly (keyof typeof flagOfField)[]
@@ -97,17 +97,17 @@ export const typedFields = (
     }),
   );
 
-/** Lays flags over the body of --body. */
+/** Merges flags over the body of --body. */
 type Lay = (base: JsonObject, flags: WithStored) => JsonObject;
 
-/** Lays what was typed for these fields over a body. */
+/** Returns a function that merges the typed values of these fields over a body. */
 export const layOf =
   (...fields: Parameters<typeof typedFields>[1][]): Lay =>
   (base, flags) => ({ ...base, ...typedFields(flags, ...fields) });
 
 /**
- * Makes bodies of library requests: --body (read once), the flags over it, --set over both, and what is implied. Each is
- * checked: throws `usage` for a breach of a documented rule, unless --no-validate turns it into a warning.
+ * Makes the bodies of library requests: --body (read once), then flags, then --set, then implied fields. Each body is
+ * checked: throws `usage` for a breach of a documented rule, or warns with --no-validate.
  */
 export async function bodyMaker(
   { body: schema, name }: Endpoint,
@@ -134,13 +134,13 @@ export async function bodyMaker(
   };
 }
 
-/** The body of an action that takes an ID and a project, for each of several IDs. */
+/** Makes the body of an action for each ID, with the project if given. */
 export async function idBodies(given: WithStored, ctx: Context): Promise<(id: string) => JsonObject> {
   const make = await bodyMaker(getAsset, layOf('ProjectName'), given, ctx);
   return (Id) => make({ Id });
 }
 
-/** The flags without the defaults that stand beside a typed flag with which, by `pairs`, they do not go. */
+/** Removes profile defaults that `pairs` excludes beside a typed flag. */
 export function withoutPairs<F extends WithStored>(given: F, pairs: readonly Pair[], { io }: Context): F {
   const refine = z.superRefine<JsonObject>((flags, { addIssue }) => {
     const broken = pairs.filter((pair) => pair.every((key) => flags[key] !== undefined));
@@ -152,10 +152,10 @@ export function withoutPairs<F extends WithStored>(given: F, pairs: readonly Pai
   return withoutYielding(given, (body) => ({ schema, fields, body }), io.note) as F;
 }
 
-/** Two flags of which a command takes one. */
+/** Two flags that exclude each other. */
 type Pair = readonly [string, string];
 
-/** The REST look-ups know no projects and have no body. Throws `usage` where one is given. */
+/** The REST lookups support neither projects nor bodies. Throws `usage` if one is given. */
 export function refuseActionFlags(project: string | undefined, { globals }: Pick<Context, 'globals'>): void {
   for (const key of ['set', 'body'] as const)
     if (globals[key] !== undefined)
@@ -165,7 +165,7 @@ export function refuseActionFlags(project: string | undefined, { globals }: Pick
   throw usage(`--project ${project}: GET /api/assets takes no project`, hint);
 }
 
-/** Asks the library, and reads the result of its reply; with --dry-run or --curl the request is the result. */
+/** Sends a library request and parses the result; with --dry-run or --curl it returns the request. */
 export async function askOrShow<R>(
   endpoint: Endpoint,
   input: RequestInput,
@@ -178,15 +178,15 @@ export async function askOrShow<R>(
   return { value: read(await askLibrary(client, endpoint, input, { signal: ctx.signal })) };
 }
 
-/** What a command that creates, waits for or changes something in the library prints (the contract, section 1). */
+/** The output of a command that creates, waits for or changes a library entry (the contract, section 1). */
 export interface LibraryResult {
   readonly family: 'asset' | 'asset-group';
   readonly id: string;
-  /** The gateway's word; of a group, which has none, and of a change, what was done. */
+  /** The gateway's status; for a group or a change, which has none, the completed action. */
   readonly status: string;
-  /** The gateway's last record or reply as it came. */
+  /** The gateway's last record or reply, unchanged. */
   readonly record: unknown;
-  /** Nothing in the library is saved as a file. */
+  /** Always empty: library entries are not saved as files. */
   readonly files: readonly never[];
 }
 
@@ -198,20 +198,20 @@ export const libraryResult = (
   record: unknown = reply?.json ?? {},
 ): LibraryResult => ({ family, id, status, record: asWritten(record, reply), files: [] });
 
-/** For people: the ID, where it went well. */
+/** For people: the ID, if the command succeeded. */
 export const idLine = ({ id }: LibraryResult, _ctx: unknown, failed: boolean): string =>
   failed ? '' : `${id}\n`;
 
-// What the flags of the asset commands have in common; texts and choices come from the schemas of src/gateway/asset*.
+// Flags that the asset commands share; their texts and choices come from the schemas in src/gateway/asset*.
 
 export const projectFlag = { project: fromField(projectField, 'NAME') } as const;
 
-/** As {@link projectFlag}, of a command that has --rest too. */
+/** As {@link projectFlag}, for a command that also has --rest. */
 export const actionProjectFlag = {
   project: { ...projectFlag.project, summary: `${projectFlag.project.summary}; not with --rest` },
 } as const;
 
-/** A flag for a field whose words may be typed in any case; one that is no such word is left for the schema to refuse. */
+/** A flag that accepts its choices in any case; the schema refuses other values. */
 export const anyCaseFlag = (
   field: Parameters<typeof fromField>[0],
   choices: readonly string[],
@@ -221,7 +221,7 @@ export const anyCaseFlag = (
   parse: (raw) => canonical(choices, raw) ?? raw,
 });
 
-/** A flag for an ID; `asset://ID` is taken as well. */
+/** A flag for an ID, which also accepts `asset://ID`. */
 export const idFlag = (field: Parameters<typeof fromField>[0]): Flag<string> => ({
   ...fromField(field, 'ID'),
   parse: bareId,
@@ -232,19 +232,19 @@ export const idListFlag = (field: Parameters<typeof fromField>[0]): Flag<readonl
   parse: (raw) => [bareId(raw)],
 });
 
-/** A flag for a whole number; its limits are the schema's. */
+/** A flag for a whole number; the schema checks its limits. */
 export const countFlag = (field: Parameters<typeof fromField>[0]): Flag<number> =>
   whole('N', helpOf(field), { hint: helpOf(field) });
 
-/** A record that was looked up. */
+/** A record from a lookup. */
 export interface SeenRecord {
   readonly reply: Reply;
   readonly record: unknown;
-  /** Whether there are others: then each reply stays on a line of its own. */
+  /** True if there are several records: each reply is then printed on one line. */
   readonly many: boolean;
 }
 
-/** One look-up an ID. */
+/** Looks up each ID with one request. */
 export const getRecords = (
   ids: readonly string[],
   endpoint: Endpoint,
@@ -263,7 +263,7 @@ export const getRecords = (
 export const recordJson = ({ reply, many }: SeenRecord): string | Uint8Array =>
   many ? `${compactJson(reply.text)}\n` : reply.bytes;
 
-/** A record for people: one field a line; the query of an address, which may be its key, left out. */
+/** A record for people, one field a line. The query of an address is left out, because it may contain a key. */
 export function recordText({ record }: SeenRecord): string {
   const values = [...leavesOf(record)].filter(([, value]) => value !== '');
   const withoutQuery = (value: unknown) => String(value).replace(/^(https?:\/\/[^?]*\?).*$/s, '$1…');

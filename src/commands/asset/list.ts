@@ -70,7 +70,7 @@ const flags = {
 type Flags = FlagValues<typeof flags>;
 type ListedAssets = Listed<Pick<LibraryPage, 'Items'> & Partial<LibraryPage>>;
 
-/** --json: the reply unchanged, or with --all one item a line, as it was written where its text is found. */
+/** For --json: the unchanged reply, or with --all one item a line with the gateway's own text where possible. */
 export function listJson({ reply, page, all }: Listed<LibraryPage>): string | Uint8Array {
   if (!all) return reply.bytes;
   const found = textsAt(reply.text, 'Result', 'Items');
@@ -132,26 +132,26 @@ async function listByRest(flags: Flags, ctx: Context): Promise<Outcome<ListedAss
   });
 }
 
-/** "Two modes cannot be mixed" ("Pagination"). */
+/** Flags of different paging modes ("Two modes cannot be mixed", "Pagination"). */
 const twoModes = ['all', 'token', 'limit'].flatMap((key) => [
   ['page', key] as const,
   ['pageSize', key] as const,
 ]);
 
-/** Lays the flags over the body of --body; each filter that was typed replaces the one that stands there. */
+/** Merges the flags over the body of --body; each typed filter replaces the same filter there. */
 function listBody(base: JsonObject, flags: WithStored): JsonObject {
   const { Filter = {} } = base;
   const typed = typedFields(flags, 'GroupType', 'Name', 'GroupIds', 'Statuses');
   return {
     ...base,
-    // A filter that is no object is left as it is: the schema says what is wrong with it.
+    // An invalid filter is kept, so that the schema reports it.
     Filter: isObject(Filter) ? { ...Filter, ...typed } : Filter,
     ...typedFields(flags, 'SortBy', 'SortOrder', 'MaxResults', 'NextToken', 'PageNumber', 'PageSize'),
     ...typedFields(flags, 'ProjectName'),
   };
 }
 
-/** `Filter.GroupType` is required by the service; --all asks for as few pages as there can be. */
+/** Adds the required `Filter.GroupType`; with --all it sets the largest page size. */
 function fillListBody({ Filter, ...rest }: JsonObject, all: boolean): JsonObject {
   if (all && (rest.PageNumber !== undefined || rest.PageSize !== undefined))
     throw usage('--all: it follows tokens and cannot be mixed with page numbers', 'leave one of them out');
@@ -168,7 +168,7 @@ export interface Listed<P> {
   readonly all: boolean;
 }
 
-/** The page that was asked for, or with --all every one that follows from it, each as it comes. */
+/** Yields the requested page, or with --all every following page too, each as it arrives. */
 export async function* listPages(
   endpoint: Endpoint,
   given: FlagValues<typeof listFlags>,
@@ -196,7 +196,7 @@ export async function* listPages(
   }
 }
 
-/** Says that there are more, and how to see them: by the mode that the list was asked for in. */
+/** Says that there are more results, and how to get them in the paging mode in use. */
 function tellOfMore(page: LibraryPage, { PageNumber, PageSize }: JsonObject, { io }: Context): void {
   const { NextToken: token, TotalCount: total, Items } = page;
   if (typeof PageNumber === 'number' && typeof PageSize === 'number') {
@@ -206,7 +206,7 @@ function tellOfMore(page: LibraryPage, { PageNumber, PageSize }: JsonObject, { i
     io.note(`more follow${count}: run it again with --page ${PageNumber + 1}`);
   } else if (token) {
     const text = `more follow: run it again with --token ${shellQuote(token)}, or with --all for all of them`;
-    // A note is cut where it is long, and half a token is none.
+    // Long notes are cut, and a cut token is useless, so this uses `aside`.
     if (!io.mode.quiet) io.aside(`${oneLine(text, Number.POSITIVE_INFINITY)}\n`);
   }
 }

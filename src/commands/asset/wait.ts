@@ -23,7 +23,7 @@ import {
   typedFields,
 } from './library.ts';
 
-/** The document gives no pace for assets: gentle, and no slower than a small file needs. */
+/** The document gives no poll interval for assets; these suit small files without burdening the gateway. */
 const assetPaceMs = { min: 2_000, max: 10_000 } as const;
 
 export const waitFlags = {
@@ -43,7 +43,7 @@ export const waitFlags = {
 const { waitTimeout, interval } = waitFlags;
 const flags = { waitTimeout, interval, ...projectFlag } as const;
 
-/** `gw asset wait ID…`: until each is Active or Failed. */
+/** `gw asset wait ID…` waits until each asset is Active or Failed. */
 export const wait = defineCommand<typeof flags, LibraryResult>({
   args: { name: 'ID', summary: 'asset ID, or asset://ID', required: true, many: true },
   flags,
@@ -70,11 +70,11 @@ export const wait = defineCommand<typeof flags, LibraryResult>({
 });
 
 export type AssetWaitFlags = FlagValues<typeof waitFlags & typeof projectFlag> & {
-  /** How each asset is asked for; needed where the body says more than the ID and the project. */
+  /** The lookup body of each asset; needed if it contains more than the ID and the project. */
   readonly bodyOf?: (id: string) => JsonObject;
 };
 
-/** Waits for assets and yields one outcome each, as they end. `isNew`: they were created just now. */
+/** Waits for assets and yields an outcome for each as it ends. `isNew` means that they were created just now. */
 export async function* waitOutcomes(
   ids: readonly string[],
   flags: AssetWaitFlags,
@@ -151,22 +151,22 @@ function outcomeOf(end: WaitEnd, flags: AssetWaitFlags, ctx: Context): Outcome<L
 type Pacing = 'intervalMs' | 'deadlineMs' | 'clock' | 'random' | 'signal' | 'youngUntilMs';
 
 export interface WaitOptions extends Omit<LookRequest, 'send'>, Pick<PollOptions<never>, Pacing> {
-  /** Look at once: the assets are not new. */
+  /** Look at once, because the assets are not new. */
   readonly atOnce: boolean;
   readonly onUpdate: (view: AssetView, elapsedMs: number) => void;
-  /** A look failed, and the wait goes on. */
+  /** Called if a lookup fails and the wait goes on. */
   readonly onTrouble: (error: GwError) => void;
 }
 
-/** How one asset's wait ended: its last record, or why there is none. */
+/** How one asset's wait ended: its last record, or an error. */
 type WaitEnd =
   | { readonly id: string; readonly seen: SeenAsset; readonly view: AssetView }
   | { readonly id: string; readonly error: GwError; readonly seen?: SeenAsset | undefined };
 
 /**
- * Looks at assets until each is `Active` or `Failed`, and gives each as it ends. A look that fails does not end the wait,
- * nor the looks at the others; 401 and 403 do. One that is refused ends the wait for its asset. Throws those, the last error
- * of a gateway that is gone, or the signal's reason; an asset that is not finished at the deadline ends with `wait_timeout`.
+ * Polls assets until each is `Active` or `Failed`, and yields each as it ends. A failed lookup does not end the wait; a
+ * refused one ends the wait for its asset only. Throws for 401 and 403, for a gateway that stays unreachable (its last
+ * error), and with the signal's reason. An asset that is unfinished at the deadline ends with `wait_timeout`.
  */
 async function* waitForAssets(ids: readonly string[], options: WaitOptions): AsyncGenerator<WaitEnd> {
   const { clock, deadlineMs, signal, youngUntilMs = 0 } = options;
@@ -216,10 +216,10 @@ async function* waitForAssets(ids: readonly string[], options: WaitOptions): Asy
   }
 }
 
-/** Errors that say something of the asset or the request, and not of the way to the gateway. */
+/** Errors that concern the asset or the request, not the connection to the gateway. */
 const finalKinds: readonly ErrorKind[] = ['not_found', 'rejected', 'balance'];
 
-/** One look at each: what it brought, and the failures that the next look may mend. */
+/** Looks up each asset once: the results, and the failures that the next lookup may overcome. */
 async function lookOnce(
   ids: readonly string[],
   options: WaitOptions,
@@ -228,7 +228,7 @@ async function lookOnce(
   const looks = new Map<string, AssetLook>();
   const failed: GwError[] = [];
   try {
-    // Each look is one attempt: the next one is its retry.
+    // No retries here, because the next poll repeats the lookup.
     for (const [id, look] of await lookAtAssets(ids, { ...options, send: { signal, retries: 0 } })) {
       if ('error' in look && !finalKinds.includes(look.error.kind)) failed.push(look.error);
       else looks.set(id, look);

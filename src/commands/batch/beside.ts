@@ -8,23 +8,22 @@ import { isLocked, type LockFile, tryLock } from '../../disk/lock-file.ts';
 import { originOfGateway } from '../../ledger/job-key.ts';
 import { claimError } from '../../ledger/write-error.ts';
 
-// Runs of one batch at one gateway beside each other on this machine. Any number may make its rows, and any number may hand
-// them over to a queue, but never both at once: a row would be made here and elsewhere. Each says by a lock what it does
-// before it looks for the others, so that of two that begin together at least one sees the other; the lock of a run that
-// was killed counts no more.
+// Coordinates runs of the same batch on this machine. Several runs may create rows, and several may hand rows to a queue,
+// but not both at once, as a row would then be created twice. Each run takes a lock for its activity before it looks for
+// others, so of two that start together at least one sees the other. The lock of a killed run does not count.
 
 type Doing = 'make' | 'hand-over';
 const others: Readonly<Record<Doing, Doing>> = { make: 'hand-over', 'hand-over': 'make' };
 
-/** A run that has said what it does, until it is done with that. */
+/** A run that has announced its activity, until it releases the announcement. */
 export interface Announced extends Pick<LockFile, 'release'> {
-  /** Whether another run was doing what must not be done beside it. */
+  /** True if another run was doing the conflicting activity. */
   readonly isRefused: boolean;
 }
 
 /**
- * Says what a run does; to be called before it looks at what is known of the rows. Throws `usage` where the disk takes no lock:
- * it takes no job either.
+ * Announces a run's activity; call it before reading the state of the rows. Throws `usage` if the disk allows no lock,
+ * because then it cannot store jobs either.
  */
 export async function announce(name: string, doing: Doing, ctx: Context): Promise<Announced> {
   const origin = originOfGateway(gatewayName(await ctx.settings()));
@@ -42,7 +41,7 @@ export async function announce(name: string, doing: Doing, ctx: Context): Promis
   }
 }
 
-/** The first place that no living process holds: what killed ones left is taken over, and never becomes more. */
+/** Takes the first lock file that no living process holds; files of killed runs are reused, so they do not pile up. */
 function firstFree(fileOf: (place: number) => string): LockFile {
   for (let place = 0; ; place += 1) {
     const lock = tryLock(fileOf(place));

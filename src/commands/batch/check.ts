@@ -37,17 +37,17 @@ interface CheckLine {
   readonly json: unknown;
 }
 
-/** A row that no longer says what its job was made of. */
+/** A row that differs from the request of its job. */
 interface ChangedRow extends Place {
   readonly key: string;
   readonly field: string;
-  /** Of its job, or of the row on a queue. */
+  /** The state of its job, or of the row on a queue. */
   readonly state: string;
 }
 
 const MOST_TOLD = 10;
 
-/** Names the rows that changed since their jobs were made, and what makes them as they now stand. */
+/** Names the rows that changed since their jobs were made, and the command that makes them again. */
 export function warnOfChanged(
   { changed }: Pick<Tally, 'changed'>,
   named: string,
@@ -76,7 +76,7 @@ const afterStates: Readonly<Record<string, { readonly after: string; readonly ne
   },
 };
 
-/** What a manifest holds, counted while it is checked. */
+/** Counts over a manifest, collected while it is checked. */
 export class Tally {
   rows = 0;
   faults = 0;
@@ -87,27 +87,27 @@ export class Tally {
   readonly redone: string[] = [];
   /** Rows that a run would send. */
   toMake = 0;
-  /** Position of the last row of the manifest, also where it is not looked at. */
+  /** Position of the last row of the manifest, even if the run leaves it out. */
   lastRow = 0;
-  /** Rows that differ from what their jobs were made of. */
+  /** Rows that differ from the requests of their jobs. */
   readonly changed: ChangedRow[] = [];
   readonly asked = new Map<string, string>();
-  /** Rows that are to be made and ask for what was made under another key: that key by their own. */
+  /** Rows to create whose request was made before under another key: own key to other key. */
   readonly alike = new Map<string, string>();
   readonly chains = new Chains(creates);
   readonly #keys = new Set<string>();
   /** Rows by command and model. */
   readonly kinds = new Map<string, number>();
-  /** What the rows that are still to be made cost by the price file, by currency, in each row's amount. */
+  /** The estimated costs of the rows to create, by currency or unit. */
   readonly costs = new Map<string, number>();
-  /** Of them, how many have no price, and why the first has none. */
+  /** The number of these rows without a price, and the reason for the first one. */
   unpriced = 0;
   whyUnpriced = '';
-  /** Rows that are not saved yet: how many are alike, and one of them. */
+  /** Unsaved rows in groups with the same estimate: their number, and the facts of the estimate. */
   readonly toDo = new Map<string, { readonly rows: number; readonly like: Like }>();
 
   constructor(
-    /** What the ledger knows of the rows. */
+    /** The rows that the ledger knows. */
     readonly known: ReadonlyMap<string, KnownRow>,
     /** The keys of what was made lately, by what it asked for. */
     readonly lately: ReadonlyMap<string, string>,
@@ -116,7 +116,7 @@ export class Tally {
     /** Whether a row is to be made anew, however its job stands. */
     readonly isRedone: (key: string) => boolean = () => false,
     readonly comparesAll = false,
-    /** Whether what has failed may be made anew. */
+    /** True if failed rows may be made again. */
     readonly retriesFailed = true,
   ) {}
 
@@ -154,7 +154,7 @@ export class Tally {
     this.kinds.set(kind, (this.kinds.get(kind) ?? 0) + 1);
   }
 
-  /** Tells how many rows ask for what was made under keys that are none of this manifest; an empty text for none. */
+  /** Says how many rows repeat requests made under keys outside this manifest; empty if none do. */
   madeBefore(): string {
     const others = [...this.alike.values()].filter((key) => !this.#keys.has(key));
     const names = [...new Set(others.map((key) => key.replace(/\/.*$/s, '/…')))];
@@ -163,7 +163,7 @@ export class Tally {
     return names[0] ? `${rows} made before as ${as}: made under another key they are paid for again` : '';
   }
 
-  /** The longest chain of rows that wait for each other, in words. */
+  /** Describes the longest chain of rows that wait for each other. */
   longestChain(msOf: Parameters<Chains['longest']>[0]): CheckLine {
     const { rows, ms } = this.chains.longest(msOf);
     const text = `longest chain: ${counted(rows, 'row')} one after the other, ${likely(ms).text}`;
@@ -181,10 +181,10 @@ export class Tally {
   }
 }
 
-/** A fault may name everything that a row lacks. */
+/** One fault may list everything that a row lacks, so the limit is large. */
 const MAX_SHOWN = 4000;
 
-/** Never asked: a request that is only shown goes nowhere. */
+/** A placeholder for requests that are only shown, never sent. */
 const nowhere = { baseUrl: 'https://gateway.invalid', key: 'no-request-is-sent' };
 
 export const showingOnly = (ctx: Context): Context => ({
@@ -197,8 +197,8 @@ interface Fault extends Place {
 }
 
 /**
- * Checks every row as its create would; gives each fault once, also of a row with a count, and counts the rest. Nothing is
- * sent. In a spreadsheet what is wrong with a column is wrong in every row: it is told with the rows that it meets.
+ * Checks every row as its create would, without sending anything; yields each fault once and counts repetitions. A
+ * spreadsheet repeats a fault of a column in every row, so its faults come at the end, with their lines.
  */
 export async function* checkRows(...args: Parameters<typeof faultsIn>): AsyncGenerator<Fault> {
   const isSheet = /\.[ct]sv$/i.test(args[0].manifest.named);
@@ -219,14 +219,14 @@ export async function* checkRows(...args: Parameters<typeof faultsIn>): AsyncGen
 
 const MOST_LINES = 5;
 
-/** `200 rows: lines 2, 3, 4, 5, 6, …, 201`; `rows` has the line of each, the same one for all rows of a count. */
+/** `200 rows: lines 2, 3, 4, 5, 6, …, 201`; `rows` has each row's line, which rows of one count share. */
 function rowsText(rows: readonly number[]): string {
   const lines = [...new Set(rows)];
   const shown = lines.length <= MOST_LINES + 1 ? lines : [...lines.slice(0, MOST_LINES), '…', lines.at(-1)];
   return `${counted(rows.length, 'row')}: lines ${shown.join(', ')}`;
 }
 
-/** Each row is read twice, each row of a count apart, and what is odd about it is told once. */
+/** Prints each warning once, because rows are read twice, and a row with a count several times. */
 export const warningOnce = (io: Io, told = new Set<string>()): Io => ({
   ...io,
   warn: (text, urgent) => {
@@ -296,11 +296,11 @@ async function* faultsIn(
   tally.rows -= wrong.size;
 }
 
-/** An asset that is not there is a fault of its row. */
+/** True if an asset is missing, which is a fault of its row. */
 const isMissing = (error: unknown): error is GwError =>
   error instanceof GwError && error.kind === 'not_found';
 
-/** `gw batch check`: every fault of a manifest, and what it would make. */
+/** `gw batch check` prints every fault of a manifest, and what a run would create. */
 export const check = defineCommand({
   args: manifestArgs,
   flags: {
@@ -317,7 +317,7 @@ export const check = defineCommand({
       'FILE:LINE: field: message, and the exit code is 2 where there is one.',
     defaultsNote,
   ],
-  // A manifest may be a stranger's: its words command neither a terminal nor a CI.
+  // A manifest may be untrusted, so its text is escaped for terminals and CI logs.
   human: (line: CheckLine) => `${oneLine(line.text, MAX_SHOWN)}\n`,
   raw: (line) => `${safeJson(line.json)}\n`,
   async *run({ args, flags }, ctx): AsyncGenerator<Outcome<CheckLine>> {
@@ -378,18 +378,18 @@ const likely = (ms: number | undefined) => ({
   json: { likely_s: ms === undefined ? null : Math.round(ms / 1000) },
 });
 
-/** As many of the newest jobs are looked through for ones like a row. */
+/** The number of newest jobs that are searched for ones like a row. */
 const JUDGED_BY = 500;
 
-/** How long a row takes, by what jobs like it took at this gateway; undefined where it is like none. */
+/** Estimates a row's duration from similar jobs at this gateway; undefined if there are none. */
 async function estimates(ctx: Context) {
   const gateway = gatewayName(await ctx.settings());
   const jobs = await (await ctx.ledger()).find({ states: ['succeeded'], gateway, limit: JUDGED_BY });
-  // An image has no word for when it was accepted, and is there in seconds.
+  // An image records no acceptance time, and takes only seconds.
   return (like: Like) => (like.family === 'image' ? 0 : estimateMs(jobs, { ...like, gateway }));
 }
 
-/** How long the rows that are not done will take, by how many run at once; undefined where that of a row is not known. */
+/** Estimates the time for the unfinished rows with the allowed parallel tasks; undefined if some row has no estimate. */
 function likelyMs(
   { toDo, chains, savedBefore }: Tally,
   msOf: (like: Like) => number | undefined,

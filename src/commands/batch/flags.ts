@@ -13,7 +13,7 @@ import { defaultsOf } from '../../presets.ts';
 import { canAsk } from '../ask-first.ts';
 import { creates } from './row-command.ts';
 
-// What every batch command takes: the manifest, its name, and defaults for the rows that do not say.
+// Flags of every batch command: the manifest, the batch name, and defaults for its rows.
 
 export const manifestArgs = {
   name: 'MANIFEST',
@@ -32,18 +32,18 @@ export const fileFlags = {
   allowOutside: on('rows may name files anywhere'),
 } as const;
 
-/** For help, where they are not listed. */
+/** The note for help pages, which do not list these flags. */
 export const defaultsNote =
   'The flags of the create commands (-o, --model, --resolution, --duration, ...) are defaults for the rows that do not say ' +
   'and whose command takes them.';
 
-/** The flags of all create commands, as words. */
+/** The flags of all create commands, parsed as plain words. */
 export const defaultFlags: FlagSet = Object.fromEntries(
   Object.values(creates).flatMap((flags) =>
     [...fieldsOf(flags), ...Object.entries(flags).filter(([key]) => key === 'count')].map(
       ([key, flag]): [string, Flag] => [
         key,
-        // Each row's command reads the words as its own.
+        // Each row's command parses the words itself.
         { ...flag, hidden: true, parse: (raw) => (flag.list ? [raw] : raw) },
       ],
     ),
@@ -52,14 +52,14 @@ export const defaultFlags: FlagSet = Object.fromEntries(
 
 export type NameFlags = FlagValues<typeof nameFlags & typeof fileFlags>;
 
-/** The files of the rows: those of the folder, and those that the user has typed for rows that do not say. */
+/** Decides which files the rows may read: those of the folder, and those that the user typed as defaults. */
 function filesOf(
   dir: string,
   defaults: Readonly<Record<string, unknown>>,
   { root, allowOutside }: NameFlags,
   cwd: string,
 ) {
-  // What rows have named there, by their real paths; those that are added to `allowed` may be read.
+  // Real paths of files outside that rows name; a path added to `allowed` may be read.
   const outside = new Set<string>();
   const allowed = new Set<string>();
   placeFiles(defaults, defaultFlags, (file) => {
@@ -82,14 +82,14 @@ function filesOf(
 
 const OUTSIDE_HINT = 'move it there, or give --root DIR or --allow-outside';
 
-/** The rows of a manifest that a run looks at, or makes anew. */
+/** Flags that select rows. */
 export const keyFlags = {
   only: list('KEY', 'look at these rows alone (shots/7, or 7)'),
   redo: list('KEY', 'make these rows anew, whatever came of them (shots/7, or 7)'),
   following: on('with --redo: also the rows that follow them, made from their outputs'),
 } as const;
 
-/** A manifest that is ready to be read, and what ends its use: stdin is kept in a temporary file. */
+/** Opens a manifest for reading. `close` ends its use, which deletes the temporary copy of stdin. */
 export async function openRows([named = '']: readonly string[], flags: NameFlags, ctx: Context) {
   const { host } = ctx;
   const { name = named === '-' ? undefined : path.basename(named, path.extname(named)), command } = flags;
@@ -115,12 +115,12 @@ export async function openRows([named = '']: readonly string[], flags: NameFlags
   return { manifest, name, creates, command, defaults, storedOf, files, close };
 }
 
-/** What a profile can say that no row does; what rows do anyway is not named. */
+/** Profile defaults that cannot apply to rows; those that match what rows do anyway need no mention. */
 const ofTyped = /^((no-)?(exec|again|preview)|no-(wait|queue|download)=true|(wait|queue|download)=false)\b/;
 
 export type OpenRows = Awaited<ReturnType<typeof openRows>>;
 
-/** The rows of a manifest. Throws `usage` for the first that is wrong. */
+/** The rows of a manifest. Throws `usage` for the first faulty row. */
 export async function* soundRows(input: RowsInput): AsyncGenerator<Row> {
   for await (const row of readRows(input)) {
     if (!('faults' in row)) yield row;
@@ -132,8 +132,8 @@ const EVERY_FAULT = 'gw batch check names every fault';
 const OUTSIDE_SHOWN = 20;
 
 /**
- * Asks on a terminal whether rows may read the files that lie outside, all of them at once. Throws `usage` that lists them
- * where the answer is no, or nobody can be asked.
+ * Asks on a terminal, once for all files, whether rows may read files outside the folder. Throws `usage` with their list
+ * if the answer is no, or if gw cannot ask.
  */
 export async function allowOutside(
   { manifest, files }: OpenRows,
@@ -159,7 +159,7 @@ export async function allowOutside(
 
 const switches = ['--following', '--retry-failed', '--stop-on-error', '--detach'];
 
-/** The command line that runs a batch again: what was typed, without the flags that are dropped, and with the words that are added. */
+/** The command line that repeats this run: the typed words without the dropped flags, plus the added words. */
 export function runCommand(
   added: readonly string[],
   { argv }: Pick<Context, 'argv'>,
@@ -169,7 +169,7 @@ export function runCommand(
   const takesNext = (word = '') => isDropped(word) && !word.includes('=') && !switches.includes(word);
   const words = argv.flatMap((word, at) => {
     if (isDropped(word) || takesNext(argv[at - 1])) return [];
-    // A password is typed again, not shown.
+    // The password is masked, so the user has to type it again.
     return [word.replace(/(rediss?:\/\/[^:@/]*:)[^@]*@/, '$1***@')];
   });
   const isTyped = (word: string) => words.some((each) => each === word || each.startsWith(`${word}=`));
@@ -178,7 +178,7 @@ export function runCommand(
   return ['gw', ...words.slice(0, end), ...others, ...words.slice(end)].map(shellQuote).join(' ');
 }
 
-/** Stdin can be read once, and a manifest is read twice. */
+/** Copies stdin to a file, because a manifest is read twice. */
 async function fromStdin({ host, signal }: Context): Promise<{ manifest: Manifest; close: () => void }> {
   const dir = fs.mkdtempSync(path.join(tmpdir(), 'gw-batch-'));
   const close = () => fs.rmSync(dir, { recursive: true, force: true });
@@ -190,6 +190,6 @@ async function fromStdin({ host, signal }: Context): Promise<{ manifest: Manifes
     signal.throwIfAborted();
     throw error;
   }
-  // Media of such rows are relative to the working directory.
+  // Media of rows from stdin are relative to the working directory.
   return { manifest: { ...openJsonLines('-', file), file: path.join(host.cwd, '-') }, close };
 }

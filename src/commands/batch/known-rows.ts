@@ -19,24 +19,24 @@ type RowState = 'saved' | 'running' | 'unsaved' | 'failed' | 'unknown' | 'not_se
 export interface KnownRow {
   readonly state: RowState;
   readonly family: string;
-  /** gw's own key of its job; absent where another machine told of it. */
+  /** gw's own key of the job; absent if another machine reported it. */
   readonly jobKey?: string;
   /** The task's ID, or gw's own. */
   readonly id: string;
-  /** As a list of jobs has it: `running` too where another gw is sending it. */
+  /** The status as `jobs list` shows it; also `running` if another gw is sending it. */
   readonly status: string;
   readonly files: RowResult['files'];
-  /** Why it failed, or why its outcome is not known, in the gateway's words; absent where nothing was said. */
+  /** The gateway's reason for a failure or an unknown outcome; absent if it gave none. */
   readonly reason?: string | undefined;
-  /** The rows whose outputs it was made from, each with the job that had made it then. */
+  /** The rows whose outputs it was made from, each with its job at that time. */
   readonly from?: readonly { readonly row: string; readonly id: string }[] | undefined;
-  /** Which attempt under its key it is, from 1. */
+  /** The attempt under its key, from 1. */
   readonly attempt: number;
-  /** From when on its outputs must be saved soon, Unix milliseconds; absent where none waits to be saved. */
+  /** The time from which its outputs must be saved soon, in Unix milliseconds; absent if no output is unsaved. */
   readonly urgentFromMs?: number | undefined;
-  /** JSON: a digest of each field of the body that was sent, by its path; absent where another machine has sent it. */
+  /** JSON: a digest of each sent field by its path; absent if another machine sent the body. */
   readonly fields?: string;
-  /** Then what was asked for, as `askedDigest` has it. */
+  /** In that case, the digest of the request from `askedDigest`. */
   readonly asked?: string | undefined;
 }
 
@@ -47,18 +47,18 @@ export const isOpen = (known: KnownRow | undefined): known is KnownRow =>
 /** A short digest of each field of a body, by its path. */
 export type Fields = Readonly<Record<string, string>>;
 
-/** With the endpoint it tells whether two creates ask for the same, whatever their keys are. */
+/** Together with the endpoint, this digest tells whether two creates make the same request, whatever their keys. */
 export const digestOfFields = (fields: Fields, endpoint?: string): string =>
   digestOf(JSON.stringify([endpoint, Object.entries(fields).sort(([a], [b]) => (a < b ? -1 : 1))]));
 
-/** What was made so long ago is likely meant to be made again. */
+/** A request made longer ago is probably repeated on purpose. */
 const MADE_LATELY_MS = 30 * 24 * 3_600_000;
 
 /**
- * The rows of a batch that were made before at the gateway in force, by their keys; the last attempt of each counts. What was made
- * lately under any key is put into `lately`, its key by what it asked for; why the last create of a key that is free made
- * nothing, into `refusals`. Where no queue is asked, what it told of as saved is among them, and `elsewhere` are the keys of the
- * others that were handed over to it: they may be made there at any time.
+ * Finds the rows of a batch that were made before at the current gateway, with the last attempt of each. Recent jobs of
+ * any key are added to `lately` (request digest to key), and to `refusals` the reason why the last create of a key made
+ * nothing. Unless the queue is asked too, rows that it reported as saved are included, and `elsewhere` holds the keys of
+ * other rows handed to it, which may be created there at any time.
  */
 export async function knownRows(
   name: string,
@@ -75,14 +75,14 @@ export async function knownRows(
   const families = new Map<string, Family>(loaded.map((family) => [family.name, family]));
   let hasDamaged = false;
   const found = new (class extends Map<string, KnownRow> {
-    // Of a job whose lines cannot be read only gw's own key may be known.
+    // If a job's ledger lines are damaged, only gw's own key of it may be known.
     override get(key: string) {
       return super.get(key) ?? (hasDamaged ? super.get(onceJobKey(origin, key)) : undefined);
     }
   })();
   const ledger = await ctx.ledger();
   await ledger.find({
-    // Each job is looked at and let go of: their records would take more memory than all that is kept of the rows.
+    // A filter that keeps no job: all records together would need too much memory.
     where(job) {
       const { gateway, id, key, family, createdAtMs, isDamaged } = job;
       const { once = isDamaged && { key, fields: {} } } = job;
@@ -100,7 +100,7 @@ export async function knownRows(
       const outputs = outputsBySize(job, of);
       const lacks = job.state === 'succeeded' && job.save.download && outputs.missing.length > 0;
       const state = lacks ? 'unsaved' : stateOf(job, isSettled);
-      // What came with the reply alone is in no hurry.
+      // Outputs that came in the reply have no link that expires.
       const hasLink = of !== undefined && taskOf(job, of)?.outputs.length !== 0;
       const urgentFromMs =
         state === 'unsaved' && hasLink ? seenAtMs(job, ctx.clock.now()) + of.linkLifeMs * OLD_AGE : undefined;
@@ -141,7 +141,7 @@ function reasonOf(job: Job, family: Family): string | undefined {
   return [code, message].filter(Boolean).join(': ') || job.message;
 }
 
-/** Whether a job was paid for, or may have been. */
+/** True if a job was paid for, or may have been. */
 const isMade = ({ state }: Job): boolean => !['refused', 'failed', 'lost', 'intent'].includes(state);
 
 function stateOf(job: Job, isSettled: (job: Job) => boolean): RowState {
@@ -151,7 +151,7 @@ function stateOf(job: Job, isSettled: (job: Job) => boolean): RowState {
   return state === 'running' || state === 'not_sent' ? state : 'failed';
 }
 
-/** Whether a job is the one that a row on a queue is about, and not an attempt before that. */
+/** True if a job belongs to the row's attempt on the queue, and not to an earlier one. */
 export const isWanted = (
   job: Job | undefined,
   { wanted = 1 }: { readonly wanted?: number | undefined },

@@ -1,6 +1,6 @@
 import { type AccountType, type PooledTask, poolOf, type RatePool } from '../../gateway/limits.ts';
 
-/** Families whose tasks at once are not documented run so many. */
+/** Tasks at once for a family without a documented limit. */
 const UNDOCUMENTED_AT_ONCE = 5;
 
 /** `video alpha` -> `alpha`, `image edit` -> `image`. */

@@ -13,21 +13,21 @@ import { tryDirectory } from '../../jobs/save/disk-ways.ts';
 import type { JobResult } from '../video/follow-job.ts';
 import { familyOf } from './places.ts';
 
-/** What is printed of a row as it ends (the contract, section "batch"). */
+/** The printed result of a row (the contract, section "batch"). */
 export interface RowResult extends Pick<Row, 'row' | 'line'>, Omit<JobResult, 'id'> {
-  /** What the row is called: `day/boat`. */
+  /** The user's key of the row: `day/boat`. */
   readonly row_key: string;
-  /** gw's own, of its job; null where none is known here. */
+  /** gw's own key of the job; null if this machine knows none. */
   readonly key: string | null;
   readonly id: string | null;
-  /** As in the error line; null where the row is saved. */
+  /** As in the error line; null if the row is saved. */
   readonly error: unknown;
 }
 
 export const namedBy = ({ row, line, key, command }: Row) =>
   ({ row, line, row_key: key, key: null, family: familyOf(command) }) as const;
 
-/** What is told of a row: that it was not sent, where nothing else is known. */
+/** The result of a row; `not_sent` if nothing else is known. */
 export const rowResult = (row: Row, known: Partial<RowResult> = {}): RowResult => ({
   ...namedBy(row),
   id: null,
@@ -38,26 +38,26 @@ export const rowResult = (row: Row, known: Partial<RowResult> = {}): RowResult =
   ...known,
 });
 
-/** What the rows of a run came to, drawn as they end and said when it is over. */
+/** The counts of a run's rows, drawn as rows end and printed at the end. */
 export class RowSums {
   saved = 0;
   failed = 0;
   unknown = 0;
-  /** Ended for this run, and the next one goes on with them. */
+  /** Rows that this run has ended without a final outcome; the next run continues them. */
   open = 0;
-  /** Of these, rows that wait for one that this run leaves out: the same command would not make them. */
+  /** The open rows that wait for a row which this run leaves out: the same command would not make them. */
   stuck = 0;
-  /** Taken out of the queue. */
+  /** Rows taken out of the queue. */
   cancelled = 0;
 
-  /** Of how many rows. */
+  /** `rows` is the total number. */
   constructor(private readonly rows: number) {}
 
   get done(): number {
     return this.rows - this.left + this.open;
   }
 
-  /** Rows of which no end is known. */
+  /** The number of rows without a final outcome. */
   get left(): number {
     return this.rows - this.saved - this.failed - this.unknown - this.cancelled;
   }
@@ -66,9 +66,9 @@ export class RowSums {
     bars.whole({ done: this.done, failed: this.failed + this.unknown, total, leftMs });
   }
 
-  /** Says in one line how the rows stand, and how to go on. */
+  /** Prints in one line how the rows stand, and how to go on. */
   say(
-    /** What is left was not sent, or is not done; `--redis` where it is on a queue; the command that goes on. */
+    /** Whether open rows are not sent or not done; `redis` if they are on a queue; `command` goes on with them. */
     how: { left: 'sent' | 'done'; redis?: boolean; command: (...added: string[]) => string },
     { io }: Pick<Context, 'io'>,
   ): void {
@@ -98,8 +98,8 @@ type Entry = Omit<RowResult, 'files' | 'record'> & { readonly files: readonly { 
 const columns = ['row', 'line', 'row_key', 'key', 'family', 'id', 'status', 'files', 'error'] as const;
 
 /**
- * All rows of a batch and what came of them, for --report: CSV or JSONL by the file's ending, written when the batch ends,
- * in place of an earlier report and of nothing else. Throws `usage` for another ending, and where no report can be written.
+ * The report of --report: all rows of a batch with their outcomes, as CSV or JSONL by the file's ending. It is written at
+ * the end, and replaces only an earlier report. Throws `usage` for another ending or an unwritable place.
  */
 export function openReport(named: string | undefined, cwd: string, io: Pick<Io, 'withoutSecrets'>) {
   if (named === undefined) return { add: () => {}, lacks: () => false, write: () => undefined };
@@ -134,9 +134,9 @@ export function openReport(named: string | undefined, cwd: string, io: Pick<Io, 
       keys.add(entry.row_key);
       entries.push({ ...entry, files: entry.files.map(({ path }) => ({ path })) });
     },
-    /** Whether nothing was added of a row. */
+    /** True if no entry of a row was added. */
     lacks: (key: string): boolean => !keys.has(key),
-    /** Writes it; what went wrong, if anything did: the rows stand as they are. */
+    /** Writes the report and returns an error instead of throwing it, because the rows are done. */
     write(): GwError | undefined {
       if (entries.length === 0) return undefined;
       entries.sort((one, other) => one.row - other.row || (one.row_key < other.row_key ? -1 : 1));
@@ -156,11 +156,11 @@ export function openReport(named: string | undefined, cwd: string, io: Pick<Io, 
   };
 }
 
-/** Reports of an older gw call the row's key `key`. */
+/** Reports of an older gw name the row's key `key`. */
 const isCsvReport = (head: string): boolean =>
   /^row,line,(row_key,)?key,family,id,status,files,error\n/.test(head);
 
-/** Whether the first line is an object of a report, which may be cut. */
+/** True if the first line, which may be cut, is a report entry. */
 const isJsonReport = (head: string): boolean => /^\{"row":\d+,"line":\d+,"(row_)?key":"/.test(head);
 
 const csvLine = ({ error, files, ...entry }: Entry): string => {
@@ -172,12 +172,12 @@ const csvLine = ({ error, files, ...entry }: Entry): string => {
   return columns.map((column) => csvCell(cells[column])).join(',');
 };
 
-/** All paths of a job stand in one. */
+/** Large enough for all paths of a job in one cell. */
 const MAX_CELL = 100_000;
 
-/** A cell that a spreadsheet would take for a formula is not one. */
+/** Keeps a spreadsheet from reading a cell as a formula. */
 function csvCell(value: unknown): string {
-  // A line that begins with a stranger's words could command whoever reads it.
+  // Untrusted text is escaped, because it could contain control characters.
   const text = value === null ? '' : oneLine(String(value), MAX_CELL);
   const inert = typeof value === 'string' && /^[=+@\t\r-]/.test(text) ? `'${text}` : text;
   return /[",\n\r]/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert;

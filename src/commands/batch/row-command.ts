@@ -25,8 +25,8 @@ import { create as gamma } from '../video/gamma.ts';
 import { noteOfName } from '../video/task-ids.ts';
 import type { Fields, KnownRow } from './known-rows.ts';
 
-// A row runs the create command that it names, with its fields as typed flags: what the command takes a row takes, and
-// what the command refuses is refused here in the same words.
+// A row runs the create command that it names, with its fields as typed flags, so that row and command accept the same
+// values and refuse others with the same message.
 
 export const createCommands: Readonly<Record<string, AnyCommand>> = {
   'video alpha': alpha,
@@ -41,19 +41,19 @@ export const creates: CreateFlags = Object.fromEntries(
   Object.entries(createCommands).map(([words, { flags }]) => [words, flags]),
 );
 
-/** Where the files of rows lie, which of them may be read, and the references that the user has typed for all rows. */
+/** The folder of the rows' files, the files that may be read, and the references that the user typed for all rows. */
 export interface RowFiles {
-  /** The manifest's folder, or what a worker was given with --root. */
+  /** The manifest's folder, or the folder of a worker's --root. */
   readonly dir: string;
   readonly confined: ConfinedPath;
   readonly typed?: ReadonlySet<unknown>;
-  /** Which outputs of jobs they may name beside those that are such files, and those of the other rows. */
+  /** The outputs of jobs that rows may name besides readable files and other rows of the batch. */
   readonly outputs?: Pick<OutputDoor, 'rowJob' | 'isEarly' | 'meant'> & {
     readonly isOwn: (job: Job) => boolean;
   };
 }
 
-/** The door of whoever names files: what the user has typed, its own batch's outputs, and those of other jobs that are such files. */
+/** Admits outputs that the user typed, outputs of this batch, and outputs of other jobs that are readable files. */
 export const doorOf = ({ confined, typed, outputs }: RowFiles): OutputDoor => ({
   ...outputs,
   admit(file, job, named) {
@@ -61,23 +61,23 @@ export const doorOf = ({ confined, typed, outputs }: RowFiles): OutputDoor => ({
   },
 });
 
-/** The world of all rows: media are relative to the manifest, outputs to the working directory, and stdin is empty. */
+/** The context of all rows: media are relative to the manifest, outputs to the working directory, and stdin is empty. */
 const worldOf = (files: RowFiles, ctx: Context): Context => ({
   ...ctx,
   outputs: doorOf(files),
   host: {
     ...ctx.host,
     cwd: files.dir,
-    // What was read once cannot be read again.
+    // Stdin has been read already and must not be read again.
     get stdin() {
       return Readable.from([]);
     },
   },
 });
 
-/** The world of a row: that of all rows, or where it says something of its own body one with that as stdin. */
+/** The context of one row; a row with a body of its own gets the body as stdin. */
 function contextOf({ body, flags, pinned, set }: Row, world: Context): Context {
-  // Whoever lets a row say a prompt of a single dash means the dash, which stdin then holds.
+  // A row whose prompt is "-" means a dash, so stdin contains a dash.
   const piped = flags.prompt === '-' ? '-' : JSON.stringify(body);
   if (piped === undefined && set.length === 0 && !pinned) return world;
   const stdin = Readable.from(piped === undefined ? [] : [Buffer.from(piped)]);
@@ -93,7 +93,7 @@ function contextOf({ body, flags, pinned, set }: Row, world: Context): Context {
   };
 }
 
-/** The flags of a row with its place to save as a path of its own, in which `{key}` and `{row}` are filled in. */
+/** The flags of a row, with an absolute --out in which `{key}` and `{row}` are filled in. */
 export async function flagsOf(row: Row, rows: number, ctx: Context): Promise<Record<string, unknown>> {
   const { model, sidecar } = row.pinned ?? {};
   const flags = { ...(model !== undefined && { model }), ...(sidecar && { sidecar }), ...row.flags };
@@ -118,18 +118,18 @@ const readyFlags = async (row: Row, rows: number, { confined }: RowFiles, ctx: C
 
 export interface CheckedRow {
   readonly model: string | undefined;
-  /** What it is going to cost; absent where nobody asks. */
+  /** The estimated cost; absent if nobody needs it. */
   readonly estimate?: Estimate | undefined;
-  /** The field by which it differs from what the job of its key asked for. */
+  /** The field that differs from the request of the key's existing job. */
   readonly changed?: string | undefined;
-  /** A digest of each field that it asks for. Reads the files of a form. */
+  /** Digests of the requested fields. It reads the files of a form. */
   readonly fields?: (() => Promise<Fields>) | undefined;
   readonly intent?: Intent | undefined;
 }
 
 /**
- * What reads and checks rows as their creates would, media too, and sends nothing; the gateway of `ctx` is never asked.
- * `warn` hears what is odd. It throws `usage` with all that is wrong with a row.
+ * Returns a function that reads and checks rows, including media, as their create commands would. It sends nothing and
+ * never asks the gateway of `ctx`. `warn` receives oddities; the function throws `usage` with all faults of a row.
  */
 export function rowChecker(files: RowFiles, ctx: Context, warn: Context['io']['warn'] = () => {}) {
   const io = { ...ctx.io, warn, note: () => {} };
@@ -158,7 +158,7 @@ export function rowChecker(files: RowFiles, ctx: Context, warn: Context['io']['w
   };
 }
 
-/** The first field, as people name it, by which a row differs from what its job was made of; undefined where none does. */
+/** The first field, by its flag, that differs from the request of the row's job; undefined if none does. */
 function changedField(row: Row, known: KnownRow, fields: Fields, request: JobRequest): string | undefined {
   if (known.asked !== undefined) return known.asked === askedDigest(row) ? undefined : 'the row';
   if (known.fields === undefined) return undefined;
@@ -170,17 +170,17 @@ function changedField(row: Row, known: KnownRow, fields: Fields, request: JobReq
 export interface RowOptions extends BudgetFlags, Pick<HowAsked, 'again' | 'keepsOther' | 'expects'> {
   /** Position of the last row. */
   readonly rows: number;
-  /** The manifest, for messages; absent where the row stands in none. */
+  /** The manifest's name for messages; absent if the row is in none. */
   readonly named?: string;
-  /** False: it ends with the task's ID, and no slot is waited for. */
+  /** If false, the row ends with the task's ID, and does not wait for a slot. */
   readonly wait?: boolean;
 }
 
 export type RowOutcome = Outcome<JobResult> & { readonly made: Made };
 
 /**
- * Creates a row, waits for it and saves it, or goes on with the job that its key has; as its create prints it. The followers of
- * `ctx` are those of all rows: one batch of looks, and lanes for downloads. Throws nothing.
+ * Creates a row, waits for it and saves it, or continues the job of its key; returns what its create prints. The
+ * followers of `ctx` are shared by all rows: one batch of lookups, and lanes for downloads. Never throws.
  */
 export async function createRow(
   row: Row,
@@ -200,11 +200,11 @@ export async function createRow(
       ...ctx.io,
       warn: (text, urgent) => ctx.io.warn(named ? `${named}:${placeText(row)}: ${text}` : text, urgent),
       note: () => {},
-      // Without bars a row is told when it ends, in one line.
+      // Without bars, one line reports the end of a row.
       progress: () => (ctx.io.mode.bars ? namedBy(row.key, ctx.io.progress()) : silent),
     },
   };
-  // Of the objects that a row makes few stay, and thousands of rows must not take more memory than one.
+  // Most objects of a row are short-lived, so a small young generation keeps thousands of rows within little memory.
   const letGrow = keepYoungSpaceSmall();
   try {
     const outcome = await command.run({ args: [], flags, globals: own.globals }, rowContext);
@@ -220,7 +220,7 @@ export async function createRow(
   }
 }
 
-/** What --again is to one create, --retry-failed is to a batch. */
+/** Rewords the hint of a create for a batch, where --retry-failed replaces --again. */
 export function ofRow(error: unknown): unknown {
   if (!(error instanceof GwError) || error.facts.hint === undefined) return error;
   const hint =
@@ -230,7 +230,7 @@ export function ofRow(error: unknown): unknown {
   return error.told({ hint });
 }
 
-/** Whether an error is of the key or the account, and not of one row: HTTP 403 may be of a model, or of a file. */
+/** True if an error concerns the API key or the account; HTTP 403 is excluded, as it may concern one model or file. */
 export const isOfAccount = (error: unknown): error is GwError =>
   error instanceof GwError && endsAll.has(error.kind) && error.facts.status !== 403;
 
@@ -241,7 +241,7 @@ export const pauseOf = ({ facts: { retryAtMs } }: GwError, { clock }: Pick<Conte
 export const under = (name: string, error: unknown): unknown =>
   error instanceof GwError ? error.told({}, `${name}: ${error.message}`) : error;
 
-/** Bars under what the user calls a row, and not under the ID of its task; that it is saved is told by its path. */
+/** Labels bars with the row's key instead of the task ID. */
 const namedBy = (key: string, bars: RunProgress): RunProgress => ({
   ...bars,
   task: (update) => bars.task({ ...update, id: key, isPart: true }),

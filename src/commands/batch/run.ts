@@ -51,7 +51,7 @@ import { familyOf, placeOf } from './places.ts';
 import { openReport, type RowResult, RowSums, rowResult } from './report.ts';
 import { createRow, isOfAccount, pauseOf, under } from './row-command.ts';
 
-/** Beside those that hold a slot: rows that wait for the next one, and rows whose outputs are being saved. */
+/** Rows that may run beyond the slots of a pool: some wait for the next slot, others save their outputs. */
 const BESIDE_SLOTS = 4;
 
 const runFlags = {
@@ -70,10 +70,10 @@ const runFlags = {
   detach: on('with --redis: hand the rows over and return'),
   refill: on('with --redis: send rows again that were handed over and that the queue has lost'),
 } as const;
-/** What is typed for the run, and the wait that is typed for its rows. */
+/** The flags of the run, with the --wait-timeout of its rows. */
 type RunFlags = FlagValues<typeof runFlags> & { readonly waitTimeout?: string };
 
-/** The rows that follow those of --redo. Of a manifest that is wrong none: its check says what is. */
+/** The keys of rows that depend on those of --redo. Faulty rows are skipped here, as the check reports them. */
 async function followersOf(
   input: Batch['input'],
   isFirst: (key: string) => boolean,
@@ -96,7 +96,7 @@ function refuseApart(flags: RunFlags): void {
 }
 
 const someRows = 'run those rows without it, or all of them with it';
-/** What goes with a run of this machine alone, and how it is done with a queue. */
+/** Flags for runs on this machine only, each with the way to do the same with a queue. */
 const apart = {
   concurrency: 'each gw worker has a --concurrency',
   maxCost: 'each worker keeps to the budget of its own machine',
@@ -110,7 +110,7 @@ const apart = {
 /** The command that follows the rows on a queue. */
 const followCommand = (ctx: Context) => runCommand(['--redis'], ctx, Object.keys(apart).map(flagName));
 
-/** `gw batch run`: every row of a manifest made once, waited for and saved. */
+/** `gw batch run` creates every row of a manifest once, waits for it and saves it. */
 export const run = defineCommand({
   args: manifestArgs,
   flags: { ...defaultFlags, ...nameFlags, ...fileFlags, ...runFlags },
@@ -211,7 +211,7 @@ export interface Batch {
   readonly announced: Announced;
 }
 
-/** Errors that a row keeps; after any other the next run sends it, or goes on with its job. */
+/** Errors that end a row; after any other the next run sends the row or continues its job. */
 const settles: ReadonlySet<string> = new Set<ErrorKind>([
   'rejected',
   'not_found',
@@ -223,10 +223,10 @@ const settles: ReadonlySet<string> = new Set<ErrorKind>([
 class BatchRun {
   readonly #between: RowOutputs;
   readonly #sums: RowSums;
-  /** Whether some of the open rows were sent. */
+  /** True if some of the open rows were sent. */
   #isSent = false;
   #isStopped = false;
-  /** Lets go of the creates that wait for what is urgent: it is not begun any more. */
+  /** Lets waiting creates go on if urgent saves no longer begin, because the run stops. */
   #release = () => {};
 
   constructor(private readonly batch: Batch) {
@@ -241,7 +241,7 @@ class BatchRun {
     const whole = ctx.io.progress();
     const turns = createTurns(SAVES_AT_ONCE);
     const shared = { ...ctx, followers: createFollowers(ctx, { turns }) };
-    // What an earlier run left to be saved is open before the first new row asks.
+    // Urgent saves of an earlier run are announced before the first new row asks for its turn.
     const urgent = new Map(
       [...tally.known].flatMap(([key, { urgentFromMs }]) =>
         urgentFromMs === undefined ? [] : [[key, turns.announce(urgentFromMs)] as const],
@@ -276,7 +276,7 @@ class BatchRun {
         work: (row) => this.#work(row, shared).finally(() => urgent.get(row.key)?.()),
         isStopped: () => this.#isStopped || ctx.signal.aborted,
       });
-      // Rows that an earlier run has saved are not printed, and count for the exit code.
+      // Rows saved by an earlier run are not printed, but count as a success in the exit code.
       if (tally.savedBefore > 0) yield {};
       for await (const { row, outcome, key, ms } of results) {
         const result = resultOf(row, key, outcome);
@@ -298,7 +298,7 @@ class BatchRun {
       throw endedBy(ctx.signal.reason, `go on with: ${command()}`, 'what was created is in the ledger');
   }
 
-  /** Says which rows are stale, and gives the command that goes on: what --redo has made anew is not made once more. */
+  /** Reports stale rows and returns the command that goes on; rows that --redo has made are left out of it. */
   async #wayOn(): Promise<(...added: string[]) => string> {
     const { input, tally, ctx, flags } = this.batch;
     const { known } = flags.redo ? await knownRows(input.name, ctx) : tally;
@@ -312,7 +312,7 @@ class BatchRun {
     return (...added) => runCommand([...added, ...(left ?? []).flatMap(makes)], ctx, left && redo);
   }
 
-  /** Jobs that run or wait to be saved come first: what is paid for is brought home before new money is spent. */
+  /** Running and unsaved jobs come first, so that paid outputs are saved before new money is spent. */
   async *#rows(): AsyncGenerator<Row> {
     const { input, tally, flags } = this.batch;
     let left = flags.limit ?? Number.POSITIVE_INFINITY;
@@ -332,7 +332,7 @@ class BatchRun {
     const { input, flags, tally } = this.batch;
     const startedMs = ctx.clock.steady();
     ctx.events?.ofRow(row);
-    // An image takes no --wait-timeout of its own, and its 429 waits no longer than the others.
+    // Images have no --wait-timeout of their own; this bounds their wait after a 429 too.
     const waitTimeout = flags.waitTimeout && parseDuration(flags.waitTimeout, '--wait-timeout');
     const deadlineMs = waitDeadlineMs({ ...(waitTimeout && { waitTimeout }), ...row.flags }, ctx);
     const { maxCost, unpriced, retryFailed } = flags;
@@ -340,7 +340,7 @@ class BatchRun {
     const options = {
       rows: tally.lastRow,
       named: input.manifest.named,
-      // What the rows said before was compared when they were checked.
+      // The check has already compared the rows with their jobs.
       keepsOther: true,
       ...(anew && { again: anew }),
       ...(maxCost && { maxCost }),
@@ -402,8 +402,8 @@ class BatchRun {
 }
 
 /**
- * What came of a row, with the job that an earlier run made of it where its create gave back none: what is paid for is
- * never told as not sent, whatever hindered going on with it. One that --redo is to replace is no answer to it.
+ * Adds to a row's outcome the job of an earlier run, if the create returned none: a paid job is never reported as not
+ * sent, whatever error occurred. A job that --redo is to replace is not used.
  */
 async function withJob(
   row: Row,
@@ -419,7 +419,7 @@ async function withJob(
     const refused = { family, id: key, status: 'refused', record: null, files: [] };
     return { key, outcome: { ...outcome, value: refused } };
   }
-  // A ledger that cannot be read leaves what the error itself says.
+  // If the ledger cannot be read, the error alone is reported.
   const { current: job, last } = (await lastOfKey(row.key, ctx).catch(() => undefined)) ?? {};
   const key = ofRun?.key ?? last?.key ?? null;
   if (!isWanted(job, { wanted }) || value !== undefined) return { outcome, key };
@@ -445,7 +445,7 @@ function refuseUnsettled({ known, isRedone }: Tally): void {
       );
 }
 
-/** Says that rows were made before under other keys, and asks where somebody can answer. Throws `usage` for a no. */
+/** Warns of rows that were made before under other keys, and asks if possible. Throws `usage` if the answer is no. */
 async function askOfAlike(tally: Tally, yes: boolean, ctx: Context): Promise<void> {
   const before = tally.madeBefore();
   if (before) ctx.io.warn(before);

@@ -40,10 +40,10 @@ const flags = {
   all: on('saved rows too'),
 } as const;
 
-/** By the ledger the sums and the rows, with --json each row alone; by the queue; or what the queue wrote down of one row. */
+/** The ledger's sums and rows (with --json single rows), the queue's figures, or the queue's log of one row. */
 type Status = string | RowLine | RowLine[] | MachinesStatus | { readonly log: readonly LogEntry[] };
 
-/** `gw batch status`: where the rows of a manifest stand, by the ledger alone; with --redis by the queue. */
+/** `gw batch status` shows the state of a manifest's rows by the ledger alone; with --redis by the queue. */
 export const status = defineCommand<typeof flags, Status>({
   args: manifestArgs,
   flags,
@@ -123,7 +123,7 @@ const rowTable = (rows: readonly RowLine[]) => ({
   })),
 });
 
-/** The words of the queue are its states; what is nothing is left out. What Redis tells is a stranger's word. */
+/** The queue's counts without zeros. Text from Redis is untrusted and escaped. */
 const machinesText = ({ counts, workers, slots, toSave, stands }: MachinesStatus): string => {
   const states = Object.entries(counts).filter(([, count]) => count > 0);
   const used = slots.filter(({ taken, waiting }) => taken + waiting > 0);

@@ -5,17 +5,17 @@ import { RawJson, safeJson } from '../../io/escape.ts';
 import type { Io } from '../../io/io.ts';
 
 export interface PrintOptions {
-  /** Each event as it came, one a line; the whole reply; or text. */
+  /** Events as one line of JSON each, the whole reply, or text. */
   readonly form: 'events' | 'reply' | 'text';
   readonly showThoughts: boolean;
-  /** Opens what draws a text on a terminal; without it a text goes out as it comes. */
+  /** Opens the renderer of text for a terminal; without it, text is printed as it arrives. */
   readonly draw?: (() => Promise<AnswerView>) | undefined;
 }
 
 export interface AnswerPrinter {
   onEvent(event: ChatEvent): void | Promise<void>;
   finish(answer: ChatAnswer): Promise<void>;
-  /** The end of one that broke off; `came` is the reply as far as it came, if it did. */
+  /** Ends an answer that broke off; `came` is the partial reply, if there is one. */
   breakOff(came?: unknown): Promise<void>;
 }
 
@@ -28,7 +28,7 @@ export function answerPrinter(io: Io, { form, showThoughts, draw }: PrintOptions
     view ??= await draw?.();
     view?.text(text);
   };
-  /** What is written behind a drawn text begins on a line of its own. */
+  /** Output after the rendered text starts on a new line. */
   const endDrawing = () => {
     view?.end();
     view = undefined;
@@ -47,7 +47,7 @@ export function answerPrinter(io: Io, { form, showThoughts, draw }: PrintOptions
     if (thoughtIsOpen) io.aside('\n');
     thoughtIsOpen = false;
   };
-  /** A terminal's next line begins at its left edge; a pipe gets the bytes and nothing else. */
+  /** On a terminal the output ends with a line break; a pipe gets exactly the answer's bytes. */
   const closeLine = async () => {
     if (form === 'text' && io.stdoutIsTerminal && !last.endsWith('\n')) await print('\n');
   };
@@ -56,7 +56,7 @@ export function answerPrinter(io: Io, { form, showThoughts, draw }: PrintOptions
     onEvent(event) {
       if (event.type === 'thinking') return think(event.text);
       if (event.type === 'raw') {
-        // Data in several lines is JSON all the same: its line breaks are blanks.
+        // An event's data is JSON, so line breaks in it are white space.
         return form === 'events' ? io.out(`${event.data.replaceAll('\n', ' ')}\n`) : undefined;
       }
       closeThought();
@@ -78,7 +78,7 @@ export function answerPrinter(io: Io, { form, showThoughts, draw }: PrintOptions
         await print(`${BETWEEN_ANSWERS}\n${text}`);
       }
       if (toolCalls.length === 0) return closeLine();
-      // Words may come before the calls: each call stands on a line of its own all the same.
+      // Text may precede the calls, but each call needs a line of its own.
       if (!last.endsWith('\n')) await print('\n');
       for (const { id, name, arguments: text } of toolCalls) await io.outJson({ id, name, arguments: text });
     },
@@ -95,7 +95,7 @@ const BETWEEN_ANSWERS = '---';
 const LINE_END = 0x0a;
 const PIECE_CHARACTERS = 32 * 1024;
 
-/** A reply as JSON on one line. Its long texts are written piece by piece: as one text they would be held three times. */
+/** Prints a reply as JSON on one line. Long texts are written in pieces, because one string would be held three times. */
 async function printReply(reply: unknown, io: Io): Promise<void> {
   const mark = globalThis.crypto.randomUUID();
   const texts: Iterable<string>[] = [];
@@ -118,7 +118,7 @@ async function printReply(reply: unknown, io: Io): Promise<void> {
   }
 }
 
-/** What is written at once of texts that may be as short as a word. A surrogate pair stays in one piece. */
+/** Joins short texts into larger writes. A surrogate pair stays in one piece. */
 function* pieces(texts: readonly string[]): Generator<string> {
   let text = '';
   for (const more of texts) {

@@ -22,19 +22,19 @@ import { counted } from '../../io/quantity-text.ts';
 import { readTypedText } from '../../media/text-input.ts';
 import { type ChatFlags, readSettings, withoutYieldingIn } from './read-settings.ts';
 
-/** The conversation of `--messages`: as the surface's own list, or as turns where it had to be translated. */
+/** The conversation of `--messages`: in the surface's own form, or as turns that were translated. */
 interface History {
   readonly own?: readonly unknown[];
-  /** The system prompt that stood beside the list, in the surface's own form. */
+  /** The system prompt beside the list, in the surface's own form. */
   readonly ownSystem?: JsonObject;
   readonly turns?: readonly ChatTurn[];
   readonly system?: string;
 }
 
 /**
- * Reads `--messages FILE`: a list in the surface's own form, which is sent as it is, or in that of chat completions,
- * which every surface understands; a system prompt beside the list is taken too. Throws `usage` for a file that cannot
- * be read, holds neither, or holds any other field beside the list.
+ * Reads `--messages FILE`: a list in the surface's own form, which is sent unchanged, or in the form of chat completions,
+ * which every surface accepts here. A system prompt beside the list is read too. Throws `usage` for a file that cannot be
+ * read, has neither form, or has any other field beside the list.
  */
 async function readHistory(file: string, surface: Surface, deps: JsonBodyDeps): Promise<History> {
   const named = `--messages ${file}`;
@@ -58,14 +58,14 @@ async function readHistory(file: string, surface: Surface, deps: JsonBodyDeps): 
   return { own: [...(text === '' ? [] : [{ role: 'system', content: text }]), ...list] };
 }
 
-/** The words of a system prompt: a text, a list of blocks, or a content with parts. */
+/** The text of a system prompt that is a string, a list of blocks, or content with parts. */
 function systemText(value: unknown): string {
   if (typeof value === 'string') return value;
   const parts = Array.isArray(value) ? value : itemsOf(fieldsOf(value).parts);
   return parts.map((part) => textOf(fieldsOf(part).text)).join('\n\n');
 }
 
-/** Whether a list is in the surface's own form already. What both forms allow counts as own. */
+/** True if a list already has the surface's own form; a list valid in both forms counts as own. */
 function isOwn(list: readonly unknown[], { api }: Surface): boolean {
   if (api === 'completions') return true;
   if (api === 'geo') return list.every((item) => fieldsOf(item).parts !== undefined);
@@ -120,19 +120,19 @@ function callOf(value: unknown): ToolCall {
   return { id: textOf(id), name: textOf(name), arguments: textOf(text) };
 }
 
-/** A call of a tool; `name` only where a result may go by it. */
+/** A tool call; `name` is set only if a result may refer to it by name. */
 export interface CallRef {
   readonly id: string;
   readonly name?: string;
 }
 
-/** What one message has to do with tools. */
+/** The tool calls and tool results in one message. */
 export interface ToolUse {
   readonly calls: readonly CallRef[];
   readonly results: readonly string[];
 }
 
-/** The calls and results of a conversation, message by message: those of the surface's own list, then the turns. */
+/** The calls and results of a conversation, message by message: first the surface's own list, then the turns. */
 export const toolUses = (own: readonly unknown[], turns: readonly ChatTurn[]): ToolUse[] => [
   ...own.map(toolUseOfMessage),
   ...turns.map(toolUseOfTurn),
@@ -156,7 +156,7 @@ function toolUseOfMessage(message: unknown): ToolUse {
     const { functionCall, functionResponse } = fieldsOf(part);
     const called = fieldsOf(functionCall);
     const answered = fieldsOf(functionResponse);
-    // A Gemini-style call need not have an ID: its result goes by the name then.
+    // A Gemini-style call may lack an ID; its result then refers to the name.
     const name = textOf(called.name);
     if (functionCall !== undefined) calls.push({ id: textOf(called.id) || name, name });
     if (functionResponse !== undefined) results.push(textOf(answered.id) || textOf(answered.name));
@@ -176,8 +176,8 @@ export interface Start {
 }
 
 /**
- * What the flags, the body, the session and the profile say before anything is asked. Throws `usage` for what cannot be
- * read or does not go together.
+ * Reads the conversation's start from flags, body, session and profile, before any question. Throws `usage` for
+ * unreadable or conflicting input.
  */
 export async function readStart(given: ChatFlags & SaidBy, ctx: Context): Promise<Start> {
   const { host, signal } = ctx;
@@ -186,7 +186,7 @@ export async function readStart(given: ChatFlags & SaidBy, ctx: Context): Promis
   const base = await baseBody(ctx);
   const session = await sessionOf(given, givesTurns(given, base, ctx), ctx);
   const held = session?.settings ?? {};
-  // What a conversation was held with goes before the defaults of the profile.
+  // The surface of a stored session has priority over the profile's default.
   const api = given.stored?.includes('api') ? (held.api ?? given.api) : (given.api ?? held.api);
   const surface = await loadSurface(api ?? 'completions');
   const history = given.messages === undefined ? {} : await readHistory(given.messages, surface, deps);
@@ -215,14 +215,14 @@ export async function readStart(given: ChatFlags & SaidBy, ctx: Context): Promis
   };
 }
 
-/** Where the conversation holds a system prompt of its own. */
+/** The places in the conversation that hold a system prompt. */
 function systemSaid({ own, ownSystem = {}, system }: History, base: JsonObject): Said[] {
   const isTold = (list: unknown) => itemsOf(list).some((each) => fieldsOf(each).role === 'system');
   const isFiled = system !== undefined || Object.keys(ownSystem).length > 0 || isTold(own);
   return isFiled || isTold(base.messages) ? [[isFiled ? '--messages' : '--body', ['system']]] : [];
 }
 
-/** The flag that gives turns, in place of a session. */
+/** The flag that supplies turns, in place of a session. */
 function givesTurns({ messages }: ChatFlags, base: JsonObject, { globals }: Context): string | undefined {
   const isTurns = (field = '') => ['messages', 'contents'].includes(field);
   if (messages !== undefined) return '--messages';
@@ -230,7 +230,7 @@ function givesTurns({ messages }: ChatFlags, base: JsonObject, { globals }: Cont
   return globals.set?.some((raw) => isTurns(parseSet(raw).path[0])) ? '--set' : undefined;
 }
 
-/** The talk that is gone on with, else one that is kept where a person sees it and nobody said otherwise. */
+/** The session to continue, or a new one that is stored, if a person sees the answer and no flag objects. */
 async function sessionOf(
   { session: named, continue: goesOn, new: fresh }: ChatFlags,
   other: string | undefined,
@@ -242,7 +242,7 @@ async function sessionOf(
   const { globals, io, host } = ctx;
   if (name === undefined) {
     if (fresh) throw usage('--new starts a session over, and none is named', 'name it with --session NAME');
-    // The conversation of a file is kept there.
+    // A conversation from a file is kept in that file.
     const isFiled = other !== undefined || globals.body !== undefined;
     if (isFiled || globals.dryRun || globals.curl || !io.stderrIsTerminal) return undefined;
     if (readSwitch(host.env, 'GW_LEDGER_PROMPTS') === false || !(await ctx.settings()).keepTalks.value)
@@ -266,6 +266,6 @@ async function newestSession({ host }: Context): Promise<string> {
   });
 }
 
-/** The messages surface has no built-in default: the models it serves are not in the document. */
+/** The messages surface has no default model, because the document does not list the models it serves. */
 const defaultModel = (api: ChatApi, { models }: Settings): string | undefined =>
   api === 'messages' && models.chat.source === 'default' ? undefined : models.chat.value;

@@ -14,10 +14,10 @@ import { findOutputs, noteOutputsInCurl } from '../../shots/outputs.ts';
 import { type Start, toolUses } from './read-history.ts';
 import { type ChatFlags, readToolResults } from './read-settings.ts';
 
-/** A log or a book goes in whole; what a model takes of it is for the gateway to say. */
+/** Large enough for a log or a book; the gateway decides how much a model accepts. */
 const MAX_PIPED_BYTES = 64 * MB;
 
-/** The turns that this run adds; undefined where nothing was asked and a conversation can be held instead. */
+/** The turns that this run adds; undefined if there is no question and a conversation can start instead. */
 export async function readQuestion(
   words: readonly string[],
   flags: ChatFlags,
@@ -69,7 +69,7 @@ export async function readQuestion(
   return [...results, ...(parts.length > 0 ? [{ role: 'user', parts } as const] : [])];
 }
 
-/** Images as typed -> what is sent. Throws `usage`. */
+/** Reads the typed image references into the form that is sent. Throws `usage`. */
 export async function readImages(
   references: readonly string[],
   ctx: Context,
@@ -103,14 +103,14 @@ export async function readImages(
   });
 }
 
-/** A picture is no text, and a command line that pipes one has meant it as one. */
+/** Refuses a picture as text: a command line that pipes a picture probably meant `--image -`. */
 function refusePicture(bytes: Uint8Array): void {
   const type = sniff(bytes.subarray(0, SNIFF_BYTES));
   if (type?.modality !== 'image' || type.format === 'svg') return;
   throw usage(`stdin holds ${typeInWords(type)}, not text`, 'add --image - to send it as a picture');
 }
 
-/** The picture on stdin as a data URI. Throws `usage` for a terminal and for what is no picture. */
+/** The picture on stdin as a data URI. Throws `usage` for a terminal, and for input that is no picture. */
 async function pictureOnStdin(stdin: Context['host']['stdin'], signal: AbortSignal): Promise<string> {
   if (stdin.isTTY)
     throw usage(
@@ -127,7 +127,7 @@ async function pictureOnStdin(stdin: Context['host']['stdin'], signal: AbortSign
   return toDataUri(type.mime, bytes);
 }
 
-/** A result answers a call that the conversation holds. */
+/** Checks that each tool result answers a call of the conversation. */
 export function checkResults(
   added: readonly ChatTurn[],
   before: readonly ChatTurn[],

@@ -28,8 +28,8 @@ import { fieldsOf, itemsOf } from '../../gateway/json-value.ts';
 export type ChatFlags = FlagValues<typeof chatFlags>;
 
 /**
- * What the flags ask for beside the conversation; without `--tool`, the tools that the session keeps. Throws `usage` for what the surface does not document (naming
- * `--set`), flags that contradict each other, and files that cannot be read.
+ * Reads the settings from the flags; without `--tool`, the session's tools are kept. Throws `usage` for a setting that
+ * the surface does not document (naming `--set`), conflicting flags, and unreadable files.
  */
 export async function readSettings(
   flags: ChatFlags & SaidBy,
@@ -58,7 +58,7 @@ export async function readSettings(
   return all;
 }
 
-/** The flags without the defaults that yield to what is typed, or said elsewhere; `modelOf` tells the model that is asked for. */
+/** Removes profile defaults that yield to typed or stored settings; `modelOf` returns the requested model. */
 export function withoutYieldingIn(
   surface: Surface,
   flags: ChatFlags,
@@ -79,7 +79,7 @@ export function withoutYieldingIn(
   return withoutYielding(flags, asked, note, said, base, sets);
 }
 
-/** Whether a default of the profile is left out because the surface that was typed does not document it. */
+/** True if a profile default is dropped because the typed surface does not document it. */
 function yieldsTo(surface: Surface, key: string, settings: object, note: (text: string) => void): boolean {
   try {
     refuseUndocumented({ [key]: settings[key as keyof typeof settings] }, surface);
@@ -104,7 +104,7 @@ async function readFormat(format: string | undefined, deps: JsonBodyDeps) {
   return fieldsOf(await readJsonBody(format, deps, '--response-format'));
 }
 
-/** `CATEGORY=LEVEL` -> an item of `safetySettings`, whose words the document does not list. Throws `usage`. */
+/** Parses `CATEGORY=LEVEL` into an item of `safetySettings`; the document lists no values. Throws `usage`. */
 function readSafety(raw: string): { category: string; threshold: string } {
   const [, category, threshold] = /^([A-Za-z_]+)=([A-Za-z_]+)$/.exec(raw) ?? [];
   if (category !== undefined && threshold !== undefined) return { category, threshold };
@@ -158,7 +158,7 @@ export const chatFlags = alsoFrom(['preset'], {
     ...text(thinkingLevels.join('|'), 'how much to think (completions with a geo model, geo)', {
       choices: thinkingLevels,
     }),
-    // The Gemini-style API spells them in capitals.
+    // The Gemini-style API writes these values in capitals.
     parse: (raw: string) => raw.toLowerCase(),
   },
   showThoughts: on("the model's thoughts on stderr"),
@@ -180,8 +180,8 @@ export const chatFlags = alsoFrom(['preset'], {
 });
 
 /**
- * The tools in files: one or a list in each, as any of the three surfaces spells them.
- * Throws `usage` for a file that cannot be read, holds no tool, or two tools of one name.
+ * Reads tools from files: one tool or a list per file, in the form of any of the three surfaces. Throws `usage` for a file
+ * that cannot be read, holds no tool, or repeats a tool's name.
  */
 async function readTools(files: readonly string[], deps: JsonBodyDeps): Promise<ChatTool[]> {
   const tools: ChatTool[] = [];
@@ -217,7 +217,7 @@ function toolOf(value: unknown): ChatTool | undefined {
   };
 }
 
-/** `ID=VALUE` -> the turn that answers a call. Throws `usage` for another form, or an ID given twice. */
+/** Parses `ID=VALUE` into the turn that answers a call. Throws `usage` for another form or a repeated ID. */
 export function readToolResults(typed: readonly string[]): Extract<ChatTurn, { role: 'tool' }>[] {
   const results = typed.map((raw) => {
     const at = raw.indexOf('=');

@@ -25,14 +25,14 @@ import { dyingSoon, withFamilies } from '../jobs/find-jobs.ts';
 
 export type FindingState = 'ok' | 'warning' | 'error' | 'skipped';
 
-/** What one check of `gw doctor` came to. */
+/** The result of one check of `gw doctor`. */
 export interface Finding {
   readonly check: string;
   readonly state: FindingState;
   readonly message: string;
-  /** What to do, one sentence. */
+  /** One sentence on what to do. */
   readonly hint?: string | undefined;
-  /** Of an error: what decides the exit code. */
+  /** For an error: the kind that decides the exit code. */
   readonly kind?: ErrorKind;
 }
 
@@ -45,14 +45,14 @@ export const warning = (check: string, message: string, hint: string): Finding =
   hint,
 });
 
-/** An error that a check met; `what` goes before its own message. Anything but a GwError is thrown on. */
+/** Turns the error of a check into a finding; `what` precedes its message. An error of another class is rethrown. */
 export function failed(check: string, error: unknown, what?: string): Finding {
   if (!(error instanceof GwError)) throw error;
   const message = what === undefined ? error.message : `${what}: ${error.message}`;
   return { check, state: 'error', message, hint: error.hint, kind: error.kind };
 }
 
-/** The error of a run of checks: the first in their order, as what comes later rests on what comes before. */
+/** The error that decides the exit code: the first, because later checks depend on earlier ones. */
 export function worstOf(findings: readonly Finding[]): GwError | undefined {
   const found = findings.find(({ state }) => state === 'error');
   return (
@@ -60,12 +60,12 @@ export function worstOf(findings: readonly Finding[]): GwError | undefined {
   );
 }
 
-/** Enough for a gateway that works. */
+/** Enough time for a working gateway. */
 const SILENCE_MS = 10_000;
-/** A clock that is off by more than this makes expiry times wrong enough to matter. */
+/** A larger clock offset makes expiry times noticeably wrong. */
 const CLOCK_TOLERANCE_MS = 60_000;
 
-/** The key, the way to the gateway, and what the gateway says: one look at its list of models, without retries. */
+/** Checks the API key, the connection and the gateway's reply with one request for its models, without retries. */
 export async function checkGateway(settings: Settings, ctx: Context): Promise<Finding[]> {
   const unknown = (...checks: string[]) => checks.map((check) => skipped(check, 'not looked at'));
   try {
@@ -103,7 +103,7 @@ async function askGateway(settings: Settings, ctx: Context): Promise<Finding[]> 
     ];
   } catch (error) {
     if (!(error instanceof GwError)) throw error;
-    // What refuses tells the time as well.
+    // An error reply also carries the server's time.
     const clock = checkClock(readDateMs(refused?.headers.date), ctx);
     if (error.kind === 'auth' && error.facts.status !== undefined)
       return [ok('gateway', 'answers'), failed('key', error, from), clock];
@@ -111,7 +111,7 @@ async function askGateway(settings: Settings, ctx: Context): Promise<Finding[]> 
   }
 }
 
-/** No ID was asked for: a 404 of the list of models says that the address leads elsewhere. */
+/** Rewords a 404 of the model list: no ID was asked for, so the address must be wrong. */
 function inWordsOfAddress(error: GwError): GwError {
   if (error.kind !== 'not_found') return error;
   const hint = `what answers there has no ${modelsList.path}: check the base URL and its path (gw config list)`;
@@ -124,7 +124,7 @@ function checkProxy(settings: Settings, { host }: Context): Finding {
     const proxies = proxiesFromEnv(host.env);
     if (proxies === undefined) return ok('proxy', 'none');
     const gateway = new URL(settings.gatewayUrl());
-    // The origin holds no user and no password.
+    // The origin contains no user name and no password.
     const via = (url: URL) => proxyFor(url, proxies)?.url.origin ?? 'none';
     const before = isLoopback(gateway.hostname) ? 'none, as it is this machine' : via(gateway);
     const ofOutputs = (['https', 'http'] as const).map(
@@ -147,14 +147,14 @@ function checkClock(serverMs: number | undefined, { clock }: Context): Finding {
   );
 }
 
-/** Whether the ledger can be read and written, and whether something in it is about to be lost. */
+/** Checks that the ledger can be read and written, and whether outputs in it are about to expire. */
 export async function checkLedger(ctx: Context): Promise<Finding[]> {
   let jobs: Job[];
   let findings: Finding[];
   try {
     const ledger = await ctx.ledger();
     jobs = await ledger.find({ isOpen: true });
-    // The test comes before the word that it can be written.
+    // This write test must run before the finding that says the ledger can be written.
     const isThere = probe(ledger.dir);
     const count = counted(await ledger.names((names) => [...names].length), 'job');
     findings = [
@@ -183,7 +183,7 @@ const unreadableText = (lines: readonly UnreadableLine[]): string => {
   return `${counted(lines.length, 'line')} cannot be read: ${those}`;
 };
 
-/** Writes and removes a file where the ledger is, or where it would be made; whether it is there. Throws GwError `usage`. */
+/** Tests a write in the ledger's directory or its parent. True if the directory exists. Throws `usage`. */
 function probe(dir: string): boolean {
   const at = nearestDirectory(dir);
   const file = path.join(at, `.gw-doctor-${randomBytes(8).toString('hex')}`);
@@ -201,7 +201,7 @@ function probe(dir: string): boolean {
   return at === dir;
 }
 
-/** Finished jobs that are not saved, and unfinished ones, whose links or records die soon. */
+/** Warns of unsaved or unfinished jobs whose links or records expire soon. */
 async function checkLinks(jobs: readonly Job[], ctx: Context): Promise<Finding> {
   const nowMs = ctx.clock.now();
   const known = await withFamilies(jobs);
@@ -215,15 +215,15 @@ async function checkLinks(jobs: readonly Job[], ctx: Context): Promise<Finding> 
   return ok('links', `${counted(unsaved, 'job waits', 'jobs wait')} to be saved, without hurry`);
 }
 
-/** A 4k clip of half a minute has some hundred megabytes. */
+/** A 4k clip of half a minute has a few hundred megabytes. */
 const LITTLE_BYTES = 1024 * MB;
-/** What the ledger needs to go on, and no clip fits into. */
+/** The ledger needs this much, and no clip fits into it. */
 const NOTHING_BYTES = 50 * MB;
 
-/** Room for the ledger and for outputs. */
+/** Checks the free space for the ledger and for outputs. */
 export function checkDisk(settings: Settings | undefined, { host }: Context): Finding[] {
   const out = settings?.out.value ?? '';
-  // A pattern names files; what stands before its first brace is a directory, or the begin of one's name.
+  // In a pattern, the text before the first brace is a directory, or begins a directory's name.
   const outDir = path.resolve(host.cwd, out.replace(/\{.*$/s, ''));
   return [
     roomIn('disk for outputs', () => outDir, 'download'),
@@ -245,13 +245,13 @@ function roomIn(check: string, dirOf: () => string, kind: 'download' | 'usage'):
   }
 }
 
-/** A directory, or the closest one above it that is there; a file in the way is returned as it stands. */
+/** The directory, or its nearest existing parent; a file in the way is returned unchanged. */
 function nearestDirectory(dir: string): string {
   const parent = path.dirname(dir);
   return parent === dir || fs.existsSync(dir) ? dir : nearestDirectory(parent);
 }
 
-/** Each thing that gw keeps: its size, and the command that deletes it. */
+/** One finding per kind of stored data: its size, and the command that deletes it. */
 export const checkStorage = ({ host }: Context): Finding[] =>
   Object.entries({ state: stateDir, config: configDir, cache: cacheDir }).flatMap(([place, dirOf]) => {
     try {
@@ -271,7 +271,7 @@ export const checkStorage = ({ host }: Context): Finding[] =>
     }
   });
 
-/** What gw trusts: owners and modes of its directories, the roots of TLS, and the compiled code it loads. */
+/** Checks the owners and modes of gw's directories, the TLS root certificates, and the compiled code it loads. */
 export const checkTrust = (settings: Settings | undefined, { host }: Context): Finding[] => [
   ...checkOwners(host),
   checkTls(settings, host),
@@ -307,7 +307,7 @@ function checkOwners(host: TrustHost): Finding[] {
   ];
 }
 
-/** Variables by which other programs choose what to trust, and gw does not. */
+/** Variables that select root certificates in other programs and that gw ignores. */
 const ignoredRoots = ['SSL_CERT_FILE', 'SSL_CERT_DIR', 'CURL_CA_BUNDLE', 'REQUESTS_CA_BUNDLE'] as const;
 
 function checkTls(settings: Settings | undefined, { env }: TrustHost): Finding {

@@ -3,7 +3,7 @@ import { formats } from '../../formats.ts';
 import { drawTable, drawText, type Paper } from '../../help.ts';
 import { placeholderMeanings } from '../../placeholders.ts';
 
-// The topics of `gw help` that explain; what a table of the code knows is read from it.
+// The explanatory topics of `gw help`; facts that a table in the code holds are read from it.
 
 type Draw = (paper: Paper) => string;
 
@@ -20,7 +20,7 @@ const table =
   (paper) =>
     drawTable(rows, paper);
 
-/** Which family does what; the first words of each are those of its create command. */
+/** The purpose of each family, from the first words of its create command. */
 export async function families(): Promise<Draw> {
   const creates = await Promise.all([
     import('../video/alpha.ts').then(({ create }) => ['video alpha', create.about] as const),
@@ -115,7 +115,7 @@ export const syntax: Draw = text(
     '--system-file FILE read a file, and - reads stdin.',
 );
 
-/** The command that takes away what is kept; what has none goes by itself, or with its directory. */
+/** The command that deletes each kind of stored data; kinds without one expire or go with their directory. */
 const deletedBy: Readonly<Partial<Record<keyof typeof formats, string>>> = {
   ledger: 'gw jobs prune --before 90d (finished jobs; the files stay)',
   talks: 'gw sessions delete NAME --yes',
@@ -126,7 +126,7 @@ const deletedBy: Readonly<Partial<Record<keyof typeof formats, string>>> = {
   sandbox: 'gw sandbox serve --fresh',
 };
 
-/** What gw keeps in its directories. */
+/** The data that gw stores in its directories. */
 export const kept = Object.entries(formats).flatMap(([name, { place, what, names }]) =>
   place === 'redis' || place === 'outputs'
     ? []
@@ -286,7 +286,7 @@ export const machines: Draw = text(
     'per machine. One Redis database is for one account of a gateway.',
 );
 
-/** How an agent is given the tools of gw, and a program the function. */
+/** How to give an agent the tools of gw, and a program the function. */
 export const agentsText = [
   'gw mcp is a server of the Model Context Protocol: an agent makes and finds jobs by its tools, pays for no key twice, and ' +
     'reads and writes in no folder but those that you name. The limits count over every gw mcp of this user in the last hour.\n' +

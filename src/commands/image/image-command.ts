@@ -30,7 +30,7 @@ import { noteOfName } from '../video/task-ids.ts';
 import { requestInput } from './request-input.ts';
 import { askedOf, planOutput, sendImages, settingsIn } from './send-images.ts';
 
-// `gw image create`, `edit` and `native`, written once: what they differ in arrives as data and pure functions.
+// `gw image create`, `edit` and `native` share this code; their differences arrive as data and pure functions.
 
 type Body = Record<string, unknown>;
 
@@ -39,33 +39,33 @@ export interface ImageBodyInput {
   readonly base: Readonly<Body>;
   readonly prompt: string | undefined;
   readonly model: string;
-  /** What is sent of each reference: an address, or a file as Base64; `kind` is that of its flag. */
+  /** The value sent for each reference: an address, or a file as Base64; `kind` is its flag's kind. */
   readonly media: readonly { readonly kind: string; readonly url: string }[];
 }
 
 export interface ImageCommand<F extends FlagSet> {
-  /** Its words: `image edit`. */
+  /** The words of the command: `image edit`. */
   readonly command: string;
   readonly endpoint: Endpoint;
   readonly fields: BodyFlags;
-  /** The flags that are no field of the body: `--multipart`. */
+  /** The flags that are no field of the body, such as `--multipart`. */
   readonly flags: F;
-  /** Whether images alone make a request. */
+  /** True if images without a prompt are a valid request. */
   readonly promptIsOptional: boolean;
-  /** Whether local files can go out as a form. */
+  /** True if local files can be sent as a form. */
   readonly takesForm: boolean;
-  /** What else than a file, URL or data URI a reference may be. */
+  /** Forms of reference besides a file, URL or data URI. */
   readonly schemes: readonly ReferenceScheme[];
   place(input: ImageBodyInput): Body;
   /** Adds what the documented rules imply. */
   fill?(body: Body): Body;
-  /** What fills the endpoint's path, where the model stands there and not in the body. */
+  /** The parameters of the endpoint's path, if it contains the model. */
   params?(model: string): Readonly<Record<string, string>>;
   readonly examples: readonly string[];
   readonly notes: readonly string[];
 }
 
-/** Where images go and how they are shown; every image command has these. */
+/** Flags of every image command for saving and showing images. */
 const outputFlags = {
   out: {
     ...saveFlags.out,
@@ -80,7 +80,7 @@ const outputFlags = {
   preview: on('show the image in the terminal', { from: ['preset'] }),
 } as const;
 
-/** For the endpoints that stream. */
+/** Flags for the endpoints that stream. */
 export const partialFlags = {
   keepPartials: on('save the partial images too, beside the final one', { from: everywhere }),
 } as const;
@@ -109,7 +109,7 @@ export function imageCommand<const F extends FlagSet>(spec: ImageCommand<F>): An
   });
 }
 
-/** Read, check, send. Whatever is wrong is said before a file is read: the body is checked with stand-ins for the files. */
+/** Reads, checks and sends. The body is first checked with placeholders, so that errors appear before files are read. */
 async function run<F extends FlagSet>(
   spec: ImageCommand<F>,
   args: readonly string[],
@@ -202,7 +202,7 @@ function requestOf<F extends FlagSet>(spec: ImageCommand<F>, read: Read, ctx: Co
       family: 'image',
       endpoint: spec.endpoint.name,
       model: typeof planned.model === 'string' ? planned.model : model,
-      // A name made of its words would tell it too.
+      // A file name made from the prompt would reveal it too.
       prompt: isOff ? undefined : typeof planned.prompt === 'string' ? planned.prompt : prompt,
       settings: settingsIn(planned),
       media: media.map(({ name }) => name),
@@ -226,7 +226,7 @@ function requestOf<F extends FlagSet>(spec: ImageCommand<F>, read: Read, ctx: Co
   });
 }
 
-/** Reads flags, --body and --set, and the prompt; gives back what makes the body once each reference has its address. */
+/** Reads flags, --body, --set and the prompt; returns a function that makes the body from the reference addresses. */
 async function read<F extends FlagSet>(
   spec: ImageCommand<F>,
   args: readonly string[],
@@ -253,7 +253,7 @@ async function read<F extends FlagSet>(
   return { prompt, references, ...bodyMaker(spec, typed, prompt, await ctx.settings(), base, set) };
 }
 
-/** The model that is asked for, and what makes the body once each reference has its address. */
+/** The requested model, and a function that makes the body from the address of each reference. */
 function bodyMaker<F extends FlagSet>(
   { fields, fill, place }: ImageCommand<F>,
   typed: FlagValues<FlagSet>,
@@ -274,7 +274,7 @@ function bodyMaker<F extends FlagSet>(
   return { model, bodyWith };
 }
 
-/** Tells what flags ask for over a body and under what is set, with a stand-in for each image. */
+/** Builds the body that flags make between --body and --set, with a placeholder for each image. */
 const asOfFlags =
   <F extends FlagSet>(spec: ImageCommand<F>, settings: Settings) =>
   (typed: FlagValues<FlagSet>, base: Body, sets: readonly string[]) => {
@@ -283,12 +283,12 @@ const asOfFlags =
     return { schema: spec.endpoint.body, fields: spec.fields, body: bodyWith(urls) };
   };
 
-/** Stands for an image that has not been read yet: the smallest data URL that a schema takes. */
+/** A placeholder for an image that has not been read: the smallest data URL that a schema accepts. */
 const STAND_IN = 'data:image/png;base64,AAAA';
 
 /**
- * What a body can be checked with before any file is read: addresses as they are, and a stand-in for everything that
- * will be Base64. Throws `usage` for a malformed reference.
+ * The value for checking a body before any file is read: the address itself, or a placeholder for Base64. Throws `usage`
+ * for a malformed reference.
  */
 function standInFor({ raw, flag, takes, output }: MediaInput): string {
   if (output) return STAND_IN;
@@ -299,8 +299,8 @@ function standInFor({ raw, flag, takes, output }: MediaInput): string {
 }
 
 /**
- * Draws saved images on the terminal that stderr is; nothing with -q. What cannot be drawn is a warning: the images are on
- * disk all the same.
+ * Draws saved images on the terminal; nothing with -q. An image that cannot be drawn is only a warning, because it is
+ * saved.
  */
 async function showPreviews(
   files: readonly { readonly path: string }[],

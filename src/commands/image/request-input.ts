@@ -12,16 +12,16 @@ import { type MediaInput, planOf, type ResolveDeps, referenceOf, resolveMedia } 
 import { askedOf, shownOf } from '../../shots/outputs.ts';
 
 interface InputPlan {
-  /** The body with a stand-in for each file. */
+  /** The body with a placeholder for each file. */
   readonly planned: Readonly<Record<string, unknown>>;
-  /** The body with the address of each reference. */
+  /** Makes the body with the address of each reference. */
   bodyWith(urls: readonly string[]): Record<string, unknown>;
   readonly references: readonly MediaInput[];
-  /** `--multipart`, `--no-multipart`, neither; false where the endpoint takes no form. */
+  /** True for `--multipart`, false for `--no-multipart` or an endpoint without forms, else undefined. */
   readonly asForm: boolean | undefined;
-  /** Whether the endpoint takes a form at all. */
+  /** True if the endpoint accepts a form. */
   readonly takesForm: boolean;
-  /** What --body and --set say, which a form cannot carry where they name images. */
+  /** The values of --body and --set; a form cannot carry images from there. */
   readonly base: Readonly<Record<string, unknown>>;
   readonly sets: readonly string[];
   readonly params: Readonly<Record<string, string>> | undefined;
@@ -31,7 +31,7 @@ interface InputPlan {
 
 interface ReadyInput {
   readonly input: RequestInput;
-  /** What is shown of it, and what a key compares: an output of a job by its words. */
+  /** The input to print (`shown`) and to compare by key (`asked`): an output of a job appears by its name. */
   readonly shown: RequestInput;
   readonly asked: RequestInput;
   /** Each input image as a name, a URL without query, or a digest. */
@@ -40,8 +40,8 @@ interface ReadyInput {
 }
 
 /**
- * What is sent: a form with the files as they are, or JSON with their Base64. Throws `usage` for a reference that cannot
- * be sent: malformed, missing, unreadable, or no local file where --multipart asks for one.
+ * Makes the input that is sent: a form with the files themselves, or JSON with Base64. Throws `usage` for a reference
+ * that is malformed, missing, unreadable, or no local file although --multipart is given.
  */
 export async function requestInput(plan: InputPlan): Promise<ReadyInput> {
   const { planned, references, params, deps } = plan;
@@ -73,7 +73,7 @@ export async function requestInput(plan: InputPlan): Promise<ReadyInput> {
   };
 }
 
-/** Whether images or a mask stand in the body that no flag has put there. */
+/** True if the body has images or a mask that no flag has set. */
 function hasOtherImages({ base, sets, references }: InputPlan): boolean {
   const typed = new Set(references.map((input) => input.flag));
   return (
@@ -83,11 +83,11 @@ function hasOtherImages({ base, sets, references }: InputPlan): boolean {
   );
 }
 
-// `gw image edit` as form data: files go out from disk as they are, so a request of any size takes little memory.
+// Form data for `gw image edit`: files are streamed from disk, so a large request needs little memory.
 
 /**
- * Whether an edit goes out as a form: asked for, or by default where every image and the mask are local files.
- * Throws `usage` where --multipart is asked for and something is no local file, or null, which no text can say.
+ * True if an edit is sent as a form: if requested, or by default if every image and the mask are local files. Throws
+ * `usage` if --multipart is given and a reference is no local file, or a field is null, which no form text can express.
  */
 function goesAsForm(plan: InputPlan): boolean {
   const { asForm: asked, references, planned } = plan;
@@ -114,8 +114,8 @@ function goesAsForm(plan: InputPlan): boolean {
 }
 
 /**
- * Looks at each file and lays out the form: text fields, then the images in their order, then the mask.
- * Throws `usage` for a file that is missing, unreadable, empty or no regular file.
+ * Checks each file and lays out the form: text fields, then the images in order, then the mask. Throws `usage` for a file
+ * that is missing, unreadable, empty or not regular.
  */
 async function editForm(
   body: Readonly<Record<string, unknown>>,
@@ -129,7 +129,7 @@ async function editForm(
     const { raw, flag, output } = input;
     const { reference, named } = await planOf(input, deps);
     if (reference.kind !== 'file') {
-      // An output that is still to come is a file then.
+      // An output of another row will be a file by the time of sending.
       const { label } = output ?? { label: raw };
       media.push({ name: label });
       fields.push({ name: fieldOf(flag), file: { path: label, name: label, type: 'image/png', bytes: 0 } });
@@ -150,7 +150,7 @@ async function editForm(
 
 const fieldOf = (flag: string): string => (flag === '--mask' ? EDIT_MASK_FIELD : EDIT_IMAGE_FIELD);
 
-/** The form as it is told: with the words of each output in place of its file. */
+/** The form as printed: each output appears by its name instead of its file. */
 function formWith(
   form: MultipartBody,
   references: readonly MediaInput[],
@@ -166,6 +166,6 @@ function formWith(
   return { ...form, fields };
 }
 
-/** Whether a reference names a file on this machine, or an output that is one. */
+/** True if a reference is a local file, or an output that is saved as one. */
 const isLocalFile = (input: MediaInput): boolean =>
   input.output !== undefined || referenceOf(input).kind === 'file';

@@ -25,24 +25,24 @@ import { type JobResult, noteUsage, waitDeadlineMs } from '../video/follow-job.t
 import { calmOf, createFollowers } from '../video/followers.ts';
 
 /**
- * For help. An image is answered when it is finished, and a large one takes minutes: ended too early, it would be paid for
- * and lost.
+ * A help note. The reply comes when the image is finished, which takes minutes for a large one; a timeout before that
+ * would lose a paid image.
  */
 export const silenceNote = `Waits up to ${SLOW_ANSWER_SILENCE_MS / 1000}s for the answer, unless --timeout or the profile says how long.`;
 
 interface Checked {
   readonly request: JobRequest;
-  /** What is sent: the body with its files, or a form. */
+  /** The input that is sent: the body with its files, or a form. */
   readonly input: RequestInput;
-  /** The same as a key compares it. */
+  /** The input that a --once key is compared by. */
   readonly asked: RequestInput;
-  /** False where an output of a job is only named: the image that was made from it stands. */
+  /** False if an output of a job is only named, because it does not exist yet. */
   readonly canBeSent: boolean;
   readonly keepPartials: boolean;
   readonly toStdout: boolean;
 }
 
-/** Makes sure that the images can be kept, sends the request, and gives back what came of it. */
+/** Checks that the images can be saved, sends the request, and returns the outcome. */
 export async function sendImages(
   { request, input, asked, canBeSent, keepPartials, toStdout }: Checked,
   ctx: Context,
@@ -95,7 +95,7 @@ export async function sendImages(
     const deadlineMs = waitDeadlineMs(how, ctx);
     const got = await makeUnderKey({ request, asked: await askedOf(asked) }, access, deadlineMs, make, ctx);
     const out = how.out && { out: intent.save.target };
-    // It may be a task: a row of a batch that was a video is an image now.
+    // The job may be a video task: a batch row that was a video may now be an image.
     if (got.kind === 'stands') return goOnWith(got, { ...how, ...out, wait: true, deadlineMs }, ctx);
     made = got;
   }
@@ -113,7 +113,7 @@ export async function sendImages(
   return { ...(!toStdout && { value }), ...(error !== undefined && { error }), made };
 }
 
-/** What a request asks for, its files by what they hold. */
+/** The requested fields, with each file replaced by its digest. */
 export async function askedOf({ params, body, multipart }: RequestInput): Promise<Record<string, unknown>> {
   if (!multipart) return { ...params, ...(body as Record<string, unknown>) };
   const fields: Record<string, unknown> = { ...params };
@@ -130,7 +130,7 @@ export async function askedOf({ params, body, multipart }: RequestInput): Promis
   return { ...fields, images };
 }
 
-/** Fields that hold what the ledger keeps apart, or not at all: images can be megabytes, and their URLs credentials. */
+/** Fields that the ledger stores separately or not at all: images can be megabytes, and their URLs credentials. */
 const keptApart = new Set(['prompt', 'image', 'images', 'mask', 'contents']);
 
 export const settingsIn = (body: Readonly<Record<string, unknown>>): Record<string, unknown> =>
@@ -143,8 +143,8 @@ const NUMBERED = '{id}-{index}.{ext}';
 type OutputFlags = SaveFlags & FlagValues<typeof onceFlags> & WithStored;
 
 /**
- * Where the images of a request go. One image is `{id}.{ext}`, several are numbered, unless `--out` names them.
- * Throws `usage` for what does not go with `--out -`, and for a target that cannot be read.
+ * The output path of a request's images. One image is `{id}.{ext}`, several are numbered, unless `--out` names them.
+ * Throws `usage` for flags that conflict with `--out -`, and for an invalid target.
  */
 export function planOutput(
   flags: OutputFlags,
@@ -159,9 +159,9 @@ export function planOutput(
   }
   const out = flags.out ?? settings.out.value;
   const target = planTarget(out ?? (images > 1 ? NUMBERED : undefined), host.cwd);
-  // A directory ends in its separator.
+  // A directory target ends with its separator.
   const numbered = images > 1 && /[/\\]$/.test(target) ? target + NUMBERED : target;
-  // Looked at here too, for a dry run, which makes no directory.
+  // Checked here too for a dry run, which creates no directory.
   if (isFixedName(numbered)) refuseOneName(path.basename(numbered), images);
   const sidecar = sidecarBy(flags, settings, host.version);
   return { save: { target: numbered, force, download: true, sidecar }, toStdout: false };

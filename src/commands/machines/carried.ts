@@ -24,11 +24,11 @@ import { pinned } from '../../shots/outputs.ts';
 import { familyOf } from '../batch/places.ts';
 import { type CheckedRow, creates, type RowFiles } from '../batch/row-command.ts';
 
-// A request as it is checked on one machine, goes over the queue, and is kept by another as if it had been made there.
+// A request is checked on one machine, travels over the queue, and is stored by another as if it had been made there.
 
 /**
- * A row with what this machine says of it beside its words: the models of the profile, global flags, and whether the place to
- * save is a folder here. A worker's own may be other.
+ * Adds to a row what a worker may have set differently: the profile's models, global flags, and whether the output path
+ * is a folder here.
  */
 export function forOthers(row: Row, { models, sidecar }: Settings, { host, globals }: Context): Row {
   const { command, flags, body, said, ownOut } = row;
@@ -53,7 +53,7 @@ export function forOthers(row: Row, { models, sidecar }: Settings, { host, globa
   };
 }
 
-/** A row without the defaults of the profile that yielded to its own words as it was just checked. */
+/** Removes profile defaults that the check has dropped in favour of the row's own fields. */
 export function withoutYielded(row: Row, { intent }: CheckedRow): Row {
   const kept = intent?.request?.flags;
   const stored = (row.flags as WithStored).stored ?? [];
@@ -67,7 +67,7 @@ export function withoutYielded(row: Row, { intent }: CheckedRow): Row {
   return { ...row, flags: without(row.flags, gone), said: row.said && without(row.said, names) };
 }
 
-/** What a row asks for, as it was just checked, in the form in which it may stand on a queue. */
+/** The checked request of a row in the form for the queue. */
 export async function carriedCheck(
   row: Row,
   { intent, fields }: CheckedRow,
@@ -86,38 +86,38 @@ export async function carriedCheck(
     if (sha256 !== undefined) files[name] = sha256;
     return name;
   });
-  // Which outputs of other rows these will be is known to who makes the row.
+  // The worker that creates the row will resolve the outputs of other rows.
   const outputs = outputsIn(request, /^job:/i);
   const asked = { endpoint, model, prompt, settings, media, references };
   return { ...asked, fields: (await fields?.()) ?? {}, files, outputs, attempt: 1 };
 }
 
-/** The outputs that a request is made from, of those whose words look so. */
+/** The outputs that a request uses, limited to references that match `like`. */
 const outputsIn = (request: KeptRequest | undefined, like: RegExp): CarriedJob['outputs'] => {
   const found = Object.entries(request?.outputs ?? {}).filter(([word]) => like.test(word));
   return found.length > 0 ? Object.fromEntries(found) : undefined;
 };
 
-/** What another machine needs of a job to go on with it. */
+/** The parts of a job that another machine needs to continue it. */
 export function carriedJob(
   { key, endpoint, model, prompt, settings, media, references, once, externalId, request }: MadeJob,
   { job }: Pick<RowRecord, 'job'>,
 ): CarriedJob {
   const { attempt = 1, fields = {} } = once ?? {};
   const kept = { key, endpoint, model, settings, media, references, externalId, attempt, fields };
-  // A ledger may keep no prompts.
+  // The ledger may be set to store no prompts.
   const outputs = outputsIn(request, /./s) ?? job?.outputs;
   return { ...kept, prompt: prompt ?? job?.prompt, files: job?.files ?? {}, outputs };
 }
 
-/** What is no part of a request, but how it is made, waited for and saved. */
+/** Flags that say how a request is created, waited for and saved, and are not part of it. */
 const howKeys = new Set(
   [promptFlags, waitFlags, pollFlags, saveFlags, onceFlags, countFlags, budgetFlags]
     .flatMap((flags) => Object.keys(flags))
     .concat('yes', 'preview', 'externalId', 'stored'),
 );
 
-/** What `gw again` makes the request of a row from, on a machine where its files lie below `root`. */
+/** The request for `gw again`, on a machine where the row's files are below `root`. */
 export function requestOf(row: Row, { prompt, files, outputs }: CarriedJob, root: string): KeptRequest {
   const { command, flags, set, body, pinned: { model } = {} } = row;
   const asked = Object.entries({ ...(model !== undefined && { model }), ...flags });

@@ -41,9 +41,9 @@ import { giveOut, neededBy } from './next-rows.ts';
 import { type OpenQueue, openQueue, type RedisWords } from './open.ts';
 import { chunksOf, isDoubtful, takeOut } from './queue-status.ts';
 
-// A batch on the queue, from the machine that has the manifest: its rows are handed over and followed.
+// A batch on the queue, seen from the machine with the manifest: it hands rows over and follows them.
 
-/** How long one look for events lasts, and how often all rows are looked at, in case some were missed. */
+/** How long one wait for events lasts, and how often all rows are read in case an event was missed. */
 const BLOCK_MS = 1_000;
 const RESCAN_MS = 10_000;
 
@@ -52,10 +52,10 @@ export type FollowedQueue = Awaited<ReturnType<typeof openFollower>>;
 export async function openFollower(words: RedisWords, name: string, ctx: Context) {
   const memory = await Memory.open(name, ctx);
   const queue = await openQueue(words, 'follower', ctx);
-  // What is wrong with Redis is said where its rows are asked for.
+  // An error of Redis is ignored here; reading the rows will report it.
   await hearOfRows(queue, ctx).catch(() => {});
   return {
-    /** Whether it has a row, and will not have it made. */
+    /** True if the queue has a row that it will not create again. */
     async isMade(key: string): Promise<boolean> {
       const [record] = await queue.store.read([key], true);
       return record !== undefined && !['waiting', 'failed', 'cancelled'].includes(record.state);
@@ -73,25 +73,25 @@ type ToMake = 'again' | 'anew' | undefined;
 type RowEvent = Awaited<ReturnType<OpenQueue['store']['events']>>[number];
 
 class BatchOnQueue {
-  /** Rows that are not over, each as the queue had it at the last look. */
+  /** Unfinished rows, each with its record at the last read. */
   readonly #open = new Map<string, { readonly row: Row; readonly record: RowRecord }>();
-  /** Those of them that were over at the last look at all rows. */
+  /** Rows that were finished when all rows were last read. */
   #over: readonly string[] = [];
   readonly #sums: RowSums;
   #handedOver = 0;
-  /** Rows of whose tasks it was told that they succeeded. */
+  /** Rows whose tasks have been reported as succeeded. */
   readonly #hasEnded = new Set<string>();
   readonly #settled: Outcome<RowResult>[] = [];
   readonly #wanted = new Set<string>();
-  /** Rows that are open on the queue already; --limit counts them. */
+  /** Rows that were already open on the queue; --limit counts them. */
   #standing = 0;
   #saidOfWorkers: ReadonlySet<string> = new Set();
   readonly #check: ReturnType<typeof rowChecker>;
-  /** What came of the rows that others wait for, by the queue's word alone. */
+  /** The outcomes of rows that others wait for, known from the queue alone. */
   readonly #between: RowOutputs;
-  /** Where rows are handed over, what they name may still be made. */
+  /** The rows' files; outputs that rows name may not exist yet when the rows are handed over. */
   readonly #files: RowFiles;
-  /** Rows that are over, whose followers are still to be looked at. */
+  /** Finished rows whose dependent rows are still to be checked. */
   #justOver: string[] = [];
 
   constructor(
@@ -121,9 +121,9 @@ class BatchOnQueue {
     }
     if (flags.only === undefined) await this.#takeOutUnwanted();
     await this.#beginChains();
-    // From here on it only follows, whoever makes rows beside it.
+    // From here on this run only follows, so other runs may create rows.
     this.batch.announced.release();
-    // Rows that an earlier run has saved are not printed, and count for the exit code.
+    // Rows saved by an earlier run are not printed, but count as a success in the exit code.
     if (this.#sums.saved > 0) yield {};
     yield* this.#settled.splice(0);
     if (flags.detach) {
@@ -137,19 +137,19 @@ class BatchOnQueue {
     yield* this.#follow(since);
     const left = this.#sums.left - this.#sums.open;
     this.#sums.say({ left: 'done', redis: true, command: this.#commandLine }, ctx);
-    // Every row that is not passed over on purpose is told of above; this is for a way that nobody thought of.
+    // A safeguard: every row should have been reported above, except those that --limit leaves out.
     if (left > 0 && flags.limit === undefined) {
       const hint = `go on with: ${this.#commandLine()}`;
       yield { error: new GwError('partial', `not done: ${counted(left, 'row')} of the batch`, { hint }) };
     }
   }
 
-  /** Adds the rows that are still open to the report, as the queue had them at the last look. */
+  /** Adds the open rows to the report, in the state of the last read. */
   #reportOpen(): void {
     for (const { row, record } of this.#open.values()) this.batch.report.add(this.#resultOf(row, record));
   }
 
-  /** Puts those of some rows on the queue that are not there; what is over is settled. */
+  /** Puts missing rows on the queue; finished ones are settled. */
   async #handOver(rows: readonly Row[]): Promise<void> {
     const { tally, flags } = this.batch;
     const { store, engine } = this.queue;
@@ -162,7 +162,7 @@ class BatchOnQueue {
     const isFull = () => this.#standing + this.#handedOver >= (flags.limit ?? Number.POSITIVE_INFINITY);
     for (const [at, row] of rows.entries()) {
       let record = records[at];
-      // What cannot be read, and was never sent, is handed over anew where that is asked for.
+      // With --retry-failed, an unreadable record that was never sent is replaced.
       const isRenewed = record?.fault?.isSent === false && flags.retryFailed === true;
       if (isRenewed) {
         await store.forget(row.key);
@@ -172,7 +172,7 @@ class BatchOnQueue {
       const told = this.memory.rows.get(row.key);
       const isHere = local !== undefined && local.state !== 'not_sent' && local.state !== 'failed';
       const isOff = record?.state === 'cancelled' || (record && !record.fault && isUnsent(record));
-      // What was taken out, or never sent, may have been made here since.
+      // A row that was taken out or never sent may have been created on this machine since.
       if (record && !(isOff && isHere)) {
         const toMake = this.#toMake(record);
         const isLeft = toMake && isFull();
@@ -188,7 +188,7 @@ class BatchOnQueue {
         this.#countBefore(local?.state === 'saved' ? resultOfKnown(row, local) : rowResult(row, told?.saved));
         if (tally.chains.followers(row.key).length > 0) await this.#tellSavedHere(row, local);
       } else if (local?.state === 'unknown') this.#settle(row, undefined, unknownHere, local);
-      // Nobody else could go on with it: it would be made and paid for once more, or be looked for in another family.
+      // No worker could continue this job: it would pay for it again, or look in the wrong family.
       else if (isHere && (record || local.family === 'image' || local.family !== familyOf(row.command)))
         this.#settle(row, undefined, unsavedHere, local);
       else if (told && !told.isOnItsWay && !isRenewed && !flags.refill && !isOpen(local))
@@ -200,7 +200,7 @@ class BatchOnQueue {
         fresh.push(row);
       }
     }
-    // Refused before anything is put back.
+    // This may refuse, so it comes before anything is put back.
     this.#remember(fresh);
     try {
       for (const [row, record, toMake] of there) {
@@ -218,12 +218,12 @@ class BatchOnQueue {
       }
     } finally {
       this.memory.handed(arrived, 'keys');
-      // What stands on the queue is given out, whatever hindered the rest.
+      // Rows on the queue get their tickets even if an error stopped the rest.
       await engine.add(tickets);
     }
   }
 
-  /** Whether a row that the queue has is put back: taken out or never sent, or anew after it failed. */
+  /** Decides whether a row on the queue is put back: taken out or never sent, or a new attempt after a failure. */
   #toMake(record: RowRecord): ToMake {
     const { refill, retryFailed } = this.batch.flags;
     if (record.fault) return undefined;
@@ -232,12 +232,12 @@ class BatchOnQueue {
     return record.state === 'failed' && retryFailed && !goesOn(record) ? 'anew' : undefined;
   }
 
-  /** Whether a row may have to wait for another one: it is given out once that is known to be saved. */
+  /** True if a row may have to wait for another; it gets a ticket once that row is known to be saved. */
   #mayWait({ state, row }: RowRecord): boolean {
     return state === 'waiting' && neededBy(row).length > 0;
   }
 
-  /** A row that this machine has saved alone stands on the queue too, where others are to be made from its output. */
+  /** Puts a row that this machine saved by itself on the queue too, if other rows need its output. */
   async #tellSavedHere(row: Row, local: KnownRow | undefined): Promise<void> {
     const home = local && (await this.#homeHere((await lastOfKey(row.key, this.batch.ctx)).current));
     if (!home) return;
@@ -245,7 +245,7 @@ class BatchOnQueue {
     await this.queue.store.handOver({ ...record, state: 'saved', ...home }, this.queue.host);
   }
 
-  /** Gives out the rows whose chain can go on, and settles those whose chain cannot. */
+  /** Gives out the rows whose sources are saved, and settles those whose sources failed. */
   async #beginChains(): Promise<void> {
     const { chains } = this.batch.tally;
     if (!chains.hasAny) return;
@@ -262,7 +262,7 @@ class BatchOnQueue {
     await this.#endChains();
   }
 
-  /** Settles the rows that wait for one that is over and not saved, and those behind them; the next run goes on with them. */
+  /** Settles rows whose source is finished but not saved, and the rows after them; the next run continues them. */
   async #endChains(): Promise<void> {
     const { chains } = this.batch.tally;
     for (let key = this.#justOver.pop(); key !== undefined; key = this.#justOver.pop()) {
@@ -284,8 +284,8 @@ class BatchOnQueue {
   }
 
   /**
-   * Writes down that rows are handed over, before they are: a queue that forgets them is then found out. Throws `usage`
-   * where a run on this machine may be making them.
+   * Records that rows are about to be handed over, so that a queue which loses them is noticed. Throws `usage` if a run
+   * on this machine may be creating them.
    */
   #remember(rows: readonly Row[]): void {
     if (rows.length === 0) return;
@@ -294,7 +294,7 @@ class BatchOnQueue {
     this.memory.handed(rows, 'handing');
   }
 
-  /** Takes out what this manifest has handed over and does not hold any more, where it was not sent yet. */
+  /** Takes rows that were not sent yet and are no longer in the manifest out of the queue. */
   async #takeOutUnwanted(): Promise<void> {
     const { input, ctx } = this.batch;
     const { store } = this.queue;
@@ -315,7 +315,7 @@ class BatchOnQueue {
     }
   }
 
-  /** Says, as long as it lasts once, what stands still on workers, and why. */
+  /** Reports what blocks workers, and why; each message once as long as it lasts. */
   async #tellStanding(): Promise<void> {
     const { ctx } = this.batch;
     const said: string[] = [];
@@ -327,7 +327,7 @@ class BatchOnQueue {
     this.#saidOfWorkers = new Set(said);
   }
 
-  /** A row that the queue has: what is over and wanted again is put back; undefined where nothing is left to do. */
+  /** Puts a row on the queue back if its outcome calls for it; undefined if nothing is left to do. */
   async #takeUp(row: Row, record: RowRecord, toMake: ToMake): Promise<RowRecord | undefined> {
     const { store, host } = this.queue;
     if (record.fault) return this.#found(row, record);
@@ -336,10 +336,10 @@ class BatchOnQueue {
         this.#remember([row]);
         this.memory.handed([row], 'keys');
       }
-      // The ticket of the round before would wait there for good.
+      // The ticket of the previous round would stay on the queue for good.
       if (record.state === 'waiting')
         await this.queue.engine.remove([{ key: row.key, round: record.round, queue: record.pool }]);
-      // Where another run was faster, the row is wherever that one has put it.
+      // If another run was faster, the record stays as that run has set it.
       await store.step(row.key, step, { host }, { declined: [], ...changes, round: record.round + 1 });
       const [now] = await store.read([row.key]);
       return this.#found(row, now);
@@ -354,17 +354,17 @@ class BatchOnQueue {
     return goesOn(record) ? put(lacksImages(record) ? 'unsaved' : 'resumed', {}) : this.#found(row, record);
   }
 
-  /** What a row asks for now that it has changed since it was handed over, where it is still to be made; else it is told. */
+  /** The changed request of a row that is still to be created; a change of a finished row is only reported. */
   async #changedTo(row: Row, record: RowRecord, isToBeMade: boolean): Promise<Changes | undefined> {
     const { tally, input } = this.batch;
     const asked = tally.asked.get(row.key);
     const isOtherThan = (own: Row) => askedDigest(record.row) !== askedDigest(own);
-    // A default that yielded to the row's own words is not on the queue.
+    // Profile defaults that yielded to the row's own fields are not on the queue, so compare without them.
     const isOther =
       isOtherThan(row) && (!row.flags.stored || isOtherThan((await this.#recordOf(row, undefined)).row));
     const before = record.job && digestOfFields(record.job.fields);
     if (!isOther && (asked === undefined || before === undefined || asked === before)) return undefined;
-    // Two users may have given their batches one name.
+    // Two users may have given their batches the same name.
     if (isOther && this.memory.rows.get(row.key) === undefined) throw changedSince(row, input.manifest.named);
     if (isToBeMade) {
       const { row: own, family, job, pool } = await this.#recordOf(row, undefined);
@@ -382,7 +382,7 @@ class BatchOnQueue {
     warnOfChanged({ changed }, input.manifest.named, flags.retryFailed === true, ctx);
   }
 
-  /** A row as the queue has it: followed while it is open, else settled, and then undefined. */
+  /** Follows an open row and returns its record; settles any other row and returns undefined. */
   #found(row: Row, record: RowRecord | undefined): RowRecord | undefined {
     if (record && !isOver(record.state)) {
       this.#open.set(row.key, { row, record });
@@ -394,7 +394,7 @@ class BatchOnQueue {
     return undefined;
   }
 
-  /** What this machine's ledger knows of a row that waits on the queue, or is not known there: its task, or images that it has saved meanwhile. */
+  /** What this machine's ledger knows of a row that is waiting or unknown on the queue: a task, or saved images. */
   async #inReach(record: RowRecord): Promise<[step: Step, changes: Changes] | undefined> {
     const isMadeHere = record.state === 'waiting' && this.batch.tally.known.has(record.row.key);
     if (!isMadeHere && record.state !== 'unknown' && !lacksImages(record)) return undefined;
@@ -415,17 +415,17 @@ class BatchOnQueue {
     return { files, status, id, host: this.queue.host };
   }
 
-  /** A new row; one that this machine has created before goes on with its task. */
+  /** A new record; a row that this machine has already created continues with its task. */
   async #recordOf(row: Row, local: KnownRow | undefined): Promise<RowRecord> {
     const { flags, tally, input, ctx } = this.batch;
     const files = this.#files;
     const family = familyOf(row.command);
-    // What other ledgers know of it is left to them.
+    // Other machines' ledgers cannot be read here.
     const last = local && (await lastOfKey(row.key, ctx));
     const wanted = local?.state === 'failed' ? last?.attempt : last?.current && attemptOf(last.current);
     const checked = await this.#check(row);
     const job = await carriedCheck(row, checked, files, ctx);
-    // By the body that is sent: 4k may stand in `set`, in `body`, or be what a model makes by itself.
+    // The pool depends on the sent body: 4k may come from `set`, `body` or the model's default.
     const { name: pool } = placeOf({ family, settings: job?.settings ?? {} }, this.queue.account);
     return {
       state: isOpen(local) ? 'running' : 'waiting',
@@ -462,7 +462,7 @@ class BatchOnQueue {
           await this.#putBack();
           await this.#tellStanding();
         }
-        // What was refused at once is asked again after a pause.
+        // An immediate error is retried after a pause.
         looking ??= store
           .events(connection, input.name, since, BLOCK_MS)
           .catch(() => ctx.clock.sleep(BLOCK_MS).then(() => []));
@@ -491,7 +491,7 @@ class BatchOnQueue {
     }
   }
 
-  /** Rows that wait and have no ticket any more are put on the queue again; one that is there stays as it is. */
+  /** Puts waiting rows without a ticket on the queue again; existing tickets stay. */
   async #putBack(): Promise<void> {
     const counts = await this.queue.engine.counts();
     let there = 0;
@@ -500,7 +500,7 @@ class BatchOnQueue {
     await giveOut([...this.#open.keys()], this.queue);
   }
 
-  /** Tells what happened to rows; settles one that is over with its last event, or at the second look without events. */
+  /** Reports events; settles a finished row at its last event, or at the second full read without one. */
   async #look(keys: readonly string[], events?: readonly RowEvent[]): Promise<void> {
     const wanted = [...new Set(keys)];
     const records = await this.queue.store.read(wanted);
@@ -517,7 +517,7 @@ class BatchOnQueue {
     await this.#endChains();
   }
 
-  /** A step as an event, with --events. */
+  /** Prints a step as an event, with --events. */
   #tell({ at, key, entry }: RowEvent, record: RowRecord | undefined): void {
     const row = this.#open.get(key)?.row;
     if (!row || !entry || !record) return;
@@ -530,7 +530,7 @@ class BatchOnQueue {
     this.#say('status', row, record, { id: record.id, status: record.status, host }, atMs);
   }
 
-  /** One event of a row, as a run on one machine prints it. */
+  /** Prints one event of a row, as a run on one machine does. */
   #say(event: string, row: Row, record: RowRecord, more: object, atMs = this.batch.ctx.clock.now()): void {
     const { ctx } = this.batch;
     if (!ctx.events) return;
@@ -538,14 +538,14 @@ class BatchOnQueue {
     void ctx.io.outJson({ event, t, ...namedBy(row), key: keyOf(record) ?? null, ...more });
   }
 
-  /** What no step of its own tells: how a task ended badly, and what was downloaded and saved. */
+  /** Prints events that have no step: a failed task, and downloaded and saved files. */
   #sayEnd(row: Row, record: RowRecord, result: RowResult): void {
     const { state, status, family, error } = record;
     const isImage = family === 'image';
-    // An image has no task, and comes with its answer.
+    // An image has no task; it arrives with the reply.
     const id = isImage ? undefined : result.id;
     const files = state === 'saved' ? result.files : [];
-    // A worker that Redis answers late saves an output at once.
+    // If Redis answers late, a worker may save an output without the `ended` step.
     const hasEnded = state === 'saved' || (!isImage && error?.kind === 'task_failed');
     if (hasEnded && !this.#hasEnded.has(row.key)) this.#say('status', row, record, { id, status });
     for (const { bytes } of isImage ? [] : files)
@@ -553,7 +553,7 @@ class BatchOnQueue {
     for (const file of files) this.#say('saved', row, record, { id, ...file });
   }
 
-  /** Prints and counts a row's result; `error` where the queue does not know it, `local` where this machine does. */
+  /** Prints and counts a row's result; `error` if the queue does not know it, `local` if this machine's ledger does. */
   #settle(row: Row, record: RowRecord | undefined, error?: ToldError, local?: KnownRow): void {
     const { input, report } = this.batch;
     const told = error ?? (record && toldOf(record));
@@ -594,10 +594,10 @@ class BatchOnQueue {
     const here = record?.host === undefined || record.host === this.queue.host;
     return rowResult(row, {
       key,
-      // What was refused, or is unknown, has a job and no task.
+      // A refused or unknown job has gw's key but no task ID.
       id: record?.id ?? (word ? key : null),
       status: record?.status || (word ?? (isMade ? (record?.state ?? '') : 'not_sent')),
-      // A path that Redis tells is a stranger's word: it is one line.
+      // Paths from Redis are untrusted and kept on one line.
       files: (record?.files ?? []).map((file) => {
         const path = oneLine(file.path, 4_096);
         return { ...file, path: here ? path : `${oneLine(record?.host ?? '')}:${path}` };
@@ -617,7 +617,7 @@ class BatchOnQueue {
 const keyOf = (record: RowRecord | undefined): string | undefined =>
   record?.job?.key ?? (record?.family === 'image' ? record.id : undefined);
 
-/** Whether a row failed on its way home, and what was paid for did not: it is never made anew. */
+/** True if a paid row failed only in its wait or download: it is continued, never created again. */
 const goesOn = (record: RowRecord): boolean =>
   lacksImages(record) || (record.state === 'failed' && record.family !== 'image' && mayRun(record));
 
@@ -625,7 +625,7 @@ const goesOn = (record: RowRecord): boolean =>
 const isUnsent = ({ state, id, sender, error }: RowRecord): boolean =>
   state === 'failed' && id === undefined && sender === undefined && error?.kind === 'usage';
 
-/** Whether images were made and are not saved: another machine would make and pay for them once more. */
+/** True if paid images are not saved: another machine would create and pay for them again. */
 const lacksImages = ({ state, family, error }: RowRecord): boolean =>
   state === 'failed' && family === 'image' && error?.kind === 'download';
 

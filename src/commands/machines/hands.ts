@@ -47,24 +47,24 @@ import { carriedJob, requestOf } from './carried.ts';
 import { type Around, accessAround } from './observe.ts';
 import type { WorkerRun } from './worker-run.ts';
 
-// What a worker does with a row on its machine: the row's own create command, the wait and the download, with this machine's
-// ledger and files.
+// The work of a worker on one row: the row's create command, the wait and the download, with this machine's ledger and
+// files.
 
-/** What an older gw has handed over says nothing of it. */
+/** Stands in for the checked request, which an older gw did not hand over. */
 const noCheck: CarriedJob = { endpoint: '', settings: {}, media: [], fields: {}, files: {}, attempt: 1 };
 
-/** How long a task is waited for whose row is not. */
+/** How long a task is watched after its row's own wait has ended. */
 const LONGEST_WAIT_MS = 86_400_000;
 
 /** Asks before a sending of a job. The result tells whether that one may still leave. */
 type BeforeSend = (job: CarriedJob | undefined) => Promise<() => boolean>;
 
-/** The hands of one row, until the signal ends the work on it; `turn` waits for one in the rate of its pool. */
+/** Works on one row until the signal aborts; `turn` waits for a turn in the rate of the pool. */
 export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
   readonly #ctx: Context;
-  /** For a place that a row names: it lies below that of this worker. */
+  /** The context for a row with an output path of its own, which must be below the worker's folder. */
   readonly #placing: Context;
-  /** Where the rows' files are. */
+  /** The folder of the rows' input files. */
   readonly #root: string;
 
   constructor(
@@ -111,7 +111,7 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
     switch (made.kind) {
       case 'accepted': {
         const { id, status, job, unrecorded } = made;
-        // A ledger that takes nothing knows no further task either.
+        // If the ledger cannot be written, no further task could be recorded either.
         if (unrecorded instanceof GwError) this.worker.stopFor(unrecorded, 'all');
         return { kind: 'accepted', id, status, job: carriedJob(job, record) };
       }
@@ -132,7 +132,7 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
     if (outcome.error !== undefined) return this.#endedBadly(record, outcome);
     return { kind: 'ended', status: resultIn(outcome)?.status ?? '' };
   };
-  /** Whether the task of a row whose wait is over has ended; waits for it. */
+  /** Waits for the task of a row whose own wait is over; true if the task has ended. */
   readonly hasEnded = async (record: RowRecord) => {
     const { row, id = '' } = record;
     const patient = { ...record, row: { ...row, flags: { ...row.flags, waitTimeout: LONGEST_WAIT_MS } } };
@@ -155,7 +155,7 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
     await this.#ctx.clock.sleep(waitMs, this.#ctx.signal).catch(() => {});
   };
 
-  /** The outputs that a row reaches: those of its own batch, by this ledger or by a look at their tasks. */
+  /** The outputs that a row may use: those of its batch, found in this ledger or by looking up their tasks. */
   #outputsOf({ row, job }: RowRecord): NonNullable<RowFiles['outputs']> {
     return {
       isOwn: ({ once }) => once?.key.startsWith(`${batchOf(row.key)}/`) === true,
@@ -187,12 +187,12 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
     return { ...row, flags: { ...(out && { out }), ...row.flags } };
   }
 
-  /** The last job of the row in this machine's ledger, as it stands. */
+  /** The last job of the row in this machine's ledger. */
   #known({ row }: RowRecord) {
     return lastOfKey(row.key, this.#ctx);
   }
 
-  /** The row's job in this machine's ledger; one that another machine made is taken in with what it carried. */
+  /** The row's job in this machine's ledger; a job made elsewhere is adopted with the data from the queue. */
   async #jobOf(record: RowRecord, id: string): Promise<Job> {
     const ledger = await this.#ctx.ledger();
     const { key, attempt, current } = await this.#known(record);
@@ -224,7 +224,7 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
       ...asked,
       model,
       request: record.job && requestOf(record.row, record.job, this.#root),
-      // Empty: it was made elsewhere, and is no news here.
+      // Empty marks a job made elsewhere, which `stats` does not count.
       bodySha256: '',
       once: { key: row.key, attempt: Math.max(made, attempt, record.wanted ?? 1), fields },
       profile: settings.profile.value,
@@ -254,7 +254,7 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
         flags,
         job,
         atOnce: job.state === 'running' && record.state === 'running',
-        // A row wants its outputs, whatever was said where its job was made.
+        // A row always wants its outputs, even if the original job had --no-download.
         save: download
           ? await planToSave(entry, { force: job.save.force }, this.#ctx)
           : { ...job.save, download },
@@ -278,18 +278,18 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
     return { kind: 'saved', files, status, id };
   }
 
-  /** Images that were made are paid for: whatever else went wrong, their row is saved or lacks its download. */
+  /** Created images are paid for: whatever else failed, the row is saved or lacks its download. */
   async #imagesMade(record: RowRecord, outcome: Outcome<JobResult>): Promise<Made> {
     const { error, made } = outcome;
     const value = resultIn(outcome);
     const reply = made && 'came' in made ? made.came?.record : undefined;
     const { current } = await this.#known(record);
     const [entry] = await withFamilies(current ? [current] : []);
-    // The ledger may be what could not be written.
+    // The failed write may have been the ledger's, so the reply is read instead.
     const task = entry?.family && value && reply ? entry.family.readTask(reply, value.id) : undefined;
     const came = task && task.outputs.length + (task.cameAlong?.length ?? 0);
     const isHome =
-      // What has come home is told, also by a worker that was stopped meanwhile.
+      // Saved images are reported even by a worker that was stopped meanwhile.
       (entry !== undefined && (await endedOutcome(entry, new AbortController().signal)) !== undefined) ||
       (value !== undefined && came !== undefined && value.files.length >= Math.max(1, came));
     if (value && isHome) {
@@ -307,7 +307,7 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
     );
   }
 
-  /** A create whose job may exist, here and nowhere else. */
+  /** The outcome of a create whose job may exist, which only this machine can find out. */
   #lostAs(record: RowRecord, error: unknown, { key }: Pick<Job, 'key'>): Made {
     this.worker.show({ error: under(record.row.key, error) });
     return {
@@ -319,14 +319,14 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
     };
   }
 
-  /** A create that gave no task and no file. */
+  /** The outcome of a create that gave neither a task nor a file. */
   async #notMade(
     record: RowRecord,
     error: unknown,
     made: Extract<JobMade, { kind: 'refused' | 'nothing' }>,
   ): Promise<Made> {
     const { current } = made.job ? { current: undefined } : await this.#known(record);
-    // What an earlier run of this machine made, and this one could not go on with.
+    // A job of an earlier run on this machine that this run could not continue.
     const earlier = isWanted(current, record) ? current : undefined;
     if (error instanceof Interrupted || this.#ctx.signal.aborted)
       return earlier && mayExist(earlier)
@@ -340,13 +340,13 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
     if (this.#isStopped(error, 'creates'))
       return { kind: 'nothing_made', waitMs: 0, error: this.#tell(error) };
     const job = made.job ?? earlier;
-    // An output that it is to be made from may be had on another machine, and is no failed job or download of its own.
+    // A missing input output is not the job's own failure: another machine may have it.
     if (!job && error instanceof GwError && (error.kind === 'download' || isUnheardOf(error)))
       return this.#failed(record, usage(error.message, error.facts.hint), false);
     return { ...this.#failed(record, error, made.kind === 'refused'), job: job && carriedJob(job, record) };
   }
 
-  /** Whether every further row would meet an error too. */
+  /** True if every further row would get this error too; then the worker is stopped. */
   #isStopped(error: unknown, what: 'creates' | 'all'): boolean {
     const isOver = isOfAccount(error);
     if (isOver) this.worker.stopFor(error, what);
@@ -363,17 +363,17 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
   }
 }
 
-/** An error as it may stand on a queue. */
+/** An error in the form for the queue. */
 export function toldError(error: unknown, { io }: Pick<Context, 'io'>): ToldError {
   const report = reportError(error) ?? { kind: 'internal', message: 'ended', exit_code: 1 };
   const safe = safeReport(report, (text) => withoutLinks(io.withoutSecrets(text)));
   return Object.fromEntries(Object.entries(safe).filter(([, value]) => value !== undefined)) as ToldError;
 }
 
-/** Whether this ledger does not know a job that a row names. */
+/** True if this ledger does not know a job that a row names. */
 const isUnheardOf = ({ kind, facts }: GwError): boolean => kind === 'not_found' && facts.status === undefined;
 
-/** What ends a worker is told like any other end of a wait; what else is thrown is a fault. */
+/** Turns an error that ends the worker into an outcome, and rethrows others as faults. */
 function orStopped(error: unknown): Outcome<never> {
   if (error instanceof GwError && endsAll.has(error.kind)) return { error };
   throw error;
@@ -381,7 +381,7 @@ function orStopped(error: unknown): Outcome<never> {
 
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** The folder in which a worker saves; made, so that what leads out of it can be seen. */
+/** The folder in which a worker saves; it is created so that paths leading out of it can be detected. */
 function folderOf(out: string | undefined, cwd: string): string {
   if (out === undefined) return cwd;
   const fixed = out.split('{')[0] || './';
@@ -390,19 +390,19 @@ function folderOf(out: string | undefined, cwd: string): string {
   try {
     fs.mkdirSync(dir, { recursive: true });
   } catch {
-    // What is wrong with it is said where an output is to be saved.
+    // The error will be reported when an output is saved.
   }
   return dir;
 }
 
-/** The lease of the row has run out since the queue was asked: a pause of this machine, or a slow connection. */
+/** The row's lease has expired since the queue was asked, after a pause of this machine or a slow connection. */
 class LeaseOver extends Error {
   override readonly name = 'LeaseOver';
 }
 
 /**
- * A gateway that asks before each paid request, and sends none of them again by itself: the queue decides that. What was
- * asked is worth nothing any more where the request leaves too late, and is asked once more.
+ * A gateway that asks the queue before each paid request and never retries one, because the queue decides on retries. If
+ * a request is about to leave too late, the queue is asked again.
  */
 function guardedGateway(ctx: Context, before: () => ReturnType<BeforeSend>): Context['gateway'] {
   const guarded: Around = async (endpoint, options, send) => {

@@ -2,9 +2,9 @@ import { type Context, gatewayName } from '../../context.ts';
 import { originOfGateway } from '../../ledger/job-key.ts';
 import type { OpenQueue } from './open.ts';
 
-// What a queue knows of jobs that this machine has begun and another has gone on with.
+// Reads from a queue which jobs of this machine another machine has continued.
 
-/** What other machines have saved of this ledger's jobs is not fetched here once more. */
+/** Marks this ledger's jobs that other machines have saved, so that they are not downloaded again. */
 export async function hearOfRows({ store }: Pick<OpenQueue, 'store'>, ctx: Context): Promise<void> {
   const ledger = await ctx.ledger();
   const origin = originOfGateway(gatewayName(await ctx.settings()));
@@ -21,7 +21,7 @@ export async function hearOfRows({ store }: Pick<OpenQueue, 'store'>, ctx: Conte
   }
 }
 
-/** The same, where GW_REDIS_URL names a queue; one that does not answer is left out. */
+/** As `hearOfRows`, if GW_REDIS_URL names a queue; a queue that does not answer is skipped. */
 export async function hearWherePossible(ctx: Context): Promise<void> {
   const { withQueue } = await import('./queue-status.ts');
   const heard = withQueue({}, ctx, (queue) => hearOfRows(queue, ctx).catch(() => {}));

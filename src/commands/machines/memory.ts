@@ -9,33 +9,33 @@ import { jsonOf } from '../../json-text.ts';
 import { originOfGateway } from '../../ledger/job-key.ts';
 import type { RowResult } from '../batch/report.ts';
 
-// What this machine has handed over, and what it was told of it: a queue that forgets is found out, and a run without the
-// queue makes nothing once more.
+// Records which rows this machine has handed over and what the queue reported, so that a queue which lost rows is
+// noticed, and a run without the queue creates no row twice.
 
 interface Remembered {
-  /** What was asked for, as `askedDigest` has it; an older gw did not write it down. */
+  /** The digest of the request (`askedDigest`); an older gw did not record it. */
   readonly asked?: string | undefined;
   readonly saved?: Pick<RowResult, 'id' | 'status' | 'files'>;
-  /** Which attempt under its key that was, from 1; an older gw did not write it down. */
+  /** The attempt under its key, from 1; an older gw did not record it. */
   readonly attempt?: number | undefined;
-  /** It is not known to have reached the queue: the run that handed it over ended before. */
+  /** True if the run ended before it knew that the row had reached the queue. */
   readonly isOnItsWay?: boolean;
 }
 
 interface Said extends Pick<Remembered, 'saved' | 'attempt'> {
-  /** The format, where it is above 1. */
+  /** The format, if it is above 1. */
   readonly v?: unknown;
-  /** Of the gateway; an older gw did not write it down. */
+  /** The origin of the gateway; an older gw did not record it. */
   readonly origin?: string;
   readonly keys?: readonly string[];
-  /** Those that are about to be handed over; `keys` once they are. */
+  /** Rows that are about to be handed over; `keys` lists them once they are. */
   readonly handing?: readonly string[];
   readonly asked?: readonly string[];
   readonly key?: string;
   readonly takenBack?: readonly string[];
 }
 
-/** The rows of one batch that were handed over to be made at the gateway in force. */
+/** The rows of one batch that were handed over at the current gateway. */
 export class Memory {
   readonly #file: string;
   readonly rows = new Map<string, Remembered>();
@@ -52,7 +52,7 @@ export class Memory {
     this.#file = path.join(trustedStateDir(ctx.host), 'queues', `${digestOf(name)}.jsonl`);
     const text = fs.existsSync(this.#file) ? fs.readFileSync(this.#file, 'utf8') : '';
     for (const line of text.split('\n')) {
-      // A line that was torn by a crash was not acted upon.
+      // A line that a crash cut off was not acted upon.
       const said = line === '' ? undefined : (jsonOf(line) as Said | undefined);
       refuseNewer('handovers', said?.v, this.#file);
       if (!said || (said.origin ?? origin) !== origin) continue;
@@ -65,7 +65,7 @@ export class Memory {
     }
   }
 
-  /** Rows are about to be handed over (`handing`), or stand on the queue (`keys`); durable when this returns. */
+  /** Records rows that are about to be handed over (`handing`) or are on the queue (`keys`); durable on return. */
   handed(rows: readonly Row[], as: 'handing' | 'keys'): void {
     if (rows.length === 0) return;
     const asked = rows.map(askedDigest);
@@ -74,7 +74,7 @@ export class Memory {
       this.rows.set(key, { asked: asked[at], ...(as === 'handing' && { isOnItsWay: true }) });
   }
 
-  /** They were never sent, and nobody else can send them any more. */
+  /** Records rows that were never sent and that no worker can send any more. */
   takenBack(keys: readonly string[]): void {
     if (keys.some((key) => this.rows.has(key))) this.#append({ takenBack: keys });
   }

@@ -4,12 +4,12 @@ import { needsOf } from '../../shots/chains.ts';
 import { creates } from '../batch/row-command.ts';
 import type { OpenQueue } from './open.ts';
 
-// Rows that wait for rows stand in Redis like any other and are on no queue, so that they hold no slot. The step that saves a
-// row puts those on their queue that waited for it: no machine but the workers is needed for that.
+// Rows that wait for other rows are stored in Redis but are on no queue, so they hold no slot. The worker that saves a
+// row puts the rows that waited for it on their queue, so no other machine is needed.
 
 export const neededBy = (row: RowRecord['row']): string[] => needsOf(row, creates).map(({ key }) => key);
 
-/** Puts those of some rows on their queue that wait to be made, and for no other row any more. */
+/** Puts those rows on their queue that are to be created and no longer wait for another row. */
 export async function giveOut(keys: readonly string[], { store, engine }: OpenQueue, first = false) {
   const records = await store.read(keys);
   const waiting = records.flatMap((record) => (record?.state === 'waiting' && !record.fault ? record : []));
@@ -23,7 +23,7 @@ export async function giveOut(keys: readonly string[], { store, engine }: OpenQu
   );
 }
 
-/** Puts the rows on their queue that waited for this one, before those that wait for nothing. */
+/** Puts the rows that waited for this one on their queue, ahead of rows that wait for none. */
 export async function giveOutNext(key: string, queue: OpenQueue): Promise<void> {
   const followers = await queue.store.followers(key);
   if (followers.length > 0) await giveOut(followers, queue, true);

@@ -13,9 +13,9 @@ import { rowStates } from '../../machines/row.ts';
 import type { ListenAt } from '../worker.ts';
 import type { OpenQueue } from './open.ts';
 
-// What an operator sees of a worker: whether it does its work, and its figures.
+// The health and the metrics of a worker, for its operator.
 
-/** What this worker has done since it began. */
+/** Counts of this worker's work since its start. */
 export class Counters {
   creates = 0;
   tooMany = 0;
@@ -24,14 +24,14 @@ export class Counters {
   isGatewayAway = false;
 }
 
-/** What is done around each request, with the options that it is sent with. */
+/** Wraps the sending of each request, with its options. */
 export type Around = <T>(
   endpoint: Endpoint,
   options: SendOptions,
   send: (options: SendOptions) => Promise<T>,
 ) => Promise<T>;
 
-/** A gateway whose every request is sent by `around`. */
+/** A gateway that sends each request through `around`. */
 export const accessAround = ({ client, ...access }: Access, around: Around): Access => ({
   ...access,
   client: {
@@ -72,7 +72,7 @@ export function countedAccess(access: Access, counters: Counters, clock: Clock):
   });
 }
 
-/** Answers `/healthz` and `/metrics` until it is closed. Throws `usage` where it cannot listen there. */
+/** Serves `/healthz` and `/metrics` until it is closed. Throws `usage` if it cannot listen there. */
 export async function startObserver(
   { host, port }: ListenAt,
   queue: OpenQueue,
@@ -82,7 +82,7 @@ export async function startObserver(
     const { pathname } = askedUrl(request.url);
     const { headers, socket } = request;
     const named = headers.host?.toLowerCase() ?? '';
-    // At another address it is asked by whatever name that has in the network.
+    // At a non-loopback address, clients may use any name that the network gives it.
     const isAlone = isLoopback(urlHost(host));
     const hosts = isAlone ? ownHosts(socket.localPort ?? port, host) : new Set([named]);
     const stranger = strangerIn({ host: named, origin: headers.origin }, { hosts, origins: [] });
@@ -91,7 +91,7 @@ export async function startObserver(
       return answer(response, 404, 'healthz or metrics\n');
     if (request.method !== 'GET' && request.method !== 'HEAD') return answer(response, 405, 'GET\n');
     if (pathname === '/healthz') return health(response, queue, counters);
-    // Redis is asked for as long as this worker runs; who asks for figures waits no longer than for an answer of Redis.
+    // The query to Redis lasts as long as needed, but the client waits only for a limited time.
     return within(ANSWER_MS, metrics(queue, counters)).then(
       (text) => answer(response, 200, text),
       (error: unknown) => answer(response, 503, `${(error as Error).message}\n`),

@@ -16,7 +16,7 @@ import { RowStore } from '../../machines/store.ts';
 import { familyOf, type Place, placeOf } from '../batch/places.ts';
 import { creates } from '../batch/row-command.ts';
 
-// What every command that works with a queue on Redis begins with.
+// Opens the queue on Redis for every command that uses it.
 
 export type OpenQueue = Awaited<ReturnType<typeof openQueue>>;
 
@@ -25,7 +25,7 @@ export interface RedisWords {
   readonly insecureRedis?: boolean | undefined;
 }
 
-/** The URL that --redis names, or GW_REDIS_URL where it has no value. Throws `usage`, also for plain text to another machine. */
+/** The URL of --redis, or GW_REDIS_URL. Throws `usage` if it is missing, or unencrypted to another machine. */
 function redisUrl(
   typed: string,
   insecureRedis: boolean | undefined,
@@ -33,7 +33,7 @@ function redisUrl(
 ): string {
   const named = typed === '' ? readVariable(host.env, 'GW_REDIS_URL') : typed;
   const file = /^file:(?:\/\/)?(.+)$/s.exec(named ?? '')?.[1];
-  // A password that stands in a file shows in no environment.
+  // A password in a file does not show in the environment.
   const said = file === undefined ? named : readUrl(file);
   if (said === undefined)
     throw usage('--redis: GW_REDIS_URL is not set', 'write --redis redis://HOST:6379, or set GW_REDIS_URL');
@@ -61,8 +61,8 @@ const readUrl = (file: string): string =>
 const MAX_URL_BYTES = 4_096;
 
 /**
- * Opens the queue of the gateway in force: who hands rows over says which account's limits hold, and who only reads changes
- * nothing. Throws what `Door.open` throws; says once what endangers rows on this server.
+ * Opens the queue of the current gateway. A run that hands rows over sets the account type whose limits apply; a command
+ * that only reads changes nothing. Throws as `Door.open`; warns once of server settings that endanger rows.
  */
 export async function openQueue(
   { redis = '', insecureRedis }: RedisWords,
@@ -78,7 +78,7 @@ export async function openQueue(
   const door = await Door.open(url, {
     ca,
     answerMs: timeoutMs,
-    // What a worker still has to tell is told after a signal, for as long as it may take.
+    // After a signal a worker still has to report, so its connection ignores the signal.
     ...(as !== 'worker' && { signal: ctx.signal }),
   });
   try {
@@ -93,7 +93,7 @@ export async function openQueue(
     const pools: readonly Place[] = tasks.map((task) => placeOf(task, account));
     engine.pools = pools;
     if (as !== 'reader') await engine.limit();
-    // What cannot be begun is said at once; what was begun waits.
+    // The first connection fails at once; only later calls wait for Redis.
     door.patienceMs = patienceMs;
     return {
       store,
@@ -101,7 +101,7 @@ export async function openQueue(
       board: new Board(store),
       account,
       pools,
-      /** What this machine is called. */
+      /** The name of this machine. */
       host: name,
       /** The server, for messages. */
       where: withoutPassword(url),

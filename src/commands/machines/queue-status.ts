@@ -16,7 +16,7 @@ import { createFollowers } from '../video/followers.ts';
 import { Memory } from './memory.ts';
 import { type OpenQueue, openQueue, type RedisWords } from './open.ts';
 
-// What is asked of a queue beside the run that follows it: where its rows stand, what was done with one, and to take them out.
+// Commands on a queue besides following it: the state of rows, the log of a row, and taking rows out.
 
 export async function withQueue<T>(
   words: RedisWords,
@@ -33,7 +33,7 @@ const AT_ONCE = 200;
 
 export type MachinesStatus = Awaited<ReturnType<typeof statusOnMachines>>;
 
-/** The --command of the run that handed the rows over: of those that stand on the queue the one that all rows take. */
+/** The --command with which the rows were handed over: the one among the queue's rows that fits all rows. */
 async function commandOf(input: OpenRows, { store }: OpenQueue): Promise<string | undefined> {
   const isSound = async (command: string | undefined) => {
     for await (const row of readRows({ ...input, command })) if ('faults' in row) return false;
@@ -46,13 +46,13 @@ async function commandOf(input: OpenRows, { store }: OpenQueue): Promise<string 
   return [...commands][0];
 }
 
-/** The keys of a manifest's rows. Throws `usage` where it has a fault. */
+/** The keys of a manifest's rows. Throws `usage` for a faulty manifest. */
 async function* keysOf(input: OpenRows, queue: OpenQueue): AsyncGenerator<string[]> {
   const rows = soundRows({ ...input, command: await commandOf(input, queue) });
   for await (const some of chunksOf(rows)) yield some.map(({ key }) => key);
 }
 
-/** So many at once as are asked about in one question. */
+/** Groups items into chunks that one request can query. */
 export async function* chunksOf<T>(all: AsyncIterable<T>): AsyncGenerator<T[]> {
   let some: T[] = [];
   for await (const each of all) {
@@ -79,7 +79,7 @@ export function statusOnMachines(input: OpenRows, redis: RedisWords, ctx: Contex
       workers: await queue.engine.workers(),
       slots: pools.map(({ name, taken, atOnce, waiting }) => ({ pool: name, taken, of: atOnce, waiting })),
       toSave: save.taken + save.waiting,
-      /** What stands still, and why: a sentence each, with the worker that says it. */
+      /** What blocks workers, and why: one sentence each, with the worker that reports it. */
       stands: (await queue.board.heard()).flatMap(({ host, stands }) =>
         stands.map((what) => ({ host, what })),
       ),
@@ -87,7 +87,7 @@ export function statusOnMachines(input: OpenRows, redis: RedisWords, ctx: Contex
   });
 }
 
-/** The log of one row: who did what, when, at which attempt. Throws `not_found` for a row that the queue does not know. */
+/** The log of one row: each step with its machine, time and attempt. Throws `not_found` for a row not on the queue. */
 export function logOnMachines(key: string, redis: RedisWords, ctx: Context): Promise<LogEntry[]> {
   return withQueue(redis, ctx, async (queue) => {
     const entries = await queue.store.log(key);
@@ -101,7 +101,7 @@ const unknownRow = (key: string): GwError =>
     hint: 'a row is named by its id, one of a count by id/1, or by its whole key NAME/id',
   });
 
-/** Takes rows out of the queue that were not sent yet or are of unknown outcome. Returns how many. */
+/** Takes rows that are unsent or of unknown outcome out of the queue. Returns how many. */
 export async function takeOut(
   keys: readonly string[],
   { store, engine, host }: OpenQueue,
@@ -109,7 +109,7 @@ export async function takeOut(
 ): Promise<number> {
   const taken: string[] = [];
   for (const key of keys) if ((await store.step(key, 'cancelled', { host })) === 'ok') taken.push(key);
-  // Read behind that: what was being sent before may have been made.
+  // Read only now, because a row that was being sent may have been created meanwhile.
   const records = (await store.read(taken)).flatMap((record) => record ?? []);
   const sound = records.filter(({ fault }) => !fault);
   await engine.remove(sound.map(({ row: { key }, round, pool: queue }) => ({ key, round, queue })));
@@ -118,14 +118,14 @@ export async function takeOut(
   return taken.length;
 }
 
-/** Whether a row was taken out while nobody knew what became of it. */
+/** True if a row was taken out while its outcome was unknown. */
 export const isDoubtful = ({ state, error }: RowRecord): boolean =>
   state === 'cancelled' && tellsUnknown(error);
 
 export const cancelOnMachines = (input: OpenRows, redis: RedisWords, ctx: Context) =>
   withQueue(redis, ctx, async (queue) => {
     const memory = await Memory.open(input.name, ctx);
-    // Those of the batch on the queue that the manifest does not hold any more.
+    // Rows of the batch on the queue that are no longer in the manifest.
     const strangers = new Set(await queue.store.rowsOf(input.name));
     let [cancelled, asked] = [0, 0];
     const take = async (keys: readonly string[]) => {
@@ -147,8 +147,8 @@ export interface ResolvedRow {
 }
 
 /**
- * Closes a row of unknown outcome by what its user found out, and tells the queue: `none` has it wait again, an ID is looked
- * up and gone on with. Throws `usage` where what became of the row is known, and `not_found` where nobody knows the row.
+ * Closes a row of unknown outcome with what the user found out, and updates the queue: `none` makes it wait again, an ID
+ * is looked up and continued. Throws `usage` if the outcome is known, and `not_found` for an unknown row.
  */
 export const resolveOnMachines = (key: string, as: string, redis: RedisWords, ctx: Context) =>
   withQueue(redis, ctx, async ({ store, engine, host }): Promise<ResolvedRow> => {
@@ -171,13 +171,13 @@ export const resolveOnMachines = (key: string, as: string, redis: RedisWords, ct
     const result = isNone
       ? await store.step(key, 'denied', { host }, { again: true, wanted, round, id: '' })
       : await store.step(key, 'cleared', { host }, { id: as, round });
-    // Read before a worker can have gone on with it.
+    // Read before the ticket is added, so that no worker can have changed the row.
     const [now = record] = await store.read([key]);
     if (result === 'ok') await engine.add([{ key, round, queue: record.pool }]);
     return { row_key: key, state: now.state, id: now.id ?? null };
   });
 
-/** Throws where the gateway has no such task, or it cannot be the row's. */
+/** Throws if the gateway has no such task, or if the task cannot be the row's. */
 async function lookAt({ row, family }: RowRecord, id: string, ctx: Context): Promise<void> {
   const of = family === 'image' ? undefined : await loadTaskFamily(family);
   if (!of) throw noTaskOfImage(id, `${shellQuote(row.key)} --as none --redis`);

@@ -32,23 +32,23 @@ import { giveOutNext } from './next-rows.ts';
 import { Counters, countedAccess } from './observe.ts';
 import type { OpenQueue } from './open.ts';
 
-// One worker: rows as the queue gives them out, each worked on by hands of its own, until it is told to end.
+// One worker: it takes rows from the queue and works on each separately, until it is told to end.
 
-/** Longest time for handing back what runs, once a signal came. */
+/** Longest time for handing rows back after a signal. */
 const HAND_BACK_MS = 9_000;
 const LOOK_MS = 250;
-/** How long after Redis was asked a request may still leave: well before the queue gives its row to another. */
+/** A request may leave this long after the queue was asked, well before the row's lease expires. */
 const SEND_WITHIN_MS = LEASE_MS / 2;
-/** How often, and how soon, a row that was given up is looked at again. */
+/** How often, and with which pause, a row that was given up is checked again. */
 const FOUND_TRIES = 5;
 const FOUND_PAUSE_MS = 500;
-/** How often a row is handed back that is a newer gw's, or whose followers cannot be given out; and after how long. */
+/** How often a row is handed back if a newer gw wrote it or its dependents cannot be queued, and the pause between. */
 const MOST_TAKINGS = 3;
 const LEFT_TO_OTHERS_MS = 2_000;
 const KEPT_LOOK_MS = 2_000;
-/** How long a row that this worker has declined is left to others before it is taken once more. */
+/** How long a row that this worker declined is left to other workers. */
 const DECLINED_MS = 30_000;
-/** How long a worker that makes nothing more waits for outputs that are to be saved. */
+/** How long a worker that creates no more rows waits for outputs to save. */
 const LAST_SAVES_MS = 3_000;
 
 type Found = Parameters<Desk['found']>[0];
@@ -60,22 +60,22 @@ export interface WorkerFlags {
 }
 
 export class WorkerRun {
-  /** With the followers of all its rows. */
+  /** The context that all rows share, with their followers. */
   readonly rowCtx: Context;
   readonly #rates: ReadonlyMap<string, PoolRate>;
   readonly #outcomes: Outcome<JobResult>[] = [];
   readonly counters = new Counters();
-  /** What ends the work on a row, by its key. */
+  /** The controllers that abort the work on each row, by key. */
   readonly #underWay = new Map<string, { readonly own: AbortController; readonly ended: Promise<unknown> }>();
-  /** Rows whose work here does not wait for Redis. */
+  /** The number of rows whose work is not waiting for Redis. */
   #busy = 0;
   #stop: unknown;
-  /** Why it makes no more tasks; it ends once it has brought home what it has. */
+  /** Why this worker creates no more tasks; it ends once it has saved the outputs of its rows. */
   #noCreates: GwError | undefined;
-  /** What stands still here, and until when by this machine's clock; a sentence each. */
+  /** What blocks this worker, one sentence each, with the end time by this machine's clock. */
   readonly #stands = new Map<string, number>();
   #saidOfStands = new Set<string>();
-  /** Rows that lack something of this worker's own, and until when they are left to others, by the steady clock. */
+  /** Rows that lack something on this worker, with the monotonic time until which others may take them. */
   readonly #declined = new Map<string, number>();
   #wake = () => {};
 
@@ -87,9 +87,9 @@ export class WorkerRun {
     const { io } = ctx;
     const { door, prefix } = queue.store;
     this.#rates = new Map(queue.pools.map((pool) => [pool.name, new PoolRate(door, prefix, pool)]));
-    // Without bars a row is told in a line for its task and one for its end.
+    // Without bars, a row prints one line for its task and one for its end.
     const quiet = { ...io, note: () => {}, progress: () => (io.mode.bars ? io.progress() : silent) };
-    // The limits that hold are those of the queue's account, whatever this machine is set to.
+    // The account type of the queue decides the limits, not this machine's setting.
     const settings = once(async () => {
       const own = await ctx.settings();
       return { ...own, account: { ...own.account, value: queue.account } };
@@ -116,7 +116,7 @@ export class WorkerRun {
     return rate;
   }
 
-  /** What came of each row, until it is told to end; then what runs is handed back. */
+  /** Yields the outcome of each row until the worker is told to end; running rows are then handed back. */
   async *outcomes(): AsyncGenerator<Outcome<JobResult>> {
     const { engine, host } = this.queue;
     const { clock } = this.ctx;
@@ -147,7 +147,7 @@ export class WorkerRun {
     yield* this.#outcomes.splice(0);
   }
 
-  /** Until Redis is given up, or this worker is over. */
+  /** Sends heartbeats until Redis is given up or this worker ends. */
   async #beat(): Promise<void> {
     const { board, host, account, engine } = this.queue;
     const mine = (await this.ctx.settings()).account.value;
@@ -156,7 +156,7 @@ export class WorkerRun {
       for (const what of stands) if (!this.#saidOfStands.has(what)) this.ctx.io.note(what);
       this.#saidOfStands = new Set(stands);
       await board.say(host, { account, stands }).catch(() => {});
-      // Whoever hands rows over may have another kind of account.
+      // The machine that hands rows over may have another account type.
       const now = (await engine.account().catch(() => account)) ?? account;
       const again = now === account ? '' : ': start this worker again to use them';
       const what = `it is set to a ${mine} account, and the limits of ${now} hold${again}`;
@@ -175,7 +175,7 @@ export class WorkerRun {
     ];
   }
 
-  /** The gateway wants no create of this pool for so long. */
+  /** Stops creates of a pool for the time that the gateway asked for. */
   holdCreates(pool: string, ms: number): void {
     this.#rate(pool).holdCreates(ms);
     const untilMs = this.ctx.clock.now() + ms;
@@ -183,7 +183,7 @@ export class WorkerRun {
     this.#stands.set(`no ${pool} task is made until ${until}: the gateway answered HTTP 429`, untilMs);
   }
 
-  /** What every further create would meet, or every further request: they end. */
+  /** Stops creates, or all work, after an error that every further one would get too. */
   stopFor(error: unknown, what: 'creates' | 'all'): void {
     if (what === 'all' || !(error instanceof GwError)) this.#stop ??= error;
     else if (!this.#noCreates) {
@@ -214,7 +214,7 @@ export class WorkerRun {
       await Promise.race([stopped, clock.sleep(LOOK_MS)]);
     store.door.end();
     if (isDone) return;
-    // A request that is not answered in time, or a Redis that is not there, holds the process no longer.
+    // An unanswered request or an unreachable Redis must not keep the process alive.
     const { io } = this.ctx;
     if (this.#busy > 0)
       io.warn('a create was not answered in time: its row ends as an unknown outcome', 'urgent');
@@ -226,7 +226,7 @@ export class WorkerRun {
     );
   }
 
-  /** Where this process still works on a row that the queue had given up, that comes to its end first: it knows what it has sent. */
+  /** If this process still works on a row that the queue had given up, that work ends first: it knows what was sent. */
   async #work(given: Given): Promise<Put> {
     const { key } = given;
     await this.#underWay.get(key)?.ended;
@@ -237,7 +237,7 @@ export class WorkerRun {
     this.#underWay.set(key, entry);
     try {
       if ((await ended) === 'back') return 'back';
-      // It stays on its queue until they are on theirs: who goes on with it after a kill looks for them again.
+      // The row stays on its queue until its dependents are queued, so that after a kill another worker queues them.
       return await giveOutNext(key, this.queue).then(
         () => 'done',
         () => (given.attempt < MOST_TAKINGS ? 'back' : 'done'),
@@ -317,7 +317,7 @@ export class WorkerRun {
     }
   }
 
-  /** The slot of a task is taken until it has ended, or for as long as one is likely to run, whatever came of its row. */
+  /** Keeps the slot of a task until it has ended or has probably ended, whatever the row's outcome. */
   async #keepSlot({ key, round }: Given, { hasEnded }: RowHands, signal: AbortSignal): Promise<Put> {
     const { store, pools } = this.queue;
     let looking: Promise<boolean> | undefined;
@@ -325,7 +325,7 @@ export class WorkerRun {
     try {
       for (;;) {
         const [record] = await store.read([key]);
-        // A worker that takes few rows would take none beside it.
+        // A worker with a --concurrency would have no place left for other rows.
         const isOurs = record?.round === round && mayRun(record) && this.flags.concurrency === undefined;
         if (!isOurs || !pools.find(({ name }) => name === record.pool)?.concurrentTasks) return 'done';
         let leftMs = Number.POSITIVE_INFINITY;
@@ -352,12 +352,12 @@ export class WorkerRun {
     }
   }
 
-  /** A row that this worker cannot do for a fault of its machine: another is given it, or it ends with the reason. */
+  /** A fault of this machine stops a row: another worker gets it, or it fails with the reason. */
   async #endUndone(desk: Desk, isAnnounced: boolean, error: unknown): Promise<Put> {
     if (isAnnounced) {
       const told = toldError(error, this.ctx);
       const lost = await desk.step('lost', { error: { ...told, ...unknownError(told.message) } });
-      // Its task is known where it stands behind its sending: that is gone on with.
+      // The queue knows the task of this sending already, so the row can be continued.
       if (lost !== 'over') return 'done';
     }
     if (await desk.mayDoElsewhere()) return 'back';
@@ -365,7 +365,7 @@ export class WorkerRun {
     return 'done';
   }
 
-  /** A row of a newer gw is left to newer workers where there are; it stays as it is, and holds no slot for long. */
+  /** Leaves a row that a newer gw wrote to newer workers, if there are any, without holding a slot for long. */
   async #leaveToNewer(key: string, attempt: number): Promise<Put> {
     const words = await this.queue.board.heard();
     if (attempt < MOST_TAKINGS && words.some(({ format, ended }) => !ended && format > formatOf('rows'))) {
@@ -382,7 +382,7 @@ export class WorkerRun {
     const { clock } = this.ctx;
     return {
       step: async (step, changes) => {
-        // Nobody is given the row while the request that this announces may leave.
+        // Renews the lease, so that no other worker gets the row while this request may leave.
         if (step === 'sending' && !(await keep())) return 'fenced';
         const result = await store.step(key, step, actor, changes);
         if (result === 'ok') this.#tell(key, step, changes);
@@ -425,7 +425,7 @@ export class WorkerRun {
     return true;
   }
 
-  /** Makes a step of a row that may just be about to be called unknown, by the worker that was given it. */
+  /** Applies a step to a row that its worker may be about to call unknown, so it retries a few times. */
   async #clears(key: string, step: Step, actor: Actor, changes: Changes): Promise<boolean> {
     for (let tries = 0; tries < FOUND_TRIES; tries += 1) {
       if ((await this.queue.store.step(key, step, actor, changes)) === 'ok') return true;

@@ -22,11 +22,11 @@ interface Served {
 const STARTED = /Ready to accept connections/;
 const programs = ['redis-server', 'valkey-server'];
 
-/** A server that is stopped, or another program of its name, says nothing and ends at nothing. */
+/** Time limits, because a stopped server, or another program of that name, may never answer or end. */
 const START_MS = 20_000;
 const END_MS = 8_000;
 
-/** `gw queue serve`: a Redis of this user's own on this machine, until it is interrupted. */
+/** `gw queue serve` runs a Redis server for this user on this machine until it is interrupted. */
 export const serve = defineCommand<typeof flags, Served>({
   flags,
   examples: ['gw queue serve & sleep 2; kill $!'],
@@ -74,7 +74,7 @@ export const serve = defineCommand<typeof flags, Served>({
   },
 });
 
-/** Starts the server; what it is told stands in no process list. */
+/** Starts the server with its configuration on stdin, so that no process list shows the password. */
 function start(
   { dir, port, password }: { readonly dir: string; readonly port: number; readonly password: string },
   { host, signal }: Context,
@@ -94,11 +94,11 @@ function start(
       `${holderName(lockFile)} serves this queue already`,
       'use its URL, or end that process first',
     );
-  // In a process group of its own: Ctrl-C reaches gw, which ends it.
-  // It needs nothing of this environment, which may hold a key.
+  // Its own process group keeps Ctrl-C from the server, which gw then ends itself.
+  // The server needs no other variable, and the environment may contain an API key.
   const env = { PATH: host.env.PATH };
   const child = spawn(program, ['-'], { cwd: dir, env, stdio: ['pipe', 'pipe', 'pipe'], detached: true });
-  // A server that outlives a killed gw keeps its journal to itself.
+  // A server that outlives a killed gw keeps its lock on the journal.
   if (child.pid !== undefined) lock.handTo(child.pid);
   let said = '';
   const ready = new Promise<undefined>((resolve) => {
@@ -114,7 +114,7 @@ function start(
     `port ${port}`,
     `requirepass ${password}`,
     'appendonly yes',
-    // A step that was acknowledged and forgotten would be made and paid for once more.
+    // Losing an acknowledged step could create and pay for a row twice.
     'appendfsync always',
     'maxmemory-policy noeviction',
     'save ""',
@@ -128,7 +128,7 @@ function start(
 const onPath = (name: string, dirs = ''): boolean =>
   dirs.split(path.delimiter).some((dir) => dir !== '' && fs.existsSync(path.join(dir, name)));
 
-/** The same in every run, so that the workers' URL stays good. */
+/** The password is stored, so that the URL of the workers stays valid between runs. */
 function passwordIn(dir: string): string {
   const file = path.join(dir, 'password');
   try {

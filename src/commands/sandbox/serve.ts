@@ -66,7 +66,7 @@ function speedOf(raw: string, flag: string): number {
 
 const MAX_FAULTS_BYTES = 1 << 20;
 
-/** The faults of a SPEC, or of a file of that name. */
+/** The faults of a SPEC, or of the file with that name. */
 function faultsOf(raw: string, cwd: string): Fault[] {
   const file = path.resolve(cwd, raw);
   try {
@@ -86,14 +86,14 @@ interface Served {
   readonly base_url: string;
   readonly output_url: string;
   readonly key: string;
-  /** The file of its certificate, with --tls. */
+  /** The certificate file, with --tls. */
   readonly cacert?: string;
   readonly speed: number;
   readonly cors: readonly string[];
   readonly callbacks: readonly number[];
 }
 
-/** `gw sandbox serve`: the embedded gateway for other programs, until it is interrupted. */
+/** `gw sandbox serve` runs the embedded gateway for other programs until it is interrupted. */
 export const serve = defineCommand<typeof flags, Served>({
   flags,
   examples: [
@@ -157,7 +157,7 @@ export const serve = defineCommand<typeof flags, Served>({
     `GW_BASE_URL=${base_url}\nGW_API_KEY=${key}\n${cacert ? `GW_CACERT=${cacert}\n` : ''}`,
 });
 
-/** Who may call, how, and what it does by itself: what a reader must know who starts it for other programs. */
+/** The rules of the server that a user must know before giving it to other programs. */
 function rulesOf({ base_url, key, speed, cors, callbacks }: Served, isNewKey: boolean): string[] {
   const pace = speed === 1 ? 'at the pace of the service' : `${speed} times as fast as the service`;
   const those = (list: readonly unknown[], flag: string) =>
