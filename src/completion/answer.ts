@@ -2,7 +2,7 @@ import { sandboxProfile } from '../config/profile-name.ts';
 import type { CompletionFlag, CompletionNode, CompletionTable } from './table.ts';
 import { type Candidate, fitting, type RecentJob, type Sources, type Values, valuesFor } from './values.ts';
 
-/** What may stand at the cursor. */
+/** The candidates at the cursor. */
 export interface Answer extends Values {
   /** The part of the word at the cursor that stays: `--ratio=`. */
   readonly before: string;
@@ -11,8 +11,8 @@ export interface Answer extends Values {
 const nothing: Answer = { kind: 'value', before: '', candidates: [] };
 
 /**
- * What may stand at the cursor: `words` are those between `gw` and the cursor, `current` is the word at it, up to it.
- * Commands first; flags where the word begins with a dash, or where nothing else is known of it.
+ * The candidates at the cursor. `words` are the words between `gw` and the cursor, `current` is the word at the cursor,
+ * up to it. Commands come first; flags if the word begins with a dash, or if there are no other candidates.
  */
 export function answer(
   table: CompletionTable,
@@ -37,7 +37,7 @@ export function answer(
   return { kind: 'value', before: '', candidates: flagNames(flags, walked.given, '') };
 }
 
-/** The values of a flag that do not stand there already. */
+/** The values of a flag that have not been given yet. */
 function flagValues(
   table: CompletionTable,
   { given }: Walked,
@@ -110,23 +110,23 @@ const helped = (table: CompletionTable, path: readonly string[]): CompletionNode
     table.root,
   );
 
-/** The words before the cursor, as the parser would take them. */
+/** The words before the cursor, as the parser would read them. */
 interface Walked {
-  /** The command that they lead to. */
+  /** The command that the words lead to. */
   readonly node: CompletionNode;
   /** Words after the command. */
   readonly args: readonly string[];
   readonly given: ReadonlyMap<CompletionFlag, readonly string[]>;
-  /** The flag whose value the next word is. */
+  /** The flag whose value comes next. */
   readonly pending: CompletionFlag | undefined;
-  /** After `--` nothing is a flag. */
+  /** True after `--`, which ends the flags. */
   readonly flagsEnded: boolean;
 }
 
 const flagsOf = (table: CompletionTable, node: CompletionNode): readonly CompletionFlag[] =>
   node.flags.map((at) => table.flags[at]).filter((flag) => flag !== undefined);
 
-/** Goes down the tree, word by word; what it does not know it passes over. */
+/** Walks down the tree word by word and ignores unknown words. */
 function walk(table: CompletionTable, words: readonly string[]): Walked {
   let node = table.root;
   let pending: CompletionFlag | undefined;
@@ -158,7 +158,7 @@ function walk(table: CompletionTable, words: readonly string[]): Walked {
   return { node, args, given, pending, flagsEnded };
 }
 
-/** A word's flags: one with its value after `=`, or letters, the last of which may have its value attached. */
+/** Parses a flag word: a flag with its value after `=`, or letters, the last of which may have an attached value. */
 function flagIn(
   flags: readonly CompletionFlag[],
   word: string,

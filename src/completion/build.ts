@@ -2,9 +2,9 @@ import { program } from '../program.ts';
 import { shells } from './shells.ts';
 import { type CompletionTable, completionTable } from './table.ts';
 
-// What the build takes from the sources.
+// The exports that the build uses.
 
-/** The table that answers are made from (`dist/complete.json`). */
+/** The table from which completions are computed (`dist/complete.json`). */
 export const buildTable = (): Promise<CompletionTable> => completionTable(program);
 
 /** The files of completions/, name to text. */

@@ -6,16 +6,16 @@ import { type Answer, answer } from './answer.ts';
 import type { CompletionTable } from './table.ts';
 import { isSafeWord, recentJobs, type Sources } from './values.ts';
 
-/** What the launcher knows. */
+/** The facts that the launcher passes. */
 export type CompletionHost = DirHost & { readonly table: CompletionTable };
 
 /**
- * The text that a completion script asked for. The first line is what to complete: `value` or `file`.
+ * The reply to a completion script. Its first line is the kind of completion: `value` or `file`.
  *
- * - `--at=CURRENT WORD…`: the word at the cursor, and those between `gw` and it. The first line goes on with a tab and the
- *   part of CURRENT that stays; the others are a value, a tab and its summary.
- * - `--line=LINE --breaks=CHARS`: bash's line up to the cursor. The other lines are what takes the place of the text that
- *   readline replaces.
+ * - `--at=CURRENT WORD…`: the word at the cursor, and those between `gw` and it. The first line goes on with a tab
+ *   and the part of CURRENT that stays; each other line is a value, a tab and its summary.
+ * - `--line=LINE --breaks=CHARS`: bash's line up to the cursor. The other lines replace the text that readline
+ *   replaces.
  */
 export function complete([first = '', ...rest]: readonly string[], host: CompletionHost): string {
   const sources = sourcesOf(host);
@@ -38,21 +38,21 @@ const valuesAfter = ({ before, candidates }: Answer, keptLength: number): string
 
 const text = (head: string, lines: readonly string[]): string => `${[head, ...lines].join('\n')}\n`;
 
-/** A command line up to the cursor, as a shell would read it. */
+/** A command line up to the cursor, split as a shell would. */
 export interface SplitLine {
   /** The words before the one at the cursor, the command first. */
   readonly words: readonly string[];
   readonly current: string;
-  /** How much of `current` readline leaves alone: it replaces what follows the last unquoted break character. */
+  /** The length of `current` that readline keeps: it replaces the text after the last unquoted break character. */
   readonly keptLength: number;
 }
 
-/** Break characters that readline counts to the word that they begin. */
+/** Break characters that readline counts as part of the word that they begin. */
 const specialPrefixes = '$@';
 
 /**
- * Splits what bash hands over; nothing is expanded. `breaks` is COMP_WORDBREAKS, whose `=` and `:` split what is one word
- * to gw, such as `--ratio=16:9`.
+ * Splits bash's command line without expansion. `breaks` is COMP_WORDBREAKS, whose `=` and `:` split words that are one
+ * word to gw, such as `--ratio=16:9`.
  */
 export function splitLine(line: string, breaks: string): SplitLine {
   const words: string[] = [];
@@ -89,11 +89,11 @@ export function splitLine(line: string, breaks: string): SplitLine {
   return { words, current, keptLength };
 }
 
-/** More lists than anybody has gateways. */
+/** A limit above the number of gateways that anybody uses. */
 const MAX_LISTS = 16;
 const MAX_FILE_BYTES = 1_048_576;
 
-/** What this machine knows: the configuration, the lists of models that were kept, the ledger. Reads, never writes. */
+/** Local data for completion: the configuration, cached model lists, and the ledger. It only reads. */
 const sourcesOf = (host: DirHost): Sources => ({
   profiles: () => orNone(() => profileNames(path.join(configDir(host), 'config.json'))),
   sessions: () => orNone(() => namesIn(path.join(stateDir(host), 'chat', 'sessions'), /\.jsonl$/)),
@@ -105,7 +105,7 @@ const sourcesOf = (host: DirHost): Sources => ({
   jobs: () => orNone(() => recentJobs(path.join(stateDir(host), 'ledger'))),
 });
 
-/** What cannot be read offers nothing: an error has no place in a command line that is still being typed. */
+/** Unreadable data gives no candidates, because an error would disturb the line that the user is typing. */
 function orNone<T>(read: () => readonly T[]): readonly T[] {
   try {
     return read();

@@ -1,4 +1,4 @@
-/** For bash 4 or later, with the package bash-completion or without; bash 3.2 offers files wherever gw knows nothing. */
+/** For bash 4 or later, with or without the package bash-completion; bash 3.2 offers files if gw knows no values. */
 const bash = `# bash completion for gw; made by gw completion
 
 _gw_completion() {
@@ -24,7 +24,7 @@ else
 fi
 `;
 
-/** To be read from a directory of $fpath as _gw, or with source after compinit. */
+/** Install it as _gw in a directory of $fpath, or source it after compinit. */
 const zsh = `#compdef gw
 # zsh completion for gw; made by gw completion
 
@@ -120,7 +120,7 @@ Register-ArgumentCompleter -Native -CommandName gw -ScriptBlock {
 }
 `;
 
-/** Each shell's completion script, and the name it has under completions/. */
+/** Each shell's completion script, and its file name in completions/. */
 export const shells = {
   bash: { script: bash, file: 'gw.bash' },
   zsh: { script: zsh, file: '_gw' },
@@ -132,7 +132,7 @@ export type Shell = keyof typeof shells;
 
 export const shellNames = Object.keys(shells) as readonly Shell[];
 
-/** The shell of a name or of a path such as $SHELL; undefined for one that there is no script for. */
+/** The shell of a name or a path such as $SHELL; undefined if there is no script for it. */
 export function shellOf(text: string): Shell | undefined {
   const name = text
     .split(/[\\/]/)

@@ -2,16 +2,16 @@ import type { AnyCommand, Node } from '../command.ts';
 import { type Completes, type Flag, flagName, globalFlags } from '../flags/flag.ts';
 import { modelSheets } from '../gateway/model-facts/sheets.ts';
 
-// What completion knows of the command tree, as data: made when gw is built, so that an answer loads no command.
+// The command tree as data for completion, made when gw is built, so that completing loads no command.
 
-/** A flag as it may be typed. */
+/** The spellings and values of one flag. */
 export interface CompletionFlag {
-  /** `--watermark` and `--no-watermark`: to give one of them is to give the flag. */
+  /** Alternatives such as `--watermark` and `--no-watermark`: giving one of them gives the flag. */
   readonly names: readonly string[];
   readonly short?: string;
   readonly summary: string;
   readonly takesValue?: true;
-  /** Several values in one, between commas. */
+  /** True if one value can hold several, separated by commas. */
   readonly commas?: true;
   readonly list?: true;
   readonly choices?: readonly string[];
@@ -22,9 +22,9 @@ export interface CompletionNode {
   readonly name: string;
   readonly summary: string;
   readonly children?: readonly CompletionNode[];
-  /** Places in the table's list of flags, the command's own first. */
+  /** Indexes into the table's list of flags, the command's own first. */
   readonly flags: readonly number[];
-  /** Of the words after the command: what the first may be, and what each may be. */
+  /** For the words after the command: the choices of the first word, and the kind of each. */
   readonly args?: { readonly choices?: readonly string[]; readonly completes?: Completes };
 }
 
@@ -37,7 +37,7 @@ export interface CompletionTable {
 
 const MAX_SUMMARY_CHARACTERS = 76;
 
-/** The help's way to say what a value is also says how to complete it. */
+/** Maps the placeholder of a value in help to the way to complete it. */
 const completesByPlaceholder: readonly { readonly form: RegExp; readonly completes: Completes }[] = [
   { form: /^\[ID=\]REF$/, completes: 'named-file' },
   { form: /(^|\|)(FILE|PATH|REF)$/, completes: 'file' },
@@ -60,7 +60,7 @@ export async function completionTable(program: Node): Promise<CompletionTable> {
   };
   const nodeOf = async (node: Node): Promise<CompletionNode> => {
     const command = await node.load?.();
-    // One after the other: the same tree gives the same table.
+    // One child after the other, so that the same tree always gives the same table.
     const children: CompletionNode[] = [];
     for (const child of node.children ?? []) children.push(await nodeOf(child));
     const typed = [...Object.entries<Flag>(command?.flags ?? {}), ...sharedFlags(command)];
@@ -76,7 +76,7 @@ export async function completionTable(program: Node): Promise<CompletionTable> {
   return { flags, models: (await modelSheets()).map(({ id }) => id), root };
 }
 
-/** The options of every command that have a meaning for this one. */
+/** The shared options that have a meaning for this command. */
 function sharedFlags(command: AnyCommand | undefined): [string, Flag][] {
   const without: Record<AnyCommand['sends'], readonly string[]> = {
     body: [],
@@ -90,7 +90,7 @@ function sharedFlags(command: AnyCommand | undefined): [string, Flag][] {
 function flagOf(key: string, flag: Flag): CompletionFlag {
   const name = flagName(key);
   const opposite = `--no-${name.slice(2)}`;
-  // A choice of two words would have to be quoted, in each shell in its own way.
+  // A choice with a space would need quotes, which differ between shells.
   const offered = [...(flag.choices ?? []), ...(flag.offers ?? [])];
   const choices = offered.filter((choice) => !choice.includes(' '));
   const completes =
@@ -114,7 +114,7 @@ function argsOf(command: AnyCommand | undefined): Pick<CompletionNode, 'args'> {
   return { args: { ...(choices && { choices }), ...(completes && { completes }) } };
 }
 
-/** The first clause, as long as a line of a menu has room for. */
+/** The first clause of a summary, cut to the width of a menu line. */
 function short(summary: string): string {
   const [first = ''] = summary.split('\n');
   const characters = [...first];

@@ -11,15 +11,15 @@ export interface Candidate {
   readonly summary: string;
 }
 
-/** Candidates, or a word to the shell to complete files itself. */
+/** Candidates, or an instruction to the shell to complete files. */
 export interface Values {
   readonly kind: 'value' | 'file';
   readonly candidates: readonly Candidate[];
-  /** What of the word is no part of the file's name: `image1=`. */
+  /** The part of the word before the file's name: `image1=`. */
   readonly before?: string;
 }
 
-/** What is known only where gw runs; each is asked for when it is needed, and never fails. */
+/** Values that are known only on the user's machine; each is read when needed, and reading never fails. */
 export interface Sources {
   profiles(): readonly string[];
   /** Stored conversations. */
@@ -34,7 +34,7 @@ export interface Sources {
 export const fitting = (candidates: readonly Candidate[], typed: string): readonly Candidate[] =>
   candidates.filter(({ value }) => value.startsWith(typed));
 
-/** The values of a flag or an argument that begin with what is typed. */
+/** The values of a flag or an argument that begin with the typed text. */
 export function valuesFor(
   { choices = [], completes }: { choices?: readonly string[]; completes?: Completes | undefined },
   typed: string,
@@ -70,7 +70,7 @@ function known(completes: Completes, table: CompletionTable, sources: Sources): 
   return [];
 }
 
-/** The defaults that a profile may have of the flags of creates and of chat: `defaults.video.alpha.resolution`. */
+/** The names of possible flag defaults in a profile: `defaults.video.alpha.resolution`. */
 function* defaultsIn(
   table: CompletionTable,
   node: CompletionNode,
@@ -97,7 +97,7 @@ const modelFits: Readonly<Record<string, (id: string) => boolean>> = {
   chat: (id) => (kindOf({ id }) ?? 'chat') === 'chat',
 };
 
-/** Jobs by the ID that a command takes; those that it is about come first. */
+/** Jobs by ID, with those of the wanted state first. */
 function jobsFor(
   jobs: readonly RecentJob[],
   what: 'task' | 'output',
@@ -111,7 +111,7 @@ function jobsFor(
   }));
 }
 
-/** A job as far as the end of the newest journal tells of it. */
+/** A job as described at the end of the newest journal. */
 export interface RecentJob {
   readonly key: string;
   readonly id: string | undefined;
@@ -119,22 +119,22 @@ export interface RecentJob {
   readonly profile: string | undefined;
   readonly prompt: string | undefined;
   readonly state: string;
-  /** Accepted or possibly so, and not known to be over. */
+  /** True if the job was accepted or may have been, and is not known to be finished. */
   readonly isOpen: boolean;
 }
 
-/** A record may be large; what was written last is what is asked for. */
+/** Records may be large, and recent jobs are the likely candidates, so only the end of the journal is read. */
 const TAIL_BYTES = 65_536;
 const MAX_JOBS = 60;
 
-/** The jobs of the last 64 KiB of the newest journal, newest first; none where it cannot be read. */
+/** The jobs in the last 64 KiB of the newest journal, newest first; none if it cannot be read. */
 export function recentJobs(ledgerDir: string): RecentJob[] {
   const jobs = new Map<string, RecentJob>();
   for (const line of tailOf(journals(ledgerDir).at(-1)?.path)) {
     const read = parsed(line);
     if (read === undefined || !isSafeWord(read.job)) continue;
     const before = jobs.get(read.job);
-    // A job is as new as its last event.
+    // Moved to the end: jobs are ordered by their last event.
     jobs.delete(read.job);
     jobs.set(read.job, next(before ?? unknownJob(read.job), read));
   }
@@ -203,7 +203,7 @@ function tailOf(file: string | undefined): string[] {
 
 const MAX_CHARACTERS = 48;
 
-/** Words from outside, for a menu: no control, format or line character, and nothing that a shell could take up. */
+/** Makes outside text safe for a menu: no control, format or line characters, and nothing that a shell interprets. */
 function safeText(text: string): string {
   const line = text
     .replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S}]|[\\`$]/gu, ' ')
@@ -214,8 +214,8 @@ function safeText(text: string): string {
 }
 
 /**
- * Whether a word from outside may be offered: it means itself in every shell, quoted or not. Behind `=` and `:` bash takes
- * `~` for somebody's home.
+ * True if an outside word may be offered: no shell interprets it, quoted or not. After `=` and `:` bash expands `~` to a
+ * home directory.
  */
 export const isSafeWord = (word: string): boolean =>
   /^[A-Za-z0-9_](?:[A-Za-z0-9._:/@+=-]|(?<![=:])~){0,127}$/.test(word);

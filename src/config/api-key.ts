@@ -3,12 +3,12 @@ import { GwError } from '../errors.ts';
 import { KEY_RULE, keyFault } from '../gateway/endpoint.ts';
 import { type Environment, readVariable } from './environment.ts';
 
-/** What tells a key from others without giving it away: the first 12 hex digits of its SHA-256. */
+/** The key ID: the first 12 hex digits of the API key's SHA-256, which identify the key without revealing it. */
 export const keyIdOf = (key: string): string => createHash('sha256').update(key).digest('hex').slice(0, 12);
 
 /**
- * Checks an API key, of which no message tells more than its length. `from` says where it came from, as the start of a
- * sentence. Throws GwError `auth`.
+ * Checks an API key; messages reveal only its length. `from` names the key's source and begins the message. Throws
+ * GwError `auth`.
  */
 export function checkKey(key: string, from: string): string {
   const fault = keyFault(key);
@@ -19,8 +19,8 @@ export function checkKey(key: string, from: string): string {
 }
 
 /**
- * `GW_API_KEY` for an origin; undefined where it is not set. Throws GwError `auth` where it is no key, or where
- * `GW_API_KEY_ORIGIN` says that it belongs to another origin.
+ * `GW_API_KEY` for an origin; undefined if it is not set. Throws GwError `auth` if it is no valid key, or if
+ * `GW_API_KEY_ORIGIN` assigns it to another origin.
  */
 export function keyOfEnvironment(env: Environment, origin: string): string | undefined {
   const key = readVariable(env, 'GW_API_KEY');

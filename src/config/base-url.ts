@@ -2,16 +2,16 @@ import { usage } from '../errors.ts';
 import { isLoopback } from '../loopback.ts';
 
 /**
- * Reads a gateway's address: absolute, http or https, no user info, query or fragment, no trailing slash in what comes
- * out; a path is kept, but one that ends in /v1 is refused, as every endpoint's own path begins so. Plain http is for this machine, unless `insecureHttp`. `what` is the flag, variable or setting.
- * Throws GwError `usage`.
+ * Parses a gateway's address: absolute, http or https, without user info, query or fragment; a trailing slash is removed.
+ * A path is kept, but a path that ends in /v1 is refused, because every endpoint path begins with it. Plain http is
+ * allowed for this machine, or with `insecureHttp`. `what` is the flag, variable or setting. Throws GwError `usage`.
  */
 export function parseBaseUrl(
   text: string,
   what: string,
   options: { readonly insecureHttp?: boolean } = {},
 ): string {
-  // The URL parser would drop tabs and newlines without a word and take a backslash for a slash.
+  // The URL parser would silently drop tabs and newlines, and read a backslash as a slash.
   if (/[\s\\\x00-\x1f\x7f-\x9f]/.test(text)) {
     throw usage(
       `${what} holds a blank, a control character or a backslash`,
@@ -52,10 +52,10 @@ export function parseBaseUrl(
   );
 }
 
-/** Scheme, host and port of an address that parseBaseUrl has passed. */
+/** The scheme, host and port of an address that parseBaseUrl has accepted. */
 export const originOf = (baseUrl: string): string => new URL(baseUrl).origin;
 
-/** An address for a message: never its user info or query, which may be secret. */
+/** An address for messages, without user info and query, which may be secret. */
 function shown(text: string): string {
   const safe = text.replace(/[?#].*$/s, '').replace(/^([a-z][a-z0-9+.-]*:\/\/)?[^/]*@/i, '$1');
   return JSON.stringify(safe.length > 200 ? `${safe.slice(0, 200)}…` : safe);

@@ -7,14 +7,14 @@ import type { Host } from '../host.ts';
 import type { Source, Sourced } from './settings.ts';
 import { SYSTEM_STORE } from './table.ts';
 
-/** What is trusted beside the built-in roots, and what proves who connects: PEM texts. */
+/** PEM texts: roots trusted beside the built-in ones, and the client's own certificate and key. */
 export interface Certificates {
   readonly ca?: readonly string[];
   readonly identity?: { readonly cert: string; readonly key: string };
 }
 
 interface Named {
-  /** A path or `system`. */
+  /** A path, or `system` for the system's store. */
   readonly cacert?: Sourced<string | undefined>;
   readonly clientCert?: string | undefined;
   readonly clientKey?: string | undefined;
@@ -22,7 +22,7 @@ interface Named {
 
 type PemHost = Pick<Host, 'env' | 'cwd' | 'platform'>;
 
-/** Reads what --cacert, --client-cert and --client-key name. Throws GwError `usage`, or `auth` for a private key open to others. */
+/** Reads the files of --cacert, --client-cert and --client-key. Throws `usage`, or `auth` for an exposed private key. */
 export async function readCertificates(named: Named, host: PemHost): Promise<Certificates> {
   const { cacert, clientCert, clientKey } = named;
   if ((clientCert === undefined) !== (clientKey === undefined)) {
@@ -65,12 +65,12 @@ async function rootsOf(cacert: string, source: Source, host: PemHost): Promise<r
   return [...builtIn, pem];
 }
 
-/** Node adds these to its own roots, but not to a list that is given. */
+/** Reads NODE_EXTRA_CA_CERTS: Node adds these to its own roots, but not to an explicit list. */
 function extraRoots({ env }: PemHost): string[] {
   try {
     return env.NODE_EXTRA_CA_CERTS ? [readRegular(env.NODE_EXTRA_CA_CERTS, MAX_PEM_BYTES).toString()] : [];
   } catch {
-    // Node has said so at its start.
+    // Node itself has warned at its start.
     return [];
   }
 }
@@ -111,5 +111,5 @@ function readPem(
   throw usage(`${flag} ${file} holds no ${holds.toLowerCase()} in PEM`, 'give the path of a PEM file');
 }
 
-/** A store of all public roots has some 250 kB. */
+/** A store of all public roots has about 250 kB. */
 const MAX_PEM_BYTES = 8 * 1024 * 1024;

@@ -11,8 +11,8 @@ import { configDir, type DirHost } from './dirs.ts';
 import { DEFAULTS, settingNames, settingOf } from './table.ts';
 
 /**
- * Changes the configuration under the writer lock: reads it, passes it to `change` and writes what comes back.
- * Throws GwError `usage` where it cannot be read or written, or where `change` made it invalid.
+ * Changes the configuration under the writer lock: reads it, passes it to `change` and writes the result. Throws GwError
+ * `usage` if it cannot be read or written, or if the result is invalid.
  */
 export async function updateConfig(
   host: DirHost & { readonly clock: Clock },
@@ -31,7 +31,7 @@ export const withProfile = (config: ConfigFile, name: string, profile: Profile):
   profiles: { ...config.profiles, [name]: profile },
 });
 
-/** A profile with one setting changed; without a text it is taken out, as is a group (`budget`). Throws GwError `usage`. */
+/** Returns a profile with one setting changed; without a text the setting or group is removed. Throws GwError `usage`. */
 export function withSetting(
   profile: Profile,
   name: string,
@@ -60,8 +60,8 @@ function withValue(
 }
 
 /**
- * Runs `change` while no other process may write to the configuration, so that none undoes another's change.
- * Throws GwError `usage` where the lock cannot be had within 10 s or the directory not be written.
+ * Runs `change` while no other process can write the configuration, so that no change is lost. Throws GwError `usage` if
+ * the lock is not free within 10 s or the directory cannot be written.
  */
 export async function withWriterLock<T>(
   host: DirHost & { readonly clock: Pick<Clock, 'now' | 'steady' | 'sleep'> },
@@ -93,9 +93,9 @@ export async function withWriterLock<T>(
 }
 
 /**
- * Replaces a JSON file (0600) as a whole and durably, by `conf`; call it within the writer lock. A full disk may take a
- * part of a file without an error, so the old one keeps a second name until the new one has been read back. A file that
- * is linked into place stays a link. Throws the system's error, or GwError `usage` for a full disk.
+ * Replaces a JSON file (0600) atomically and durably; call it within the writer lock. A full disk may truncate a file
+ * without an error, so the old file keeps a second name until the new one has been read back. A linked file stays a link.
+ * Throws the system's error, or GwError `usage` for a full disk.
  */
 export async function store(file: string, value: ConfigFile | Record<string, unknown>): Promise<void> {
   const target = fs.existsSync(file) ? fs.realpathSync(file) : file;
@@ -133,7 +133,7 @@ function keepAs(file: string, name: string): void {
   try {
     fs.linkSync(file, name);
   } catch {
-    // Some file systems have no second names, and some of them no permissions, which a copy would carry over.
+    // Some file systems lack hard links, and some also permissions, which copyFile would carry over.
     fs.writeFileSync(name, fs.readFileSync(file), { mode: 0o600 });
   }
 }

@@ -1,9 +1,9 @@
 import { usage } from '../errors.ts';
 import type { Environment } from './environment.ts';
 
-// What the programs that gw starts find in their environment: what is named here, and nothing else (promises, section 5).
+// The environment of programs that gw starts contains only the variables named here (promises, section 5).
 
-/** By exact name, on every system; the last three lines are Windows' own. */
+/** Exact names, on every system; the last three lines are for Windows. */
 const named = new Set(
   `PATH HOME USER LOGNAME SHELL TERM TZ LANG LANGUAGE TMPDIR TMP TEMP HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY
   DISPLAY WAYLAND_DISPLAY DBUS_SESSION_BUS_ADDRESS SSH_AUTH_SOCK
@@ -12,7 +12,7 @@ const named = new Set(
   NUMBER_OF_PROCESSORS`.split(/\s+/),
 );
 const families = /^(LC_|XDG_|PROGRAMFILES|COMMONPROGRAMFILES|PROCESSOR_)/i;
-/** These open a gateway or a queue, and leave gw for nobody. */
+/** These variables give access to a gateway or a queue, so no child process gets them. */
 const never = new Set(['GW_API_KEY', 'GW_REDIS_URL']);
 
 /** The environment of a program that gw starts; `also` are the names of the setting `children_env`. */
@@ -26,7 +26,7 @@ export function childEnvironment(env: Environment, also: readonly string[] = [])
   return Object.fromEntries(taken);
 }
 
-/** `AWS_PROFILE, GNUPGHOME` -> its names. Throws `usage` for what is no name, and for those that no program gets. */
+/** Parses `AWS_PROFILE, GNUPGHOME` into names. Throws `usage` for an invalid name, and for one that no program may get. */
 export function parseNames(text: string, what: string): readonly string[] {
   const names = text.split(/[\s,]+/).filter((name) => name !== '');
   const odd = names.find((name) => !/^[A-Za-z_]\w*$/.test(name));

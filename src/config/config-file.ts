@@ -12,14 +12,14 @@ import { DEFAULTS, settingNames, settingOf } from './table.ts';
 
 const CONFIG_VERSION = formatOf('settings');
 
-/** What a profile holds: settings under their names, a dotted one (`models.chat`) in an object of its own. */
+/** The settings of a profile by name; a dotted name (`models.chat`) is in a nested object. */
 export interface Profile {
   readonly [name: string]: string | number | Profile;
 }
 
 export interface ConfigFile {
   readonly version: number;
-  /** The profile in force where none is named. */
+  /** The profile that is used if none is named. */
   readonly current?: string;
   readonly profiles: Readonly<Record<string, Profile>>;
 }
@@ -27,8 +27,8 @@ export interface ConfigFile {
 export const configFilePath = (host: DirHost): string => path.join(configDir(host), 'config.json');
 
 /**
- * Reads the configuration file; a missing one is an empty configuration. Throws GwError `usage` with its path where it is
- * damaged, empty, a directory, newer, open to others, or holds a field that gw does not know. It is never cleared by itself.
+ * Reads the configuration file; a missing file is an empty configuration. Throws GwError `usage` with its path if it is
+ * damaged, empty, a directory, newer, writable by others, or has an unknown field. gw never clears it.
  */
 export function readConfig(host: DirHost): ConfigFile {
   const file = configFilePath(host);
@@ -46,7 +46,7 @@ export function storedSetting(profile: Profile, name: string): string | undefine
   return typeof value === 'object' ? undefined : value?.toString();
 }
 
-/** The settings below a group of a profile (`defaults`), by their whole names. */
+/** The settings of a group of a profile (`defaults`), by their full names. */
 export const settingsBelow = (profile: Profile, prefix: string): [name: string, text: string][] =>
   Object.entries(profile).flatMap(([name, value]): [string, string][] =>
     typeof value === 'object'
@@ -54,7 +54,7 @@ export const settingsBelow = (profile: Profile, prefix: string): [name: string, 
       : [[`${prefix}.${name}`, String(value)]],
   );
 
-/** Checks what the file holds. Texts stay as they are: their meaning is checked where they are used. */
+/** Checks the structure of the file. Setting values are parsed only where they are used. */
 export function checkConfig(value: unknown, file: string): ConfigFile {
   if (isObject(value)) refuseNewer('settings', value.version, file);
   const fault = faultIn(value);
@@ -113,8 +113,8 @@ function faultInProfile(value: unknown, at: string, prefix: string): Fault | und
 }
 
 /**
- * Reads a JSON file of the configuration directory; undefined where it is missing. Throws GwError, naming the path, where it
- * is not readable JSON, or where others own the file or the directory or may write to them.
+ * Reads a JSON file of the configuration directory; undefined if it is missing. Throws GwError naming the path if it is
+ * not readable JSON, or if other users own or can write the file or the directory.
  */
 export function readStored(
   file: string,
@@ -124,7 +124,7 @@ export function readStored(
   const { what, kind } = trust;
   let text: string;
   try {
-    // The open file is looked at, not its name.
+    // The check uses the open file, because its name could be replaced meanwhile.
     const bytes = readRegular(file, MAX_BYTES, (stats) => {
       const dir = path.dirname(file);
       const place = { platform, setting: 'GW_CONFIG_DIR' } as const;
@@ -150,5 +150,5 @@ export function readStored(
   }
 }
 
-/** Far beyond any configuration, and any number of keys. */
+/** The size limit of these files, far above any real one. */
 const MAX_BYTES = 4 << 20;

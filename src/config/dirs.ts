@@ -8,7 +8,7 @@ import { type EnvironmentVariable, readVariable } from './environment.ts';
 /** The parts of the host that decide where gw keeps its files. */
 export type DirHost = Pick<Host, 'env' | 'cwd' | 'platform' | 'homeDir'>;
 
-/** The variables that say where a directory is, and where its base is below the home directory. */
+/** For each directory: the variable that sets it, and its base below the home directory otherwise. */
 const places = {
   config: { own: 'GW_CONFIG_DIR', xdg: 'XDG_CONFIG_HOME', home: ['.config'] },
   state: { own: 'GW_STATE_DIR', xdg: 'XDG_STATE_HOME', home: ['.local', 'state'] },
@@ -16,25 +16,25 @@ const places = {
 } as const;
 type Place = keyof typeof places;
 
-/** Where profiles and keys are kept. Throws GwError `usage` where no directory can be told. */
+/** The directory of profiles and API keys. Throws GwError `usage` if it cannot be determined. */
 export function configDir(host: DirHost, isThere = fs.existsSync): string {
   const dir = resolveDir(host, 'config');
   if (host.platform !== 'win32' || readVariable(host.env, places.config.own) !== undefined) return dir;
-  // A key does not travel with a roaming profile; where an older gw put it there, it stays in use.
+  // Keys should not roam between Windows machines; a directory that an older gw made there stays in use.
   const roaming = { base: 'APPDATA', home: ['AppData', 'Roaming'], leaf: ['gw'] } as const;
   const former = resolveDir(host, 'config', roaming);
   return !isThere(dir) && isThere(path.win32.join(former, 'config.json')) ? former : dir;
 }
 
-/** Where the ledger and its locks are kept. Throws GwError `usage` where no directory can be told. */
+/** The directory of the ledger and its locks. Throws GwError `usage` if it cannot be determined. */
 export const stateDir = (host: DirHost): string => resolveDir(host, 'state');
 
-/** Where things are kept that can be made again. Throws GwError `usage` where no directory can be told. */
+/** The directory of data that can be made again. Throws GwError `usage` if it cannot be determined. */
 export const cacheDir = (host: DirHost): string => resolveDir(host, 'cache');
 
 /**
- * As `stateDir`. Throws GwError `usage` with the command to run where others own it, its ledger or a journal in that, or may
- * write to them: the lines of a journal name files that are written.
+ * As `stateDir`. Throws GwError `usage` with a command to run if other users own or can write the directory, its ledger
+ * or a journal: journal lines name files that gw writes.
  */
 export function trustedStateDir(host: DirHost): string {
   const dir = stateDir(host);
@@ -55,7 +55,7 @@ function filesIn(dir: string): string[] {
   try {
     return fs.readdirSync(dir).map((name) => path.join(dir, name));
   } catch {
-    // Who reads it says why it cannot be read.
+    // The reader of the directory reports why it cannot be read.
     return [];
   }
 }
@@ -64,7 +64,7 @@ function statOf(dir: string): fs.Stats | undefined {
   try {
     return fs.statSync(dir);
   } catch {
-    // What cannot be looked at cannot be used either: whoever tries says why.
+    // A later access reports why the path cannot be used.
     return undefined;
   }
 }
@@ -88,7 +88,7 @@ function resolveDir(
   const named = readVariable(host.env, own);
   if (named !== undefined) return paths.resolve(host.cwd, named);
   const where: WindowsPlace = isWindows ? onWindows : { base: xdg, home, leaf: ['gw'] };
-  // The standard says that a relative base is to be ignored.
+  // The XDG standard says that a relative base is ignored.
   const base = readVariable(host.env, where.base);
   if (base !== undefined && paths.isAbsolute(base)) return paths.join(base, ...where.leaf);
   const { homeDir } = host;

@@ -13,7 +13,7 @@ const ofSettings = Object.fromEntries(
   }),
 ) as Record<SettingVariable, string>;
 
-/** Every environment variable that gw reads, and what it means; `gw help environment` prints this table. */
+/** Every environment variable that gw reads, with its meaning; `gw help environment` prints this table. */
 export const environmentVariables = {
   GW_PROFILE: 'which stored gateway and key to use (as --profile)',
   GW_API_KEY:
@@ -62,7 +62,7 @@ export function readVariable(env: Environment, name: EnvironmentVariable): strin
 const onWords = new Set(['1', 'on', 'true', 'yes']);
 const offWords = new Set(['0', 'off', 'false', 'no']);
 
-/** A variable that is on or off; undefined when it is not set. Throws GwError `usage` for another word. */
+/** The value of an on/off variable; undefined if it is not set. Throws GwError `usage` for any other word. */
 export function readSwitch(env: Environment, name: EnvironmentVariable): boolean | undefined {
   const value = readVariable(env, name)?.toLowerCase();
   if (value === undefined) return undefined;

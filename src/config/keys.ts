@@ -11,8 +11,8 @@ import { readStored } from './config-file.ts';
 import { configDir, type DirHost } from './dirs.ts';
 import { isProfileName, parseStoredProfileName } from './profile-name.ts';
 
-// Where keys come from. Those that are stored stand apart from the settings, so that a configuration can be shown, copied
-// and versioned without them. Each belongs to one profile and to one origin, and never goes to another.
+// The sources of API keys. Stored keys are kept apart from the settings, so that a configuration can be shown, copied and
+// versioned without them. Each key belongs to one profile and one origin, and is sent to no other.
 
 interface KeyFile {
   readonly version: 1;
@@ -23,14 +23,14 @@ type Writer = DirHost & { readonly clock: Clock };
 
 export const keyFilePath = (host: DirHost): string => path.join(configDir(host), 'keys.json');
 
-/** Stores a profile's key for one origin (scheme, host, port), in place of the profile's former one. Throws GwError. */
+/** Stores a profile's API key for one origin (scheme, host, port) and replaces its previous key. Throws GwError. */
 export async function storeKey(host: Writer, profile: string, origin: string, key: string): Promise<void> {
   const name = parseStoredProfileName(profile, 'profile');
   checkKey(key, 'this');
   await changeKeys(host, (keys) => ({ ...keys, [name]: { origin, key } }));
 }
 
-/** Removes a profile's key; false where there was none. Throws GwError. */
+/** Removes a profile's API key; false if there was none. Throws GwError. */
 export async function removeKey(host: Writer, profile: string): Promise<boolean> {
   if (!Object.hasOwn(readKeys(host).keys, profile)) return false;
   await changeKeys(host, ({ [profile]: _, ...rest }) => rest);
@@ -41,8 +41,8 @@ const entryOf = (host: DirHost, name: string) => new Map(Object.entries(readKeys
 export const keyOrigin = (host: DirHost, profile: string) => entryOf(host, profile)?.origin;
 
 /**
- * A profile's stored key for an origin; undefined where none is stored. Throws GwError `auth` where it belongs to another
- * origin, or where the file is open to others, damaged or unreadable.
+ * A profile's stored API key for an origin; undefined if none is stored. Throws GwError `auth` if it belongs to another
+ * origin, or if the file is readable by others, damaged or unreadable.
  */
 export function readKey(host: DirHost, profile: string, origin: string): string | undefined {
   const stored = entryOf(host, profile);
@@ -71,7 +71,7 @@ function readKeys(host: DirHost): KeyFile {
   if (value === undefined) return { version: 1, keys: {} };
   if (isObject(value)) refuseNewer('keys', value.version, file);
   if (isKeyFile(value)) return value;
-  // What is wrong with it is not told in detail: an entry's text may be a key.
+  // The fault is not described, because an entry's text may be a key.
   throw new GwError('auth', `the key file ${file} does not hold keys as gw writes them`, {
     hint: 'move it away and run gw login again; gw never clears it by itself',
   });
@@ -91,9 +91,8 @@ function isKeyFile(value: unknown): value is KeyFile {
 const MAX_KEY_FILE_BYTES = 8192;
 
 /**
- * Reads the key of `--api-key-file`: a file, a pipe, or `-` for stdin, which `stdinFlag` asked for; one trailing newline
- * is dropped.
- * Throws GwError `auth` naming the path, never the key.
+ * Reads the API key of `--api-key-file`: a file, a pipe, or `-` for stdin, which `stdinFlag` names in messages. One
+ * trailing newline is removed. Throws GwError `auth` naming the path, never the key.
  */
 export async function readKeyFile(
   file: string,
@@ -118,37 +117,37 @@ export async function readKeyFile(
   const reading =
     file === '-' ? readInputStream(stdin, options) : readTypedFile(path.resolve(cwd, file), options);
   const bytes = await reading.finally(stopListening);
-  // The decoder takes a byte order mark off.
+  // The decoder removes a byte order mark.
   return checkKey(new TextDecoder().decode(bytes).replace(/\r?\n$/, ''), named);
 }
 
-/** `env` is the environment that children get. */
+/** `env` is the environment of child processes. */
 type KeyCommandHost = Pick<Host, 'env' | 'stdin' | 'stderr' | 'cwd' | 'platform' | 'onSignal'>;
 
 const KEY_COMMAND_MS = 10_000;
 const SLOW_MS = 10_000;
-/** How long what a command printed may take to arrive once it has ended. */
+/** How long output may still arrive after the command has exited. */
 const LAST_WORDS_MS = 200;
 const maxKeyCommandBytes = 64 * 1024;
 
-/** A command that the user has set, and how its failure is told. */
+/** A command that the user has set, and how its failure is reported. */
 export interface OwnCommand {
   readonly command: string;
-  /** `the key command` */
+  /** Its name in messages: `the key command`. */
   readonly what: string;
-  /** What shows it where it is stored: `key_command`. */
+  /** The setting that holds it, such as `key_command`; absent if it is not stored. */
   readonly setting?: string | undefined;
-  /** What it is to print: `key`. Absent where its end is all that is waited for: what it prints goes to stderr. */
+  /** What it has to print, such as `key`. If absent, only its exit matters, and its output goes to stderr. */
   readonly gives?: string;
   readonly kind: ErrorKind;
-  /** What it finds in its environment beside that of all children. */
+  /** Variables added to the environment of child processes. */
   readonly env?: Readonly<Record<string, string>>;
   readonly longestMs: number;
-  /** Told once it has run for ten seconds. */
+  /** Called once the command has run for ten seconds. */
   readonly onSlow?: () => void;
 }
 
-/** Runs a key command; `setting` says that it is stored. Throws GwError `auth` where it gives no key within ten seconds. */
+/** Runs a key command; `setting` is given if it is stored. Throws GwError `auth` without a key in ten seconds. */
 export async function runKeyCommand(
   command: string,
   host: KeyCommandHost,
@@ -161,9 +160,9 @@ export async function runKeyCommand(
 }
 
 /**
- * Runs a command by the shell and takes the first line of its stdout; its stderr is shown, and it may ask on the terminal.
- * Throws GwError where it fails or takes too long; what it left running then ends too, but for a command on a terminal: in
- * a group of its own it could not ask there.
+ * Runs a command in the shell and returns the first line of its stdout. Its stderr is shown, and it may ask on the
+ * terminal. Throws GwError if it fails or takes too long; its child processes are then killed too, except on a terminal,
+ * because a command in a process group of its own could not ask there.
  */
 export async function firstLineOf(
   { command, what, setting, gives, kind, env: more, longestMs, onSlow }: OwnCommand,
@@ -190,7 +189,7 @@ export async function firstLineOf(
       hint: `run it by hand to see why${setting ? `; gw config get ${setting} shows it` : ''}`,
     });
   const end = () => {
-    // Windows ends no child with its parent.
+    // Windows does not end child processes with their parent.
     if (platform === 'win32')
       spawn('taskkill', ['/pid', String(child.pid), '/t', '/f'], { env, stdio: 'ignore' }).on('error', () =>
         child.kill('SIGKILL'),
@@ -198,7 +197,7 @@ export async function firstLineOf(
     else if (isGroup && child.pid !== undefined) endGroup(child.pid);
     else child.kill('SIGKILL');
   };
-  // A group of its own hears nothing of the terminal's Ctrl-C.
+  // In its own process group the command does not receive the terminal's Ctrl-C.
   let interrupted: Interrupted | undefined;
   const stopListening = onSignal((name) => {
     interrupted = new Interrupted(name);
@@ -213,7 +212,7 @@ export async function firstLineOf(
       child.once('error', (error) => reject(failed(`could not be run: ${diskFault(error).reason}`)));
       child.once('exit', (code, signal) => {
         if (code !== 0) reject(failed(signal ? `was ended by ${signal}` : `ended with exit code ${code}`));
-        // What it left running may hold the pipe open: a whole line is enough.
+        // Processes left running may hold the pipe open, so a complete line is enough.
         else if (text.includes('\n')) resolve();
         else if (gives === undefined) setTimeout(resolve, LAST_WORDS_MS);
         else child.stdout?.once('data', () => resolve());
@@ -234,8 +233,8 @@ export async function firstLineOf(
 }
 
 /**
- * What runs a command of the user's: sh, or cmd.exe of Windows. There too "$GW_FILE" stands for what the variable holds: put
- * in when the line has been parsed, so that no file's name is ever read as a command.
+ * The shell for the user's command: sh, or cmd.exe on Windows. There "$GW_FILE" is replaced only after the line has been
+ * parsed, so that a file name is never read as a command.
  */
 function shellOf(command: string, { env, platform }: Pick<KeyCommandHost, 'env' | 'platform'>) {
   if (platform !== 'win32') return { file: '/bin/sh', args: ['-c', command] };
@@ -248,6 +247,6 @@ function endGroup(leader: number): void {
   try {
     process.kill(-leader, 'SIGKILL');
   } catch {
-    // All of it has ended.
+    // The whole process group has ended.
   }
 }

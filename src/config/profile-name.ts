@@ -1,9 +1,9 @@
 import { usage } from '../errors.ts';
 
-/** The built-in profile of the embedded gateway; it cannot be stored or changed. */
+/** The built-in profile of the sandbox; it cannot be stored or changed. */
 export const sandboxProfile = 'sandbox';
 
-/** The profile in force where none is chosen. */
+/** The profile that is used if none is chosen. */
 export const defaultProfile = 'default';
 
 export const isProfileName = (text: string): boolean => /^[a-z0-9][a-z0-9._-]{0,63}$/.test(text);
@@ -17,7 +17,7 @@ export function parseProfileName(text: string, what: string): string {
   );
 }
 
-/** As parseProfileName, for a profile that is to be stored: the built-in one is refused. */
+/** As parseProfileName, but refuses the built-in profile, which cannot be stored. */
 export function parseStoredProfileName(text: string, what: string): string {
   const name = parseProfileName(text, what);
   if (name !== sandboxProfile) return name;

@@ -25,12 +25,12 @@ import {
   settingsTable,
 } from './table.ts';
 
-// Flag over environment over profile over default. Nothing here reads the working directory, and the key is not read
-// before it is asked for. A key and an address are a pair: a profile that is typed and has a key of its own brings both.
+// Precedence: flag, environment, profile, default. Nothing here reads the working directory, and the API key is read only
+// when it is needed. A key and an address belong together: a named profile with its own key provides both.
 
 export type Source = 'flag' | 'environment' | 'profile' | 'default';
 
-/** A value and where it comes from. */
+/** A value and its source. */
 export interface Sourced<T> {
   readonly value: T;
   readonly source: Source;
@@ -46,29 +46,29 @@ export interface SettingsFlags {
   readonly retries?: string | number | undefined;
   readonly cacert?: string | undefined;
   readonly verbose?: boolean | undefined;
-  /** `gw login` makes the profile it names. */
+  /** Set by `gw login`, which creates the profile it names. */
   readonly profileMayBeNew?: boolean | undefined;
-  /** Only what is stored counts: an address or key of flags and environment belongs to the gateway in force alone. */
+  /** Ignores the address and API key of flags and environment, which belong to the current gateway only. */
   readonly storedOnly?: boolean | undefined;
 }
 
-/** The settings in force for one run. */
+/** The settings of one run. */
 export type Settings = ReturnType<typeof resolveSettings>;
 
-/** One line of `gw config list`; the key is never among the values. */
+/** One line of `gw config list`; the API key is never among the values. */
 export interface SettingRow {
   readonly name: string;
   readonly value: string | number | boolean | undefined;
   readonly source: string;
 }
 
-/** The key of this run's embedded gateway: new in every run, so that no other program can use it. */
+/** The API key of this run's embedded gateway: it is new in every run, so that no other program can use it. */
 export const sandboxKey = once(() => crypto.randomUUID());
 
-/** A setting that nobody says. */
+/** A setting without a value. */
 const unset = { value: undefined, source: 'default' } as const;
 
-/** Resolves what was typed against the environment and the stored profile. Throws GwError `usage` for an unusable value. */
+/** Resolves flags against the environment and the stored profile. Throws GwError `usage` for an unusable value. */
 export function resolveSettings({ flags, host }: { readonly flags: SettingsFlags; readonly host: Host }) {
   const { env } = host;
   const profile = chooseProfile(flags, host);
@@ -89,21 +89,21 @@ export function resolveSettings({ flags, host }: { readonly flags: SettingsFlags
   const children = once(() => childEnvironment(env, pick('children_env').value));
   const places: KeyPlaces = { children, flags: ofKey, host, profile: profile.value, stored };
   const settings = {
-    /** One's own defaults of flags, by the words of their command. */
+    /** The profile's defaults of flags, by the words of their command. */
     defaults: typeof stored[DEFAULTS] === 'object' ? stored[DEFAULTS] : undefined,
     profile,
-    /** The embedded gateway is in force: no address of its own, and no key of the user's ever goes there. */
+    /** True if the sandbox is used: the user's own address and API key are then ignored. */
     sandbox,
-    /** Normalised, without a trailing slash; undefined where no gateway is configured, and for the sandbox. */
+    /** Without a trailing slash; undefined if no gateway is configured, and for the sandbox. */
     baseUrl,
     account: chosen('account'),
     providerVersion: chosen('provider_version'),
     out: pick('out'),
     sidecar: chosen('sidecar'),
     keepTalks: chosen('keep_talks'),
-    /** Between two looks at a job; undefined: the gateway's documented pace. */
+    /** Poll interval; if undefined, the gateway's documented interval. */
     intervalMs: pick('interval'),
-    /** Longest silence of one request; a command with a default of its own looks at the source. */
+    /** Longest silence of one request; a command with its own default checks the source. */
     timeoutMs: chosen('timeout'),
     retries: chosen('retries'),
     maxOutputBytes: chosen('max_output'),
@@ -113,20 +113,20 @@ export function resolveSettings({ flags, host }: { readonly flags: SettingsFlags
       alpha: chosen('models.alpha'),
       gamma: chosen('models.gamma'),
     },
-    /** The limits of what the profile may make; none for the sandbox, which costs nothing. */
+    /** The profile's limits; none for the sandbox, which costs nothing. */
     budget: { jobs: pick('budget.jobs'), amount: pick('budget.amount') },
     prices: pick('prices'),
     cacert: pick('cacert'),
-    /** The user's command that puts a local file where the gateway can fetch it. */
+    /** The user's command that uploads a local file to where the gateway can download it. */
     uploadCommand: pick('upload_command'),
-    /** Run for each saved file. */
+    /** The user's command for each saved file. */
     afterSave: pick('after_save'),
     verbose,
-    /** What the user should know of the choice of gateway and key: one sentence. */
+    /** One sentence for the user about the choice of gateway and API key. */
     note: isPassedOver ? passedOver(profile.value, env) : undefined,
-    /** What the programs that gw starts find in their environment. */
+    /** The environment of programs that gw starts. */
     childEnvironment: children,
-    /** The gateway's address. Throws GwError `auth` where none is configured. */
+    /** The gateway's address. Throws GwError `auth` if none is configured. */
     gatewayUrl,
     ...keyOf(places, sandbox, baseUrl.value, gatewayUrl),
   };
@@ -134,29 +134,29 @@ export function resolveSettings({ flags, host }: { readonly flags: SettingsFlags
   pick('children_env');
   return {
     ...settings,
-    /** Every setting in force under the name `gw config set` knows it by. */
+    /** All settings under the names that `gw config set` uses. */
     get rows(): readonly SettingRow[] {
       return rowsOf(settings, texts);
     },
   };
 }
 
-/** The key of the gateway in force, and what is known of it before it is read. */
+/** The API key of the current gateway, and its source without reading it. */
 function keyOf(places: KeyPlaces, sandbox: boolean, baseUrl: string | undefined, gatewayUrl: () => string) {
   const { apiKeyFile } = places.flags;
   const source = () => (sandbox ? 'default' : keySource(places, baseUrl));
   const key = once(async () => (sandbox ? sandboxKey() : readAnyKey(places, gatewayUrl())));
   return {
-    /** The key for that gateway, read once. Throws GwError `auth`. */
+    /** The API key, read once. Throws GwError `auth`. */
     key,
-    /** Runs the profile's key command again; absent where the key comes from elsewhere. */
+    /** Runs the profile's key command again; absent if the key has another source. */
     newKey: source() === 'command' ? () => readAnyKey(places, gatewayUrl()) : undefined,
-    /** Where `key()` would look first; undefined where no key is to be found. Never throws and never reads stdin. */
+    /** The source that `key()` would use; undefined if there is none. It never throws and never reads stdin. */
     keySource: (): Source | undefined => {
       const from = source();
       return from === 'command' ? 'profile' : from;
     },
-    /** The key where it is there without stdin being read or a command run; undefined elsewhere. Never throws. */
+    /** The key, if no stdin and no command is needed to read it; otherwise undefined. Never throws. */
     keyAtHand: async () => {
       const from = source();
       const isAsked = from === 'flag' && apiKeyFile === '-';
@@ -166,18 +166,18 @@ function keyOf(places: KeyPlaces, sandbox: boolean, baseUrl: string | undefined,
   };
 }
 
-/** How settings are found: in what was typed, in the environment, in the stored profile, or by default. */
+/** Finds settings in flags, environment, stored profile and defaults, in this order. */
 function picking(flags: SettingsFlags, host: Host, profile: Sourced<string>, stored: Profile) {
   const { baseUrl: base_url, timeout, retries, cacert, insecureHttp = false } = flags;
   const typed = { base_url, timeout, retries: retries?.toString(), cacert };
-  /** Each setting that was asked for, as text. */
+  /** The text of each setting that was resolved. */
   const texts = new Map<SettingName, Sourced<string | undefined>>();
-  /** A setting's value; undefined where nobody says it and it has no default. */
+  /** A setting's value; undefined if it is not set and has no default. */
   const pick = <N extends SettingName>(name: N): Sourced<SettingValue<N> | undefined> => {
     const setting: Setting = settingsTable[name];
     const parse = (text: string, what: string, source: Source) => {
       const value = setting.parse(text, what, { insecureHttp });
-      // Shown as `gw config set` takes it.
+      // Shown in the form that `gw config set` accepts.
       texts.set(name, { value: setting.stored && typeof value === 'string' ? value : text, source });
       return { value: value as SettingValue<N>, source };
     };
@@ -194,7 +194,7 @@ function picking(flags: SettingsFlags, host: Host, profile: Sourced<string>, sto
     texts.set(name, unset);
     return unset;
   };
-  /** As `pick`, for a setting of the table with a default. */
+  /** As `pick`, for a setting that has a default. */
   const chosen = <N extends SettingName>(name: N): Sourced<SettingValue<N>> => {
     const { value, source } = pick(name);
     if (value === undefined) throw new Error(`the setting ${name} has no default`);
@@ -230,8 +230,8 @@ const row = (name: string, { value, source: from }: Sourced<SettingRow['value']>
 });
 
 /**
- * Whether a profile that is named by --profile or GW_PROFILE and has a key is used with its own key and address although the environment
- * names others (the contract, section 2).
+ * True if the profile named by --profile or GW_PROFILE has its own API key, so that its key and address are used even if
+ * the environment sets others (the contract, section 2).
  */
 function isProfileOverEnvironment(
   profile: Sourced<string>,
@@ -256,7 +256,7 @@ function passedOver(profile: string, env: Host['env']): string {
   return `profile ${profile} has a key of its own: its key and address are used, not ${names.join(' and ')}`;
 }
 
-/** The profile in force, whether or not its settings can be used. Throws GwError `usage` for one that is not there. */
+/** The name of the current profile, even if its settings are unusable. Throws GwError `usage` if it does not exist. */
 export function profileInForce(flags: SettingsFlags, host: Host): string {
   const profile = chooseProfile(flags, host);
   if (profile.value !== sandboxProfile) storedProfile(profile, host, false);
@@ -265,7 +265,7 @@ export function profileInForce(flags: SettingsFlags, host: Host): string {
 
 function chooseProfile(flags: SettingsFlags, host: Host): Sourced<string> {
   const { profile: named, storedOnly } = flags;
-  // A job's own profile is named by the ledger: where that name is damaged, no profile is stored under it.
+  // The ledger names a job's profile; a damaged name simply matches no stored profile.
   const fromFlag = named === undefined || storedOnly ? named : parseProfileName(named, '--profile');
   if (flags.sandbox) {
     if (fromFlag === undefined || fromFlag === sandboxProfile)
@@ -280,7 +280,7 @@ function chooseProfile(flags: SettingsFlags, host: Host): Sourced<string> {
   return { value: defaultProfile, source: 'default' };
 }
 
-/** A profile that was asked for must be there; the default one need not. */
+/** A named profile must exist; the default profile need not. */
 function storedProfile(profile: Sourced<string>, host: Host, mayBeNew: boolean): Profile {
   const found = profileOf(readConfigIfThere(host), profile.value);
   if (found !== undefined) return found;
@@ -291,7 +291,7 @@ function storedProfile(profile: Sourced<string>, host: Host, mayBeNew: boolean):
   );
 }
 
-/** Without a home directory there is no configuration; what the flags and the environment say is enough then. */
+/** Without a home directory there is no configuration, and flags and environment must suffice. */
 function readConfigIfThere(host: Host): ConfigFile {
   return hasConfigDir(host) ? readConfig(host) : { version: 1, profiles: {} };
 }

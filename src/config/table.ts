@@ -5,32 +5,32 @@ import { parseTarget, placeholderList } from '../placeholders.ts';
 import { parseBaseUrl } from './base-url.ts';
 import { parseNames } from './child-environment.ts';
 
-// The one table of settings: what each is called, how its text is read, its default, flag and variable. `gw config`,
-// precedence, flags, help and completion read it from here.
+// The table of all settings: name, parser, default, flag and variable. `gw config`, precedence, flags, help and
+// completion read it.
 
 export interface Setting<T = unknown> {
   /** Placeholder of the value in help. */
   readonly value: string;
   readonly summary: string;
-  /** As it is typed. */
+  /** The default in the form that a user types. */
   readonly default?: string;
-  /** The flag that wins over everything, where commands have one. */
+  /** The flag with the highest precedence, if commands have one. */
   readonly flag?: `--${string}`;
-  /** The variable that wins over the profile. */
+  /** The variable that overrides the profile. */
   readonly variable?: `GW_${string}`;
   readonly choices?: readonly string[];
-  /** Text -> value; `what` is the flag, variable or setting. Throws GwError `usage`. */
+  /** Parses a text; `what` is the flag, variable or setting. Throws GwError `usage`. */
   readonly parse: (text: string, what: string, options?: ParseOptions) => T;
-  /** What of a checked text stands in the file, where that is not the text itself. */
+  /** Converts a checked text to the value in the file, if it differs from the text. */
   readonly stored?: (text: string, cwd: string) => string | number;
 }
 
 interface ParseOptions {
-  /** Plain http to other machines is allowed. */
+  /** True if plain http to other machines is allowed. */
   readonly insecureHttp?: boolean;
 }
 
-/** A text as it stands; an empty one is a variable that a script did not set. Throws GwError `usage`. */
+/** Returns a text unchanged. An empty text is refused: probably a script's variable is unset. Throws GwError `usage`. */
 export const asTyped = (text: string, what: string): string => {
   if (text.trim() !== '') return text;
   const instead = what.startsWith('--') ? 'leave it out' : 'take it out with gw config unset';
@@ -54,7 +54,7 @@ const onOff = {
   stored: (text: string) => (/^(on|true)$/.test(text) ? 'on' : 'off'),
 };
 
-/** What a budget is counted over, by the local calendar. */
+/** The periods of a budget, by the local calendar. */
 const budgetPeriods = ['hour', 'day', 'month'] as const;
 
 export const settingsTable = {
@@ -77,7 +77,7 @@ export const settingsTable = {
   provider_version: {
     value: 'DATE',
     summary: 'date of the native messages format, sent as provider-version',
-    // The date that the format's public clients send (the contract, small print).
+    // The version that public clients of this format send (the contract, small print).
     default: '2023-06-01',
     variable: 'GW_PROVIDER_VERSION',
     parse: parseProviderVersion,
@@ -158,7 +158,7 @@ export const settingsTable = {
     flag: '--cacert',
     variable: 'GW_CACERT',
     parse: asTyped,
-    // A stored path must not depend on where gw is run.
+    // A stored path is absolute, so that it does not depend on the working directory.
     stored: (text, cwd) => (text === SYSTEM_STORE ? text : path.resolve(cwd, text)),
   },
   upload_command: {
@@ -191,7 +191,7 @@ export type SettingName = keyof typeof settingsTable;
 export type SettingValue<N extends SettingName> = ReturnType<(typeof settingsTable)[N]['parse']>;
 export const settingNames = Object.keys(settingsTable) as readonly SettingName[];
 
-/** The settings `defaults.COMMAND.FLAG`: which there are is for the commands to say. */
+/** The prefix of `defaults.COMMAND.FLAG`; the commands define which names exist. */
 export const DEFAULTS = 'defaults';
 const ofFlag: Setting = {
   value: 'VALUE',
@@ -206,7 +206,7 @@ export const settingOf = (name: string): Setting | undefined =>
       ? ofFlag
       : undefined;
 
-/** A setting's meaning with its default and its variable, for the help of its flag. */
+/** A setting's summary with its default and variable, for the help of its flag. */
 export function settingHelp(name: SettingName): string {
   const { summary, default: chosen, variable }: Setting = settingsTable[name];
   return `${summary}${chosen ? ` (default ${chosen})` : ''}${variable ? ` [${variable}]` : ''}`;
@@ -214,9 +214,9 @@ export function settingHelp(name: SettingName): string {
 
 export const SYSTEM_STORE = 'system';
 
-/** For what is answered when it is finished, and for models that think before they answer: chat, images. */
+/** For replies that arrive complete, and for models that think first: chat and images. */
 export const SLOW_ANSWER_SILENCE_MS = 300_000;
-/** Longest wait for a job, as it is typed. */
+/** Longest wait for a job, in the form that a user types. */
 export const DEFAULT_WAIT_TIMEOUT = '2h';
 const MAX_RETRIES = 100;
 
@@ -235,7 +235,7 @@ function parseRetries(text: string, what: string): number {
   );
 }
 
-/** A most in a period, such as `100/day`. */
+/** A maximum per period, such as `100/day`. */
 interface JobsBudget {
   readonly most: number;
   readonly period: (typeof budgetPeriods)[number];
@@ -251,7 +251,7 @@ function parseJobsBudget(text: string, what: string): JobsBudget {
   );
 }
 
-/** A sum of money; without a currency it is in the one that the price file has. */
+/** An amount of money; without a currency it is in the currency of the price file. */
 export interface Amount {
   readonly amount: number;
   readonly currency?: string | undefined;
@@ -277,7 +277,7 @@ function parseAmountBudget(text: string, what: string): Amount & Pick<JobsBudget
 }
 
 function parseProviderVersion(text: string, what: string): string {
-  // It goes into a header: nothing that could end one.
+  // The value goes into a header, so it must contain no line break.
   const [, day = ''] = /^(\d{4}-\d{2}-\d{2})[A-Za-z0-9._-]{0,32}$/.exec(text) ?? [];
   if (new Date(Date.parse(day) || 0).toISOString().startsWith(`${day}T`)) return text;
   const shown = JSON.stringify(text.slice(0, 80));
@@ -299,13 +299,13 @@ const unitsMs: Readonly<Record<string, number>> = {
   d: 86_400_000,
   w: 604_800_000,
 };
-/** Timers of the system hold no more than this; a longer wait would end at once. */
+/** The system's timers overflow above this, and a longer wait would end at once. */
 const longestTimerMs = 2 ** 31 - 1;
 const longestSpanMs = 36_500 * 86_400_000;
 
 /**
- * Reads `500ms`, `30s`, `10m`, `2h`, `1d`, `1w` as milliseconds; with `span` also what is too long for a timer. `what` is the
- * flag or variable. Throws GwError `usage` for anything else, nothing, or too much.
+ * Parses `500ms`, `30s`, `10m`, `2h`, `1d`, `1w` into milliseconds; with `span` also durations too long for a timer.
+ * `what` is the flag or variable. Throws GwError `usage` for any other text, zero, or too long a duration.
  */
 export function parseDuration(text: string, what: string, options: { readonly span?: boolean } = {}): number {
   const { span = false } = options;

@@ -17,24 +17,24 @@ import { fieldsOf, fieldsOver } from '../gateway/json-value.ts';
 import { parseReference } from '../media/reference.ts';
 import { everywhere, type Flag, type FlagSet, flagName, withValue } from './flag.ts';
 
-// The flags of a body's fields, every way: field -> flag, typed values -> body, place in the body -> flag.
+// Maps the fields of a body to flags, typed values to the body, and a path in the body to its flag.
 
 export type TypedValues = Readonly<Record<string, unknown>>;
 
-/** What a field of a body is set from, and the items of a list that flags make. */
+/** The flags of a body's fields, and the list items that flags make. */
 export interface BodyFlags {
   readonly flags: FlagSet;
-  /** The kinds of item that are media or elements, by the key of their flag; in request order. */
+  /** The kinds of media and element items, by the key of their flag, in the order of the request. */
   readonly items: Readonly<Record<string, ItemFlag>>;
-  /** The typed fields laid over a body: what a flag says replaces that field. Throws `usage` for a number that is none. */
+  /** Merges typed fields over a body; a flag replaces its field. Throws `usage` for an invalid number. */
   lay(base: Readonly<Record<string, unknown>>, typed: TypedValues): Record<string, unknown>;
-  /** The flag of a place in the body: a field, an item by its index, or a kind of item by its word. */
+  /** The flag of a path in the body: a field, an item by index, or a kind of item by its word. */
   flagAt(path: readonly PropertyKey[], body: Readonly<Record<string, unknown>>): string | undefined;
 }
 
 /**
- * A flag made from one field of a body's schema: description and choices come from there, and only there. The value stays
- * as typed; the schema looks at it with the rest of the body.
+ * Makes a flag from a field of a body's schema, which is the only source of description and choices. The value stays as
+ * typed, because the schema checks it with the rest of the body.
  */
 export function fromField(field: z.ZodMiniType, value?: string): Flag<string> {
   const choices = setOf(withoutOptional(field));
@@ -47,8 +47,8 @@ export function fromField(field: z.ZodMiniType, value?: string): Flag<string> {
 }
 
 /**
- * The flags of the fields of these bodies; a field that several bodies have is one flag. Help says what each of `models`
- * takes of a field, under the name that people type.
+ * The flags of the fields of these bodies; a field in several bodies is one flag. Help says which values each of `models`
+ * accepts, under the short name of the model.
  */
 export function flagsOfBodies(
   bodies: readonly z.ZodMiniType[],
@@ -127,7 +127,7 @@ function flagOf(field: Field, models: readonly (readonly [string, unknown])[]): 
   };
 }
 
-/** `768P, 2K (gamma-H3); 480P, 768P (gamma-H3-Max)`; nothing where all take the whole set. */
+/** `768P, 2K (gamma-H3); 480P, 768P (gamma-H3-Max)`; empty if all models accept the whole set. */
 function takenInHelp(taken: readonly (readonly [string, Takes])[], { facts, schema }: Field): string {
   if (schema.type === 'boolean') return '';
   const names = new Map<string, string[]>();
@@ -139,7 +139,7 @@ function takenInHelp(taken: readonly (readonly [string, Takes])[], { facts, sche
   return [...names].map(([words, of]) => `${words} (${of.join(', ')})`).join('; ');
 }
 
-/** A word as the field's own type; a word that is none is left for the schema to refuse. */
+/** Converts a word to the field's type; an invalid word is kept for the schema to refuse. */
 function wordAs({ schema, facts }: Field, raw: string, flag: string, summary: string): unknown {
   if (facts.words && Object.hasOwn(facts.words, raw)) return facts.words[raw];
   if (schema.type !== 'number') return raw;
@@ -157,14 +157,14 @@ function put(
   return { ...body, [name]: fieldsOver(body[name], put(fieldsOf(body[name]), rest, value)) };
 }
 
-/** A reference to a medium or an element as it was typed. */
+/** A typed reference to a medium or an element. */
 export interface TypedReference extends ItemFlag {
   readonly flag: string;
   readonly id: string | undefined;
   readonly raw: string;
 }
 
-/** The references of the flags, in request order. `[ID=]REF` may begin with an ID, which no path, URL or data URI does. */
+/** The references of the flags, in request order. `[ID=]REF` may begin with an ID, unlike a path, URL or data URI. */
 export const referencesOf = (items: BodyFlags['items'], typed: TypedValues): TypedReference[] =>
   Object.entries(items).flatMap(([key, item]) =>
     [(typed[key] ?? []) as string | readonly string[]].flat().map((raw) => {
@@ -174,7 +174,7 @@ export const referencesOf = (items: BodyFlags['items'], typed: TypedValues): Typ
     }),
   );
 
-/** The values with each file that they name placed: of references, and of flags that read a FILE. */
+/** Applies `place` to each file name in the values: in references, and in flags that read a FILE. */
 export function placeFiles(
   values: Readonly<Record<string, unknown>>,
   flags: FlagSet,
@@ -196,7 +196,7 @@ export function placeFiles(
   return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, placed(key, value)]));
 }
 
-/** Files typed on the command line, which are relative to the working directory and not to the manifest. */
+/** Makes typed file names absolute: they are relative to the working directory, not to the manifest. */
 export const absoluteReferences = (
   values: Readonly<Record<string, unknown>>,
   flags: FlagSet,
@@ -204,8 +204,8 @@ export const absoluteReferences = (
 ): Record<string, unknown> => placeFiles(values, flags, (file) => path.resolve(cwd, file));
 
 /**
- * The values of a stranger's record with each file as its real path, where that may be read. Throws `usage` with all that
- * is wrong, an OutsideFile where nothing else is.
+ * Replaces each file name of an untrusted record with its real path, if it may be read. Throws `usage` with all
+ * faults, or an OutsideFile if there are no other faults.
  */
 export function confineFiles(
   values: Readonly<Record<string, unknown>>,
@@ -222,7 +222,7 @@ export function confineFiles(
       return file;
     }
   });
-  // A file outside may be allowed; what is wrong all the same is told first.
+  // The user may allow outside files, so other faults are reported first.
   const wrong = faults.filter((fault) => !(fault instanceof OutsideFile));
   if (wrong[0] !== undefined) throw wrong[0].told({ faults: wrong.map(({ message }) => message) });
   const [outside] = faults;

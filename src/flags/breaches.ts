@@ -10,14 +10,14 @@ import { flagName } from './flag.ts';
 import { nearest } from './nearest.ts';
 import { toldAs, type WithStored } from './yielding.ts';
 
-// A breach of a documented rule, as the sentence a person reads: which flag or field, its value, the rule, what to do.
+// Turns a breach of a documented rule into a sentence: the flag or field, its value, the rule, and what to do.
 
-/** Where in the body -> the flag that set it, if one did. */
+/** Maps a path in the body to the flag that set it, if one did. */
 export type FlagOfPath = (path: readonly PropertyKey[]) => string | undefined;
 
 /**
- * The flag of a place in a body, for messages: where it was typed, or would set what is missing; a default of the profile
- * or a preset goes by that, and a value that --set laid over a flag by its field. `words` are the prompt.
+ * The flag of a path in a body, for messages: the flag that was typed or is missing. A value from a profile or preset is
+ * named by its source, and a value that --set replaced by its field. `words` are the prompt.
  */
 export const typedFlagAt =
   (
@@ -37,32 +37,32 @@ export const typedFlagAt =
     const made = others.find((key) => typed[key] !== undefined);
     if (made) return flagName(made);
     const isTyped = Object.keys(typed).some((key) => flagName(key) === name);
-    // What lies in a list is not asked for.
+    // An item of a list is never a missing flag.
     const isAbsent = valueAt(body, path) === undefined && !path.some((key) => typeof key === 'number');
     return isTyped || isAbsent || (name === '--prompt' && words.length > 0) ? name : undefined;
   };
 
-/** A broken rule as a sentence, and why it is said: what the document says of it, or a remark of our own. */
+/** A broken rule as a sentence, with the reason: the document's words or a remark of gw. */
 export interface Breach {
   readonly text: string;
   readonly says?: string | undefined;
-  /** The flag or field that is missing, with what it takes: several are told in one sentence. */
+  /** The missing flag or field with its accepted values; several are joined in one sentence. */
   readonly missing?: string | undefined;
-  /** Whether the document is silent about it: --no-validate says nothing of that. */
+  /** True if the document does not state the rule: --no-validate then hides it. */
   readonly isUndocumented?: boolean | undefined;
 }
 
-/** What is known of a body beside its schema. */
+/** Further facts about a body beside its schema. */
 export interface FieldVerdict {
-  /** Fields whose breaches do not count. */
+  /** Fields whose breaches are ignored. */
   readonly exempt?: readonly string[];
-  /** Words that may have been meant, beside those that the schema knows. */
+  /** Words that may have been meant, beside those of the schema. */
   readonly suggestions?: readonly string[];
-  /** Whether --body or --set says a value in so many words: no flag is named, and what is not forbidden is only odd. */
+  /** True if --body or --set gives a value: no flag is named then, and an undocumented value is only odd. */
   readonly isGiven?: ((path: readonly PropertyKey[], value: unknown) => boolean) | undefined;
 }
 
-/** The part of a run that a body is checked in. */
+/** The parts of a run that checking a body needs. */
 export interface CheckedRun {
   readonly io: Io;
   readonly globals: { readonly validate?: boolean; readonly set?: readonly string[]; readonly body?: string };
@@ -70,7 +70,7 @@ export interface CheckedRun {
 
 export type Look = Readonly<Record<'breaches' | 'oddities', readonly Breach[]>>;
 
-/** What a body breaks, and what is odd about one that breaks nothing; of fields that are `exempt`, nothing is said. */
+/** The breaches of a body, or its oddities if there are none; `exempt` fields are ignored. */
 export function lookAtBody(
   schema: z.ZodMiniType,
   body: unknown,
@@ -84,7 +84,7 @@ export function lookAtBody(
   for (const issue of [...found.broken, ...said]) {
     const at = issue.path.map(String).join('.');
     if (exempt.includes(at)) continue;
-    // A value of the table that another rule refuses is no help.
+    // A value of the table that breaks another rule is no useful suggestion.
     const brokenBy = (value: string) => issuesOf(schema, withValueAt(body, issue.path, value)).broken;
     const helps = (value: string) => !brokenBy(value).some(({ path }) => path.join('.') === at);
     const { text, missing } = sentenceOf(issue, body, flagOf, suggestions, helps);
@@ -97,7 +97,7 @@ export function lookAtBody(
       const value = String(valueAt(body, path));
       const [near] = nearest(value, known);
       const where = [flagOf(path) ?? path.map(String).join('.'), near && value].filter(Boolean).join(' ');
-      // What concerns the body as a whole says so itself.
+      // A message about the whole body needs no field name.
       const text = [where, near ? `${message}; did you mean ${near}?` : message].filter(Boolean).join(': ');
       const says = quoted(sentence ?? rule.sentence) ?? rule.remark;
       return { text, says, isUndocumented: rule.remark !== undefined };
@@ -110,7 +110,7 @@ const quoted = (sentence: string | undefined): string | undefined =>
 
 const linesOf80 = (text: string): number => text.match(/\S.{0,79}(?!\S)/gu)?.length ?? 0;
 
-/** As much of the document's sentence as three lines hold beside the refusal: whole words, and a mark of what is left out. */
+/** The document's sentence, cut at a word so that message and hint fit into three lines. */
 function fitting(text: string, issue: z.core.$ZodIssue, of?: string): string | undefined {
   const room = Math.max(1, 3 - linesOf80(`error: ${text}`));
   let says = quoted((issue.code === 'custom' && issue.params?.sentence) || of);
@@ -118,7 +118,7 @@ function fitting(text: string, issue: z.core.$ZodIssue, of?: string): string | u
   return says;
 }
 
-/** `--duration 3: 2.0 takes 4-15 seconds`. */
+/** Makes a sentence such as `--duration 3: 2.0 takes 4-15 seconds`. */
 function sentenceOf(
   issue: z.core.$ZodIssue,
   body: unknown,
@@ -149,16 +149,16 @@ const withValueAt = (body: unknown, [step, ...rest]: readonly PropertyKey[], val
   return isObject(body) ? { ...body, [step]: withValueAt(body[String(step)], rest, value) } : body;
 };
 
-/** A value as it may stand in a sentence; long ones and objects are left out. */
+/** A value as a message shows it; objects are left out, and long values are cut. */
 function shortValue(value: unknown): string {
-  // A switch's value was never typed, and an object is no word.
+  // The value of a boolean flag was never typed, and an object is too long.
   if (value === undefined || value === true || (typeof value === 'object' && value !== null)) return '';
   return shorten(String(value), 40);
 }
 
 /**
- * Refuses a request that breaks a documented rule, or with --no-validate says what it breaks and goes on.
- * Throws GwError `usage` with the first breach; what the document says of it and the other breaches stand in the hint.
+ * Refuses a request that breaks a documented rule; with --no-validate it warns instead. Throws GwError `usage` with the
+ * first breach; the hint has the document's words on it and the other breaches.
  */
 export function refuseOrWarn(breaches: readonly (Breach | string)[], validate: boolean, io: Io): void {
   const [first, ...others] = breaches.map((each) => (typeof each === 'string' ? { text: each } : each));
@@ -180,8 +180,8 @@ export function refuseOrWarn(breaches: readonly (Breach | string)[], validate: b
 }
 
 /**
- * Refuses a body as a look found it. The function that is given back tells what is to be warned of, once nothing else can refuse
- * the command: what --no-validate lets pass, what is odd, and fields that the document does not list.
+ * Refuses a body with breaches. The returned function prints the warnings once nothing else can refuse the command:
+ * breaches under --no-validate, oddities, and fields that the document does not list.
  */
 export function refuseLook(
   { breaches, oddities }: Look,
@@ -202,8 +202,8 @@ export const unreadable = (what: string): GwError =>
   new GwError('unavailable', `${what} cannot be read`, { hint: 'see it whole with --verbose' });
 
 /**
- * Warns once of all fields that only --set, --body or --messages can have said and the document does not list, each with the
- * nearest that it lists: a misspelt one buys something else. With --no-validate nothing is said.
+ * Warns once of undocumented fields from --set, --body or --messages, each with the nearest documented name, because a
+ * misspelt field may change the paid result. With --no-validate it prints nothing.
  */
 function warnOfUnlisted(schema: z.ZodMiniType, body: unknown, ctx: CheckedRun): void {
   if (ctx.globals.validate !== undefined) return;
@@ -221,14 +221,14 @@ function warnOfUnlisted(schema: z.ZodMiniType, body: unknown, ctx: CheckedRun): 
 
 const MOST_UNLISTED = 20;
 
-/** The listed field that was meant: of the same name elsewhere, else a like one beside it, else a like one anywhere. */
+/** The documented field that was probably meant: the same name elsewhere, a similar one beside it, or one anywhere. */
 function nearestField(field: string, listed: readonly string[]): string | undefined {
   const [name, above] = nameAndPlace(field);
   const places = listed.map((each) => [each, ...nameAndPlace(each)] as const);
   const named = (of: typeof places, word?: string) => of.find(([, other]) => other === word)?.[0];
   const names = (of: typeof places) => of.map(([, other]) => other);
   const near = (of: typeof places) => named(of, nearest(name, names(of))[0]);
-  // To a name of three letters everything is near.
+  // For a name of up to three letters, almost every name would count as similar.
   const mayBeNear = name.length > 3 ? places : [];
   return named(places, name) ?? near(mayBeNear.filter(([, , place]) => place === above)) ?? near(mayBeNear);
 }

@@ -1,12 +1,12 @@
 import { asTyped, type SettingName, settingHelp, settingsTable } from '../config/table.ts';
 import { usage } from '../errors.ts';
 
-// A flag is data: parser, help, completion and messages read it from here.
+// A flag is data: parser, help, completion and messages read it.
 
 /**
- * What shell completion offers for a value, beside the choices. A placeholder FILE, PATH or REF says `file` by itself.
- * `named-file`: a file after `ID=`; `task:`: tasks of a family, unfinished first;
- * `output:`: those that are finished first.
+ * The values that shell completion offers beside the choices. The placeholders FILE, PATH and REF imply `file`.
+ * `named-file` is a file after `ID=`; `task:` offers tasks of a family, unfinished first; `output:` offers them finished
+ * first.
  */
 export type Completes =
   | 'file'
@@ -23,72 +23,72 @@ export type Completes =
   | `task:${string}`
   | `output:${string}`;
 
-/** What a flag is about: help shows them in this order. */
+/** The groups of flags, in the order in which help shows them. */
 export const flagGroups = ['what', 'how', 'where to', 'waiting'] as const;
 export type FlagGroup = (typeof flagGroups)[number];
 
 /**
- * Records of strangers: a preset of the working directory, a row of a manifest, a sidecar. What is typed and what the user's
- * own configuration says may say every flag.
+ * Kinds of untrusted records: a preset of the working directory, a row of a manifest, a sidecar. Typed words and the
+ * user's own configuration may give every flag.
  */
 export type Source = 'preset' | 'row' | 'sidecar';
 export const everywhere: readonly Source[] = ['preset', 'row', 'sidecar'];
 
-/** Whether a flag may stand in such a record: where nobody has allowed it, it may not. */
+/** True if an untrusted record of this kind may give the flag; by default it may not. */
 export const mayStandIn = ({ from }: Pick<Flag, 'from'>, source: Source): boolean =>
   from?.includes(source) === true;
 
-/** Flags that may also stand in these records, but for those that say it of themselves. */
+/** Allows flags in these records too, except flags that have their own list. */
 export const alsoFrom = <const F extends FlagSet>(from: readonly Source[], flags: F): F =>
   Object.fromEntries(Object.entries<Flag>(flags).map(([key, flag]) => [key, { from, ...flag }])) as F;
 
-/** One flag of a command. `T` is the type of its value once parsed. */
+/** One flag of a command. `T` is the type of its parsed value. */
 export interface Flag<T = unknown> {
-  /** One letter, for the few short flags of the contract. */
+  /** One letter; only a few flags of the contract have one. */
   readonly short?: string | undefined;
   /** Placeholder of the value in help; absent for a boolean. */
   readonly value?: string | undefined;
-  /** May be given without its value, which is the empty text then; written apart from it, it stands last. */
+  /** The value may be left out and is then empty; a separate value must come last. */
   readonly optional?: boolean | undefined;
   /** May be given several times with different values. */
   readonly list?: boolean | undefined;
-  /** The records of strangers that it may stand in; none where absent (promises, section 5). */
+  /** The untrusted records that may give it; none if absent (promises, section 5). */
   readonly from?: readonly Source[] | undefined;
-  /** The field of a body that only this flag may set: no record says it in `set` or `body` either. */
+  /** A body field that only this typed flag may set; no record may set it with `set` or `body`. */
   readonly field?: readonly string[] | undefined;
   /** `--no-NAME` exists too. */
   readonly negatable?: boolean | undefined;
-  /** Only `--no-NAME` exists; the value is `false` when given. */
+  /** Only `--no-NAME` exists; its value is `false`. */
   readonly negativeOnly?: boolean | undefined;
   readonly summary: string;
-  /** Left out of help: a note says what stands there. */
+  /** Left out of help, where a note describes it instead. */
   readonly hidden?: boolean | undefined;
-  /** Under which heading help shows it; `how` when absent. */
+  /** The heading in help; `how` if absent. */
   readonly group?: FlagGroup | undefined;
   /** The documented values, for help and completion; the schema checks them. */
   readonly choices?: readonly string[] | undefined;
-  /** Values that completion offers, where others are taken too. */
+  /** Values that completion offers although other values are valid too. */
   readonly offers?: readonly string[] | undefined;
-  /** Values that are known only where gw runs, for completion. */
+  /** For completion: values that are known only on the user's machine. */
   readonly completes?: Completes | undefined;
-  /** What was typed -> the value. Throws GwError `usage` that names the flag. */
+  /** Parses the typed text. Throws GwError `usage` naming the flag. */
   readonly parse: (raw: string, flag: string) => T;
 }
 
 export type FlagSet = Readonly<Record<string, Flag>>;
 
-/** The values of a flag set: only what was typed, under the flags' camelCase names. */
+/** The values of a flag set: only typed flags, under their camelCase names. */
 export type FlagValues<F extends FlagSet> = {
   readonly [K in keyof F]?: F[K] extends Flag<infer T> ? T : never;
 };
 
-/** A flag with its value, for a sentence: an empty one is shown as such. */
+/** A flag with its value, for messages; an empty value is shown as "". */
 export const withValue = (flag: string, raw: string): string => `${flag} ${raw === '' ? '""' : raw}`;
 
 type Extra = Partial<Pick<Flag, 'short' | 'choices' | 'offers' | 'completes' | 'group' | 'from'>>;
 
 export const text = (value: string, summary: string, extra?: Extra) => parsed(value, summary, String, extra);
-/** A text that is not empty. */
+/** A flag for a text that must not be empty. */
 export const filled = (value: string, summary: string, extra?: Extra) =>
   parsed(value, summary, asTyped, extra);
 
@@ -104,7 +104,7 @@ export const parsed = <T>(
   extra: Extra = {},
 ): Flag<T> => ({ value, summary, parse, ...extra });
 
-/** A flag for one of a set of words, spelled as it is there. */
+/** A flag for one of several words, in exact spelling. */
 export const oneOf = <T extends string>(
   choices: readonly T[],
   summary: string,
@@ -152,9 +152,9 @@ export const off = switchFlag({ negativeOnly: true });
 export const flagName = (key: string): string =>
   `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
-// The options that every command takes (the contract, section 2).
+// The options of every command (the contract, section 2).
 
-/** A flag that lays its value over a setting. */
+/** A flag whose value overrides a setting. */
 function ofSetting(name: SettingName): Flag<string> {
   return filled(settingsTable[name].value, settingHelp(name));
 }

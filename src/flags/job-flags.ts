@@ -20,7 +20,7 @@ import {
   withValue,
 } from './flag.ts';
 
-// Groups shared by every command that creates, waits for or saves a job.
+// Groups of flags for all commands that create, wait for or save a job.
 
 export const promptFlags = {
   prompt: text('TEXT', 'the prompt, sent as it stands; - is stdin', {
@@ -75,7 +75,7 @@ export const budgetFlags = {
   unpriced: on('under a limit of money, make what has no price too'),
 } as const;
 
-/** The most jobs that one create makes. */
+/** The maximum number of jobs that one create makes. */
 export const MAX_COUNT = 100;
 
 export const countFlags = {
@@ -99,7 +99,7 @@ function parseOnce(raw: string, flag: string): string {
 
 export type BudgetFlags = FlagValues<typeof budgetFlags>;
 
-/** Throws `usage` for flags that do not go with each other; `ownId` is the user's external ID, with its flag or field. */
+/** Throws `usage` for flags that conflict; `ownId` is the user's external ID, with its flag or field. */
 export function refuseOnce(
   { once, again, count }: { readonly once?: string; readonly again?: unknown; readonly count?: number },
   ownId?: string,
@@ -114,24 +114,24 @@ export function refuseOnce(
   throw usage(`${ownId}: does not go with ${other}`, 'leave one of them out');
 }
 
-/** Whether a create waits for a slot: where it says so, waits for its job, or makes several. */
+/** True if a create waits for a slot: with --queue, with --wait, or if it makes several jobs. */
 export const queues = ({ queue, wait, count }: FlagValues<typeof waitFlags & typeof countFlags>): boolean =>
   queue ?? (wait === true || count !== undefined);
 
 export type PollFlags = FlagValues<typeof pollFlags>;
 export type SaveFlags = FlagValues<typeof saveFlags>;
 
-/** For commands that go on until they are told to end, or print what came of many jobs. */
+/** For commands that run until they are ended, or print the outcomes of many jobs. */
 export const eventsFlag = on('one JSON object a line on stdout as it happens, in place of the result');
 
-/** For a save plan: gw's version where a file is to stand beside each output. */
+/** For a save plan: gw's version if a sidecar file is to be written beside each output. */
 export const sidecarBy = (
   flags: { readonly sidecar?: boolean | undefined },
   settings: { readonly sidecar: { readonly value: boolean } },
   version: string,
 ): string | undefined => ((flags.sidecar ?? settings.sidecar.value) ? version : undefined);
 
-/** `--redis`: a server, or the one of GW_REDIS_URL. */
+/** `--redis`: a server's URL, or the one in GW_REDIS_URL. */
 export const redisFlags = {
   redis: {
     ...text('URL', 'the queue that several machines share, redis://… or rediss://… (default: GW_REDIS_URL)'),

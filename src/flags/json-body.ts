@@ -24,10 +24,9 @@ export interface JsonBodyDeps {
 }
 
 /**
- * The body that `--body FILE` starts from; `-` is stdin.
- * Throws `usage` for a file that cannot be read or is over 256 MB, text that is not UTF-8 or not JSON (with line and
- * column), JSON that is no object, gives a name twice or a field name that is not taken, is nested over 64 levels, or has
- * an integer that would be sent as another.
+ * Reads the body of `--body FILE`; `-` is stdin. Throws `usage` for a file that cannot be read or is over 256 MB, text
+ * that is not UTF-8 or not JSON (with line and column), and JSON that is no object, repeats a name, has a forbidden field
+ * name, is nested over 64 levels, or has an integer that would change when sent.
  */
 export async function readJsonBody(source: string, deps: JsonBodyDeps, flag = '--body'): Promise<JsonObject> {
   const value = await readJsonFile(source, deps, flag);
@@ -35,11 +34,11 @@ export async function readJsonBody(source: string, deps: JsonBodyDeps, flag = '-
   throw usage(`${flag} ${source}: must be a JSON object, not ${kindOf(value)}`, 'a body begins with {');
 }
 
-/** What the body of a request begins with: that of --body, else nothing. Throws as {@link readJsonBody}. */
+/** The initial body of a request: from --body, else empty. Throws as {@link readJsonBody}. */
 export const baseBody = async ({ globals, host, signal }: BodyWorld): Promise<JsonObject> =>
   globals.body === undefined ? {} : readJsonBody(globals.body, { cwd: host.cwd, stdin: host.stdin, signal });
 
-/** The fields that `base`, the body of --body, and `sets` say. */
+/** The fields that --body (`base`) and --set (`sets`) give. */
 export const saidIn = (base: JsonObject, sets: readonly string[] = []): Said[] => [
   ...[...leavesOf(base)].map(([at]) => ['--body', at.split('.')] as const),
   ...sets
@@ -49,14 +48,14 @@ export const saidIn = (base: JsonObject, sets: readonly string[] = []): Said[] =
     ),
 ];
 
-/** Whether `base`, the body of --body, or one of `sets` says a value that a body has at a path. */
+/** Tests whether --body (`base`) or --set (`sets`) gives the value of a path in the body. */
 export const givenIn =
   (base: JsonObject, sets: readonly string[] = []) =>
   (path: readonly PropertyKey[], value: unknown): boolean =>
     JSON.stringify(valueAt(base, path)) === JSON.stringify(value) ||
     sets.some((raw) => parseSet(raw).path.every((step, at) => step === String(path[at])));
 
-/** Refuses a body that begins with `base` for what it breaks, and gives back what warns of it, as {@link refuseLook}. */
+/** Checks a body that starts from `base`; refuses it or returns its warnings, as {@link refuseLook} does. */
 export function checkBody(
   schema: z.ZodMiniType,
   body: JsonObject,
@@ -68,7 +67,7 @@ export function checkBody(
   return refuseLook(look, ctx, { schema, body });
 }
 
-/** The part of a run that a body comes from. */
+/** The parts of a run that a body comes from. */
 export interface BodyWorld {
   readonly globals: { readonly body?: string };
   readonly host: Pick<Host, 'cwd' | 'stdin'>;
@@ -82,7 +81,7 @@ export async function readJsonFile(source: string, deps: JsonBodyDeps, flag: str
   return value;
 }
 
-/** As {@link readJsonFile}, with the text as it was written, in which numbers of any length are kept. */
+/** As {@link readJsonFile}, with the original text, which keeps numbers of any length. */
 export async function readJsonAsWritten(
   source: string,
   deps: JsonBodyDeps,
@@ -109,7 +108,7 @@ function kindOf(value: unknown): string {
   return words[typeof value as 'string'] ?? 'this';
 }
 
-/** One `--set PATH=VALUE`, parsed. */
+/** A parsed `--set PATH=VALUE`. */
 export interface BodySet {
   /** At least one field name or array index. */
   readonly path: readonly string[];
@@ -119,9 +118,9 @@ export interface BodySet {
 }
 
 /**
- * Reads `a.b.0.c=VALUE` (the contract, small print): dots between fields, numbers for array items, `\.` for a dot in a
- * name (and `\\` for a backslash before one); the value is JSON, else text; nothing after `=` is an empty text.
- * Throws `usage` for a missing `=`, an empty field name, a forbidden one, or more than 64 levels.
+ * Parses `a.b.0.c=VALUE` (the contract, small print): dots separate fields, numbers are list items, `\.` is a dot in a
+ * name (`\\` a backslash before one). The value is JSON, else text; nothing after `=` is an empty text. Throws `usage`
+ * for a missing `=`, an empty or forbidden field name, or more than 64 levels.
  */
 export function parseSet(raw: string): BodySet {
   const equals = raw.indexOf('=');
@@ -153,15 +152,15 @@ function parseValue(text: string, named: string): unknown {
   return value;
 }
 
-/** Lays each `PATH=VALUE` over a body, in order. Throws as {@link parseSet} and {@link applySet}. */
+/** Applies each `PATH=VALUE` to a body, in order. Throws as {@link parseSet} and {@link applySet}. */
 export function applySets(body: JsonObject, raws: readonly string[]): JsonObject {
   return raws.map(parseSet).reduce(applySet, body);
 }
 
 /**
- * Lays one setting over a body and returns the new one; `body` is left as it is. Objects and lists on the way are made
- * where they are missing. Throws `usage` for a path through a text, number or null, a name where a list needs a number,
- * and an item beyond the end of a list.
+ * Applies one setting and returns a new body; `body` is not changed. Missing objects and lists on the path are created.
+ * Throws `usage` for a path through a text, number or null, a name where a list needs a number, and an item beyond the
+ * end of a list.
  */
 export function applySet(body: JsonObject, { path, value, named }: BodySet): JsonObject {
   const root: JsonObject = { ...body };
@@ -195,7 +194,7 @@ function itemIndex(list: readonly unknown[], name: string, at: readonly string[]
   return name;
 }
 
-/** A copy of what a path goes through, or what the next name needs where there is nothing yet. */
+/** Copies the value on the path, or creates the object or list that the next name needs. */
 function copyOf(here: unknown, next: string, at: readonly string[], named: string): JsonObject | unknown[] {
   if (here === undefined) return /^\d+$/.test(next) ? [] : {};
   if (Array.isArray(here)) return [...here];
@@ -204,11 +203,11 @@ function copyOf(here: unknown, next: string, at: readonly string[], named: strin
 }
 
 /**
- * Refuses JSON with an integer that reading and writing it would change: `12345678901234567890` would be sent as another
- * number. Throws `usage` with the first.
+ * Refuses JSON with an integer that parsing would change: `12345678901234567890` would be sent as another number. Throws
+ * `usage` for the first one.
  */
 export function assertExactIntegers(text: string, named: string): void {
-  // Only long ones can be lost.
+  // Only numbers of 16 or more digits can lose precision.
   if (!/\d{16}/.test(text)) return;
   const tokens = new JsonTokens(text);
   while (tokens.next()) {
@@ -228,23 +227,23 @@ function isKept(digits: string): boolean {
   return /^-?\d+$/.test(written) ? written === digits : BigInt(digits) === BigInt(number);
 }
 
-/** Deeper than any body that the gateway documents, and far from the depth at which writing JSON fails. */
+/** Deeper than any documented body, and far below the depth at which writing JSON fails. */
 const MAX_JSON_DEPTH = 64;
 
-/** Refuses a field name that could reach into the objects of the program. Throws `usage`. */
+/** Refuses a field name that could modify object prototypes. Throws `usage`. */
 function assertSafeName(name: string, named: string): void {
   if (['__proto__', 'constructor', 'prototype'].includes(name))
     throw usage(`${named}: gw sends no field named ${name}`, 'no field of the gateway has that name');
 }
 
 /**
- * Refuses JSON that cannot be sent as it stands: deeper than 64 levels (`levelsAbove` of which are around it), with a
- * forbidden name, or with a number too large for JSON. Walks without recursion. Throws `usage`.
+ * Refuses JSON that cannot be sent unchanged: nested over 64 levels (including `levelsAbove`), with a forbidden name, or
+ * with a number too large for JSON. It does not recurse. Throws `usage`.
  */
 export function assertSafeJson(value: unknown, named: string, levelsAbove = 0): void {
   const open: { readonly value: unknown; readonly depth: number }[] = [{ value, depth: levelsAbove + 1 }];
   for (let each = open.pop(); each !== undefined; each = open.pop()) {
-    // `1e999` is read as infinity, which JSON writes as null.
+    // `1e999` is parsed as infinity, which JSON would write as null.
     if (typeof each.value === 'number' && !Number.isFinite(each.value))
       throw usage(`${named}: a number is too large`, 'write it in quotes to send it as text');
     if (typeof each.value !== 'object' || each.value === null) continue;

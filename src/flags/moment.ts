@@ -2,14 +2,14 @@ import { parseDuration } from '../config/table.ts';
 import { usage } from '../errors.ts';
 import { localDay } from '../io/quantity-text.ts';
 
-/** A moment as it is typed: a length of time before now, or a date. */
+/** A typed time as a function of now: an age or a date. */
 export type Moment = (nowMs: number) => number;
 
 const dateForm = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2}))?$/;
 
 /**
- * Reads `24h`, `7d` (so long ago), `2026-11-01`, `today`, `yesterday` (their begin by the local calendar) or an ISO time with
- * its zone. Throws GwError `usage` that names the flag for anything else.
+ * Parses `24h` or `7d` (that long ago), `2026-11-01`, `today`, `yesterday` (the start of the day by the local calendar)
+ * or an ISO time with its zone. Throws GwError `usage` naming the flag for anything else.
  */
 export function parseMoment(raw: string, flag: string): Moment {
   if (raw === 'today' || raw === 'yesterday')
@@ -21,7 +21,7 @@ export function parseMoment(raw: string, flag: string): Moment {
     const [year = 0, month = 1, day = 1] = raw.slice(0, 10).split('-').map(Number);
     const midnight = new Date(year, month - 1, day);
     const atMs = raw.length === 10 ? +midnight : Date.parse(raw);
-    // A day that the month does not have is read as one of the next month, or not at all.
+    // Date would read a nonexistent day as one of the next month, or as invalid.
     const isReal = !Number.isNaN(atMs) && localDay(+midnight) === raw.slice(0, 10);
     if (!isReal) throw usage(`${flag} ${raw}: there is no such date`);
     return () => atMs;

@@ -1,6 +1,6 @@
 const FAR = Number.POSITIVE_INFINITY;
 
-/** Edit distance of two short words, transpositions counted once. */
+/** The edit distance of two short words; a transposition counts once. */
 function distance(a: string, b: string): number {
   const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, column) => column)];
   const at = (row: number, column: number) => rows[row]?.[column] ?? FAR;
@@ -16,23 +16,23 @@ function distance(a: string, b: string): number {
   return at(a.length, b.length);
 }
 
-/** How wide `4:3` is for its height, on a scale where 1:2 and 2:1 are as far from 1:1; undefined for another word. */
+/** The logarithm of a ratio such as `4:3`, so that 1:2 and 2:1 are equally far from 1:1; undefined for other words. */
 function shapeOf(word: string): number | undefined {
   const [, width, height] = /^(\d{1,5}):(\d{1,5})$/.exec(word) ?? [];
   return Number(width) > 0 && Number(height) > 0 ? Math.log(Number(width) / Number(height)) : undefined;
 }
 
-/** How far a lower-case word is from a known one, by slips of the keys. */
+/** The distance of a mistyped word from a known one, by typing errors. */
 function farFrom(wanted: string, candidate: string): number {
   const lower = candidate.toLowerCase();
   const slips = distance(wanted, lower);
   const limit = Math.max(2, Math.ceil(candidate.length * 0.34));
-  // One slip is nearer than a word that goes on, and two are nearer than one that stands within.
+  // One typing error counts less than a word that contains the typed one, two count less than a contained word.
   const within = lower.includes(wanted) ? 1.5 : wanted.includes(lower) ? 2.5 : FAR;
   return Math.min(slips <= limit ? slips : FAR, wanted.length < 3 ? FAR : within);
 }
 
-/** The known words closest to a mistyped one, nearest first; none where nothing is near. Of ratios, by what they are. */
+/** The known words nearest to a mistyped one, nearest first; none if nothing is near. Ratios compare by value. */
 export function nearest(word: string, known: readonly string[], most = 3): string[] {
   if (word.length > 100) return [];
   const ratio = known.some((each) => shapeOf(each) !== undefined) ? shapeOf(word) : undefined;

@@ -9,15 +9,15 @@ export interface PromptInput {
   readonly words: readonly string[];
   readonly prompt?: string | undefined;
   readonly promptFile?: string | undefined;
-  /** What the flags of media name. */
+  /** The references of the media flags. */
   readonly media: readonly Readonly<{ flag: string; raw: string; many?: true | undefined }>[];
-  /** Whether the command can go on without a prompt; then only stdin that holds something is taken. */
+  /** True if the command works without a prompt; then stdin is used only if it is not empty. */
   readonly optional: boolean;
-  /** False where something else already supplies the text, so that stdin is left alone. */
+  /** False if the text has another source, so that stdin is not read. */
   readonly mayReadStdin: boolean;
 }
 
-/** The part of a run that a prompt comes from. */
+/** The parts of a run that a prompt comes from. */
 export interface PromptWorld {
   readonly host: Pick<Host, 'cwd' | 'stdin'>;
   readonly clock: Clock;
@@ -25,7 +25,7 @@ export interface PromptWorld {
   readonly io: Pick<Io, 'note'>;
 }
 
-/** What may each read stdin: flags, and the words of the prompt. */
+/** The flags, and the prompt's words, that may read stdin. */
 export const stdinReaders = (
   words: readonly string[],
   { prompt, promptFile }: { readonly prompt?: string; readonly promptFile?: string },
@@ -38,7 +38,7 @@ export const stdinReaders = (
   'the prompt': words.join(' '),
 });
 
-/** Stdin can be read once. Throws `usage` where two ask for it. */
+/** Throws `usage` if two flags ask for stdin, which can be read only once. */
 export function refuseSharedStdin(values: Readonly<Record<string, string | undefined>>): void {
   const readers = Object.entries(values).flatMap(([name, value]) => (value === '-' ? [name] : []));
   if (readers.length > 1)
@@ -46,9 +46,9 @@ export function refuseSharedStdin(values: Readonly<Record<string, string | undef
 }
 
 /**
- * The prompt: `--prompt TEXT`, `--prompt-file FILE` or the words after the command (one of them), or piped stdin where none
- * is given (the contract, section 3). All of them are sent as they stand. Throws `usage` for an empty one, and for none where
- * one is needed.
+ * The prompt from `--prompt TEXT`, `--prompt-file FILE` or the words after the command (only one of them), or from piped
+ * stdin if none is given (the contract, section 3). It is sent unchanged. Throws `usage` for an empty prompt, and for a
+ * missing one that is required.
  */
 export async function readPrompt(input: PromptInput, ctx: PromptWorld): Promise<string | undefined> {
   const { words, prompt: flag, promptFile } = input;
@@ -60,7 +60,7 @@ export async function readPrompt(input: PromptInput, ctx: PromptWorld): Promise<
   const typed = { flag: '--prompt', text, file: promptFile };
   const given = await readTypedText(typed, {
     cwd: ctx.host.cwd,
-    // Opened where it is read: opening it takes 2 ms.
+    // Opened only when it is read, because opening takes 2 ms.
     get stdin() {
       return ctx.host.stdin;
     },
@@ -85,8 +85,8 @@ export const noPrompt = () =>
   usage('no prompt', 'give it as words, with --prompt TEXT or --prompt-file FILE, or on stdin');
 
 /**
- * A shell gives `--image shots/*` one picture and puts the others among the words of the prompt: what would be paid for is not
- * what was meant. Throws `usage` for a word that is a file or an address, beside a flag of media.
+ * A shell expands `--image shots/*` to one picture for the flag and further words for the prompt, so the user would pay
+ * for a wrong request. Throws `usage` for a word that is a file or an address beside a media flag.
  */
 function refuseMediaAmong(words: readonly string[], media: PromptInput['media'], cwd: string): void {
   const stray = words.filter((word) => /^https?:\/\//i.test(word) || isFileAt(cwd, word));
@@ -96,7 +96,7 @@ function refuseMediaAmong(words: readonly string[], media: PromptInput['media'],
   const { flag, many } = beside;
   const named = media.filter((each) => each.flag === flag).map(({ raw }) => raw);
   const again = [...named, ...stray].map((each) => `${flag} ${shellQuote(each)}`);
-  // A folder may hold thousands.
+  // The list is cut, because a folder may hold thousands of files.
   const more = again.splice(20).length > 0 ? ' …' : '';
   const what = /^https?:\/\//i.test(first) ? 'an address' : 'a file';
   throw usage(

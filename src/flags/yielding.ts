@@ -5,9 +5,9 @@ import type { Fields } from '../gateway/json-value.ts';
 import type { BodyFlags } from './body-flags.ts';
 import { type FlagSet, type FlagValues, flagName } from './flag.ts';
 
-// What is stored yields to what is typed: a default of the profile that breaks a rule only beside the typed flags is left out.
+// Stored defaults yield to typed flags: a default that breaks a rule only together with them is left out.
 
-/** Which of the flags of a command the profile or a preset gave; that nobody can type. */
+/** The flags that the profile or a preset gave; this is not a flag itself. */
 export interface SaidBy {
   readonly stored?: readonly string[] | undefined;
   readonly ofPreset?: { readonly name: string; readonly keys: readonly string[] } | undefined;
@@ -15,14 +15,14 @@ export interface SaidBy {
 
 export type WithStored = FlagValues<FlagSet> & SaidBy;
 
-/** How messages name a flag: by what said it, where nobody has typed it. */
+/** The name of a flag in messages, with its source if it was not typed. */
 export function toldAs(flag: string, { stored, ofPreset }: SaidBy, command: string): string {
   const isIn = (keys?: readonly string[]) => keys?.some((key) => flagName(key) === flag);
   if (isIn(stored)) return `defaults.${command.replaceAll(' ', '.')}.${flag.slice(2)}`;
   return isIn(ofPreset?.keys) ? `--preset ${ofPreset?.name}, ${flag.slice(2)}` : flag;
 }
 
-/** Stands for a medium, of which no rule of another field knows more than that it is there. */
+/** A placeholder for a medium: the rules of other fields depend only on its presence. */
 export const ANY_MEDIUM = 'https://example.com/any';
 
 interface Asked {
@@ -31,10 +31,10 @@ interface Asked {
   readonly body: Fields;
 }
 
-/** A field that the user's own words say, and the option that says it. */
+/** A field that the user gave, and the option that gave it. */
 export type Said = readonly [option: string, path: readonly string[]];
 
-/** The flags without the defaults that yield; `note` hears of each. `asked` tells what flags ask for beside --body and --set. */
+/** Drops defaults that yield; `note` is told of each. `asked` makes the body from flags, --body and --set. */
 export function withoutYielding(
   flags: WithStored,
   asked: (flags: FlagValues<FlagSet>, base: Fields, sets: readonly string[]) => Asked,
@@ -61,15 +61,15 @@ export function withoutYielding(
   return { ...left, stored: stored.filter((key) => key in left) };
 }
 
-/** The rules that are broken, by the flag that breaks each. */
+/** The broken rules, by the flag that breaks each. */
 function brokenBy(asked: () => Asked): ReadonlyMap<string | undefined, string> {
   try {
     const { schema, fields, body } = asked();
     const issues = schema?.safeParse(body, { error: inOurWords }).error?.issues ?? [];
-    // Of several the first is told.
+    // If a flag breaks several rules, the first one is kept.
     return new Map(issues.toReversed().map(({ path, message }) => [fields.flagAt(path, body), message]));
   } catch (error) {
-    // What cannot be laid out at all is told where it is read.
+    // A body that cannot be made at all is reported where it is read.
     if (error instanceof GwError) return new Map();
     throw error;
   }
