@@ -42,35 +42,35 @@ import type { Ledger } from '../ledger/ledger.ts';
 import { defaultsOf } from '../presets.ts';
 import { settingsOf, type ToolFile, type ToolName, tools } from './tools.ts';
 
-// What the tools of `gw mcp` do: a call is read into the row of a batch and made as one, under its key and within the limits
-// of agents. What was begun goes on when the call that began it ends.
+// The tools of `gw mcp`: a call becomes a batch row, which is created under its key and within the limits for agents. The
+// job goes on when the call ends.
 
-/** The longest call: clients give up after a minute, and some sooner. */
+/** The longest call; most clients give up after a minute, some earlier. */
 const CALL_MS = 40_000;
 const SPARE_MS = 2_000;
 const PROGRESS_EVERY_MS = 5_000;
 
 export interface Caller {
-  /** Aborted where the client no longer waits for the answer. */
+  /** Aborted if the client no longer waits for the answer. */
   readonly signal: AbortSignal;
   readonly beganMs: number;
   readonly progress: (text: string) => void;
-  /** With --confirm: returns where the user has agreed to this payment, and throws otherwise. */
+  /** Set with --confirm: returns if the user has agreed to this payment, and throws otherwise. */
   readonly confirm?: ((question: string) => void) | undefined;
 }
 
 export interface Answer {
   readonly value: Readonly<Record<string, unknown>>;
   readonly files?: JobResult['files'];
-  /** Pictures of the files are left out. */
+  /** True if the answer contains no pictures of the files. */
   readonly isBrief?: boolean;
   readonly error?: unknown;
 }
 
-/** A job that this server makes or waits for. */
+/** A job that this server creates or waits for. */
 interface Work {
   readonly key: string;
-  /** Tells requests apart; absent where a job is only waited for. */
+  /** Identifies the request; absent if the job is only waited for. */
   readonly asked?: string | undefined;
   readonly done: Promise<Answer>;
   readonly watchers: Set<(text: string) => void>;
@@ -78,7 +78,7 @@ interface Work {
   status: string;
 }
 
-/** Makes a job, or goes on with the one of its key; without `wait` it answers at once. */
+/** Creates a job or continues the one of its key; with `wait` false it returns at once. */
 type Make = (ctx: Context, wait?: boolean) => Promise<Outcome<JobResult>>;
 
 type Arguments = Readonly<Record<string, unknown>> & {
@@ -94,11 +94,11 @@ export class Desk {
   private constructor(
     private readonly ctx: Context,
     private readonly files: RowFiles,
-    /** Ends the waits; what is being paid for is waited for all the same. */
+    /** Ends the waits; a create under way is still awaited. */
     private readonly stop: AbortController,
   ) {}
 
-  /** Opens it on the real paths of --root and --out. */
+  /** Opens the desk on the real paths of --root and --out. */
   static async open({ root, out }: Record<'root' | 'out', string>, ctx: Context): Promise<Desk> {
     const settings = await ctx.settings();
     const gateway = gatewayName(settings);
@@ -107,9 +107,9 @@ export class Desk {
     const own: Context = {
       ...ctx,
       signal: stop.signal,
-      // Stdin is the protocol's.
+      // Stdin carries the protocol.
       host: { ...ctx.host, cwd: out, stdin: Readable.from([]) },
-      // What is named is a job of this gateway: agents reach no other.
+      // Agents can only reach jobs of this gateway.
       globals: { ...ctx.globals, ...(!settings.sandbox && gateway && { baseUrl: gateway }) },
       ownsJob: async (job) => job.gateway !== '' && originOfGateway(job.gateway) === origin,
       io: {
@@ -127,25 +127,25 @@ export class Desk {
     return new Desk({ ...own, followers: createFollowers(own) }, files, stop);
   }
 
-  /** Ends the waits, and resolves when what was being paid for has its answer. */
+  /** Ends the waits, and resolves when every create under way has its answer. */
   async close(): Promise<void> {
     this.stop.abort(new Interrupted('SIGTERM'));
     await Promise.allSettled([...this.#works.values()].map(({ done }) => done));
   }
 
-  /** Throws what the tool fails with; an answer with an error has something to say beside it. */
+  /** Throws the tool's error; an answer may also contain an error beside its value. */
   async call(name: string, given: unknown, caller: Caller): Promise<Answer> {
     const args = argumentsOf(name, given);
     const answer = this.#answer(name as ToolName, args, caller);
     answer.catch(() => {});
-    // What goes on answers so before.
+    // A job that goes on has answered before this timeout.
     const ended = await this.#within(answer, { ...caller, beganMs: caller.beganMs + SPARE_MS });
     if (ended) return ended;
     const hint = 'call it again later';
     throw new GwError('unavailable', `${name} has no answer after ${CALL_MS / 1000} s`, { hint });
   }
 
-  /** Undefined where the call may not last any longer. */
+  /** Undefined if the call has used up its time. */
   async #within<T>(what: Promise<T>, { signal, beganMs }: Caller): Promise<T | undefined> {
     const { clock } = this.ctx;
     const timer = new AbortController();
@@ -230,7 +230,7 @@ export class Desk {
     return this.#pay(row.key, job.key + askedDigest(row), question, make, caller);
   }
 
-  /** Makes the job of a row once, or goes on with the one that stands under its key. */
+  /** Creates the job of a row once, or continues the existing job of its key. */
   async #pay(
     key: string,
     asked: string,
@@ -247,7 +247,7 @@ export class Desk {
           `key: ${key} names another request that is still running`,
           'give another key for a new job',
         );
-      // The job of this key is only waited for: its create tells whether it was made from this request.
+      // The job was only waited for so far; its create checks that it was made from this request.
       const { error } = await make(this.ctx, false);
       if (error !== undefined) throw error;
     }
@@ -257,7 +257,7 @@ export class Desk {
   async #rowOf(command: string, { key, prompt, settings = {} }: Arguments, of?: string): Promise<Row> {
     const flags = createCommands[command]?.flags ?? {};
     const { maxCost, unpriced, prompt: promptFlag } = creates[command] ?? {};
-    // What the profile says of limits holds for rows too.
+    // The profile's limits apply to rows too.
     const own = { ...Object.fromEntries(settingsOf(flags)), prompt: promptFlag, maxCost, unpriced };
     const takes = Object.fromEntries(Object.entries(own).filter(([, flag]) => flag !== undefined));
     const stored = (await this.ctx.settings()).defaults;
@@ -266,7 +266,7 @@ export class Desk {
     const misplaced = Object.keys(settings).find((name) => notSettings.has(name.replaceAll('_', '-')));
     if (misplaced !== undefined)
       throw unknownArgument(`settings.${misplaced}`, misplaced, Object.keys(takes));
-    // To a row a single dash is stdin; here it is what is sent.
+    // In a row a single dash means stdin, but here it is the prompt itself.
     const dash = prompt === '-' && { prompt };
     const rows = readRows({
       manifest: oneRow({ command, ...settings, prompt: dash ? '- ' : prompt }),
@@ -277,10 +277,10 @@ export class Desk {
     });
     for await (const row of rows) {
       if ('faults' in row) throw new GwError('usage', row.faults[0] ?? '', { faults: row.faults });
-      // Where a file is saved, and how a number is written, is no part of what is asked for.
+      // The key is made from the request alone, without its output path or the spelling of numbers.
       const made = row.key.replace(/[^/]*$/, askedDigest(row));
       const named = key === undefined ? made : onceFlags.once.parse(key, 'key');
-      // Where the agent says no name it is gw's own, wherever the profile would have it saved.
+      // Without a name from the agent, gw names the file, whatever the profile's setting is.
       const said = { ...row.flags, ...dash, out: row.flags.out ?? './' };
       return { ...row, key: named, ownOut: true, flags: said };
     }
@@ -324,7 +324,7 @@ export class Desk {
     const beat = setInterval(() => tell(work.status), PROGRESS_EVERY_MS);
     try {
       const answer = await this.#within(done, caller);
-      // Whoever was gone by then hears of a failure from wait_for_job.
+      // If the client has left, the outcome is kept for a later wait_for_job.
       if (answer && !caller.signal.aborted) this.#works.delete(work.key);
       return answer ?? { value: running(work) };
     } finally {
@@ -352,7 +352,7 @@ export class Desk {
     return this.#follow(this.#begin(key, run), caller);
   }
 
-  /** A job of the user's own is saved where the user said, which is not for an agent to touch. */
+  /** Refuses a job that the user saves outside --out, where an agent must not write. */
   #refuseElsewhere({ id, key, save: { target } }: Job): void {
     const out = this.ctx.host.cwd;
     const { dir } = splitTarget(target);
@@ -396,7 +396,7 @@ export class Desk {
   }
 }
 
-/** Fields of a row, and what a tool has an argument of its own for. */
+/** Row fields that are no settings, including those with a tool argument of their own. */
 const notSettings = new Set(['id', 'command', 'skip', 'count', 'set', 'body', 'prompt', 'prompt-file']);
 
 const running = ({ key, id, status }: Work) => ({
@@ -407,7 +407,7 @@ const running = ({ key, id, status }: Work) => ({
   next: `the job goes on by itself; call wait_for_job with id ${JSON.stringify(key)}`,
 });
 
-/** The ledger, whose new jobs count as those of agents. */
+/** The ledger, which marks new jobs as made by agents. */
 const marked = (ledger: Ledger): Ledger =>
   Object.assign(Object.create(ledger), {
     begin: (...[intent, key]: Parameters<Ledger['begin']>) => ledger.begin({ ...intent, via: 'mcp' }, key),
@@ -443,7 +443,7 @@ const unknownArgument = (named: string, name: string, known: readonly string[]):
   return usage(`${named.slice(0, 80)}: there is no such argument`, near && `did you mean ${near}?`);
 };
 
-/** The arguments of a tool as its schema reads them. Throws `usage` that names the first that is wrong. */
+/** Parses the arguments of a tool by its schema. Throws `usage` naming the first invalid one. */
 function argumentsOf(name: string, given: unknown): Arguments {
   const { takes } = tools[name as ToolName];
   const read = takes.safeParse(given ?? {});

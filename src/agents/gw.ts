@@ -6,16 +6,16 @@ import { safeJson } from '../io/escape.ts';
 import { main } from '../main.ts';
 import type { GwError, GwEvent, GwOptions, GwRun } from './gw-cli.d.ts';
 
-// `import { gw } from 'gw-cli'`: one run of gw for a program, which is what the command line is too.
+// `import { gw } from 'gw-cli'`: runs gw once for a program, through the same code as the command line.
 
-/** What the launcher knows and the bundle does not. */
+/** Facts that the launcher passes to the bundle. */
 interface Library {
   readonly version: string;
   readonly distDir: string;
   readonly processEnv?: () => NonNullable<GwOptions['env']>;
 }
 
-/** The function of the package; its runs share what they can while any of them goes on. */
+/** The function of the package; runs share resources while any of them is active. */
 export function openLibrary({ version, distDir, processEnv = () => ({}) }: Library) {
   const shared = new Map<string, Promise<{ close(): Promise<void> }>>();
   let running = 0;
@@ -75,7 +75,7 @@ export function openLibrary({ version, distDir, processEnv = () => ({}) }: Libra
   };
 }
 
-/** What is wrong with the words or options of a call, as a sentence; undefined where nothing is. */
+/** The fault in a call's words or options, as a sentence; undefined if there is none. */
 function misuse(words: unknown, asked: unknown): string | undefined {
   const isText = (value: unknown) => typeof value === 'string';
   const isWord = (word: unknown) => isText(word) || typeof word === 'number';
@@ -95,7 +95,7 @@ function misuse(words: unknown, asked: unknown): string | undefined {
   return wrong && `gw(words, options): ${wrong[0]}`;
 }
 
-/** A stream that takes all that a run writes, to be read once the run has ended. */
+/** A stream that keeps all output of a run, to be read after the run. */
 const kept = () => new PassThrough({ highWaterMark: Number.MAX_SAFE_INTEGER });
 const textIn = (stream: PassThrough): string => String(stream.read() ?? '');
 
@@ -105,20 +105,20 @@ function stdinOf(stdin: GwOptions['stdin']): Readable {
   return Readable.from(isWhole ? [Buffer.from(stdin as string)] : (stdin ?? []));
 }
 
-/** The first error that a run has told of. */
+/** The first error that a run has printed. */
 function errorIn(text: string): GwError | undefined {
   const line = text.split('\n').find((each) => each.startsWith('{"error":')) ?? '{}';
   return (JSON.parse(line) as { readonly error?: GwError }).error;
 }
 
-/** Values of JSON, one a line or each over several; else the whole as one text. */
+/** Parses JSON values, one per line or over several lines; otherwise returns the whole text. */
 function resultsIn(text: string): unknown[] {
   if (text.trim() === '') return [];
   const values: unknown[] = [];
   let open = '';
   for (const line of text.split('\n')) {
     open += open === '' ? line : `\n${line}`;
-    // A value that has begun on an earlier line ends on one that begins with its bracket.
+    // A value over several lines ends at a line that begins with its closing bracket.
     if (open.trim() === '' || (open !== line && !/^[}\]]/.test(line))) continue;
     try {
       values.push(JSON.parse(open));

@@ -22,7 +22,7 @@ const flags = {
   confirm: on('have the client ask its user before each payment; refuse where it cannot'),
 } as const;
 
-/** `gw mcp`: the tools of gw for an agent, by the Model Context Protocol on stdin and stdout. */
+/** `gw mcp` serves the tools of gw to an agent, by the Model Context Protocol on stdin and stdout. */
 export const mcp = defineCommand<typeof flags, never>({
   about: 'Serve the tools of gw to an agent, by the Model Context Protocol on stdin and stdout.',
   flags,
@@ -47,7 +47,7 @@ export const mcp = defineCommand<typeof flags, never>({
   human: () => '',
 });
 
-/** The real path of a folder. Throws `usage` for what is none. */
+/** The real path of a folder. Throws `usage` if it is no folder. */
 function folder(flag: string, name: string, cwd: string, mayMake = false): string {
   const named = `${flag} ${name}`;
   const dir = path.resolve(cwd, name);

@@ -23,7 +23,7 @@ import { reportError, safeReport } from '../io/error-lines.ts';
 import type { Answer, Caller, Desk } from './desk.ts';
 import type { ToolFile } from './tools.ts';
 
-// The protocol of `gw mcp`, by the official SDK. What the tools do is loaded when the first one is called.
+// The protocol of `gw mcp`, by the official SDK. The tools' code is loaded at the first call.
 
 const INSTRUCTIONS =
   'gw makes videos and images through a paid gateway. The make_ tools cost money; all others are free. Every paid call has a ' +
@@ -31,9 +31,9 @@ const INSTRUCTIONS =
   'When an answer says "running", the job goes on by itself: call wait_for_job. When an error is of kind budget, stop and ask ' +
   'the user. Files are read below the root folder and saved below the out folder that the user has chosen.';
 
-/** The longest message; an image that is sent with a call belongs into a file. */
+/** The maximum message size; an image for a call should be a file. */
 const MAX_MESSAGE_BYTES = 8 << 20;
-/** How long a person may think within one call, and the call itself is still in time. */
+/** How long a user may take to confirm, so that the call itself stays within its time. */
 const CONFIRM_MS = 25_000;
 
 export interface ServeOptions {
@@ -56,7 +56,7 @@ export async function serve({ confirm, openDesk }: ServeOptions, ctx: Context): 
         capabilities: { tools: {} },
         instructions: INSTRUCTIONS,
         inputRequired: { roundTimeoutMs: CONFIRM_MS, maxRounds: 2 },
-        // The only answers are to questions without fields; the SDK's own validator would be loaded for them.
+        // Answers here have no fields, so this avoids loading the SDK's own validator.
         jsonSchemaValidator: {
           getValidator: () => (data) => ({ valid: true, data: data as never, errorMessage: undefined }),
         },
@@ -112,10 +112,10 @@ class NotAsked extends Error {
   }
 }
 
-/** Questions of --confirm. An answer counts for the request that it was asked for, and for no other. */
+/** The questions of --confirm. An answer is valid only for the request that was asked about. */
 class Confirmations {
   readonly #secret = randomBytes(32);
-  /** A client of the protocol of 2025 is asked within one call, which is begun anew with the answer. */
+  /** Start times: a client of the 2025 protocol is asked within a call, which is then repeated with the answer. */
   readonly #began = new Map<string | number, number>();
 
   beganMs(id: string | number, nowMs: number): number {
@@ -128,7 +128,7 @@ class Confirmations {
     this.#began.delete(id);
   }
 
-  /** Returns where the user has agreed. Throws NotAsked, and `usage` where the answer is no or the client cannot ask. */
+  /** Returns if the user has agreed. Throws NotAsked, or `usage` if the answer is no or the client cannot ask. */
   check(question: string, asked: string, { mcpReq }: ServerContext, server: Server): void {
     const state = createHmac('sha256', this.#secret).update(asked).digest('hex');
     const answer = inputResponse(mcpReq.inputResponses, 'confirm');
@@ -152,20 +152,20 @@ class Confirmations {
   }
 }
 
-/** Tells the client how a call goes on, where it wants to know. */
+/** Sends progress of a call to the client, if it asked for progress. */
 function progressOf({ mcpReq }: ServerContext, elapsedMs: () => number): (text: string) => void {
   const progressToken = mcpReq._meta?.progressToken;
   if (progressToken === undefined) return () => {};
   let last = -1;
   return (message) => {
-    // It must grow with each.
+    // The protocol requires that progress increases each time.
     last = Math.max(last + 0.001, elapsedMs() / 1000);
     const params = { progressToken, progress: last, message };
     void mcpReq.notify({ method: 'notifications/progress', params }).catch(() => {});
   };
 }
 
-/** An answer as a client takes it: JSON as text, a link to each file, and a small picture of an image. */
+/** The answer for a client: JSON as text, a link to each file, and a small picture of an image. */
 async function toResult(
   { value, files = [], isBrief = false, error }: Answer,
   ctx: Context,
@@ -190,7 +190,7 @@ async function toResult(
 
 const MOST_PICTURES = 4;
 
-/** What a message says of flags, in the words of a tool. */
+/** Rewords hints about flags for a tool's arguments. */
 const hints: readonly (readonly [RegExp, string])[] = [
   [/--again|--retry-failed|another key/, 'give another key for a new job, which is paid for anew'],
   [/--yes/, 'the user settles it with gw jobs resolve'],
@@ -203,7 +203,7 @@ const hints: readonly (readonly [RegExp, string])[] = [
   [/--project NAME/, 'give the project of an asset that is in another one than the default'],
 ];
 
-/** An error with the names of arguments in place of those of flags. */
+/** Replaces flag names in an error with argument names. */
 function worded(error: unknown): unknown {
   if (!(error instanceof GwError)) return error;
   const hint = error.facts.hint?.replace(/(?:; )?also: .*/, '') || undefined; // The message has the rest.

@@ -5,13 +5,13 @@ import { errorKinds } from '../errors.ts';
 import { budgetFlags, onceFlags, waitFlags } from '../flags/job-flags.ts';
 import { program } from '../program.ts';
 
-/** The commands of which an agent that types needs to know; the others are in `gw help`. */
+/** The commands that an agent on a command line needs; `gw help` has the others. */
 const told = ['video', 'image', 'chat', 'batch', 'jobs', 'again', 'models', 'balance', 'schema', 'help'];
 
 const named = (name: 'GW_API_KEY' | 'GW_BASE_URL' | 'GW_STATE_DIR'): string =>
   `- \`${name}\`: ${environmentVariables[name]}`;
 
-/** The page that `gw skill` prints, made of the texts of the help. */
+/** The page that `gw skill` prints, made from the help texts. */
 export function skillPage(): string {
   const commands = (program.children ?? []).filter(({ name }) => told.includes(name));
   const kinds = Object.entries(errorKinds).map(
@@ -70,7 +70,7 @@ ${agentsText[0]}
 `;
 }
 
-/** `gw skill`: a page for a coding agent. */
+/** `gw skill` prints a page for a coding agent. */
 export const skill = defineCommand<Record<string, never>, string>({
   about: 'Print a page for a coding agent: what gw does, its exit codes, keys, budgets and the sandbox.',
   examples: ['gw skill > SKILL.md'],

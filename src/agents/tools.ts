@@ -4,8 +4,8 @@ import { creates } from '../commands/batch/row-command.ts';
 import { valueSchema } from '../commands/schema.ts';
 import { type Flag, type FlagSet, flagName } from '../flags/flag.ts';
 
-// The tools of `gw mcp`: what each takes, as a schema that its arguments are read by. What a client is told of them is made of
-// the same schemas and of the flags when gw is built (`toolFile`), because making it takes longer than answering a client.
+// The tools of `gw mcp`, each with the schema that parses its arguments. Their descriptions for clients are made from the
+// same schemas and the flags when gw is built (`toolFile`), because that takes longer than a client's reply may.
 
 const videoFamilies = ['alpha', 'beta', 'gamma'] as const;
 const imageCommands = ['create', 'edit', 'native'] as const;
@@ -50,7 +50,7 @@ interface Tool {
 const paid = { readOnlyHint: false, idempotentHint: true };
 const free = { readOnlyHint: true, idempotentHint: true };
 
-/** What a tool takes, and what a model is told of it. */
+/** The arguments of each tool, and its description for a model. */
 export const tools: Readonly<Record<ToolName, Tool>> = {
   make_video: {
     about:
@@ -108,7 +108,7 @@ export const tools: Readonly<Record<ToolName, Tool>> = {
   },
 };
 
-/** Fields of a row that a tool says beside its settings, or that are not for it to say. */
+/** Row fields that have a tool argument of their own, or that a tool may not set. */
 const notSettings = new Set(['prompt', 'promptFile', 'waitTimeout', 'interval', 'externalId']);
 
 /** The flags of a command that a tool's settings may name. */
@@ -124,7 +124,7 @@ function shortSchema({ value, choices, list: isList }: Flag): object {
   return choices ? {} : { type: ['string', 'number'] };
 }
 
-/** The settings of several commands as one schema; what each means is told by list_models. */
+/** The settings of several commands as one schema; list_models explains each setting. */
 const settingsSchema = (commands: readonly string[]) => ({
   type: 'object',
   properties: Object.fromEntries(
@@ -141,7 +141,7 @@ const commandsOf: Readonly<Partial<Record<ToolName, readonly string[]>>> = {
   make_again: Object.keys(creates),
 };
 
-/** What stands in `dist/mcp.json`: the answer to tools/list, and the settings of each command in words. */
+/** The content of `dist/mcp.json`: the answer to tools/list, and each command's settings in words. */
 export interface ToolFile {
   readonly tools: readonly { readonly name: string; readonly inputSchema: { readonly type: 'object' } }[];
   readonly settings: Readonly<Record<string, object>>;

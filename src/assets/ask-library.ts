@@ -8,8 +8,8 @@ import type { Endpoint } from '../gateway/endpoint.ts';
 import type { Client, Reply, RequestInput, SendOptions } from '../http/client.ts';
 
 /**
- * Sends a request of the asset library. Throws as `Client.send`, with the library's own words: the action, its code and
- * its request ID in the sentence, and the kind that the document's table gives the code ("Errors").
+ * Sends a request of the asset library. Throws as `Client.send`; the message names the action, its code and its request
+ * ID, and the document's table of codes ("Errors") decides the kind.
  */
 export async function askLibrary<T>(
   client: Client,
@@ -29,7 +29,7 @@ function inLibraryWords(error: unknown, endpoint: Endpoint): unknown {
   const { code, requestId } = error.facts;
   if (code === undefined) return error;
   const known = [code, requestId && `request ${requestId}`].filter(Boolean).join(', ');
-  // A refusal's sentence names the path, which all actions share.
+  // The message names the action, because all actions share one path.
   const action = endpoint.name.slice(endpoint.name.indexOf('.') + 1);
   return new GwError(
     assetErrorKind(code) ?? error.kind,
@@ -38,28 +38,28 @@ function inLibraryWords(error: unknown, endpoint: Endpoint): unknown {
   );
 }
 
-/** A record of the library, and the reply that it came in. */
+/** A record of the library, and the reply that contained it. */
 export interface SeenAsset {
   readonly asset: LibraryRecord;
   readonly reply: Reply;
 }
 
-/** What a look at one asset brought: its record, or why there is none. */
+/** The result of looking up one asset: its record, or an error. */
 export type AssetLook = SeenAsset | { readonly error: GwError };
 
 export interface LookRequest {
   readonly client: Client;
-  /** The body that asks for an asset, where it says more than the ID (its project, what --set adds). */
+  /** The lookup body of an asset; needed if it contains more than the ID (its project, fields from --set). */
   readonly bodyOf?: ((id: string) => Readonly<Record<string, unknown>>) | undefined;
   readonly send: SendOptions;
 }
 
 /**
- * Looks at assets by their IDs with as few requests as the document allows. Nothing takes several IDs: one is asked for
- * by itself; for more, one list of the newest hundred has them as a rule, and those that it lacks are asked for one by
- * one. The list knows no projects, so what it shows of another than the default one is asked for too, and so is all where
- * a body says more than the ID. What goes wrong for one asset stands in its look and does not stop the others, except
- * that after a 429 the rest has no look. Throws the GwError of a list that failed, `auth`, or the signal's reason.
+ * Looks up assets by ID with as few requests as the document allows. No request takes several IDs: a single asset is
+ * requested directly; for several, one list of the newest hundred usually has them, and the others are requested one by
+ * one. The list has no project parameter, so assets of other projects, and all assets if the body has more than the ID,
+ * are also requested singly. An error for one asset does not stop the others, except that after a 429 the rest is not
+ * looked up. Throws the GwError of a failed list, `auth`, or the signal's reason.
  */
 export async function lookAtAssets(
   ids: readonly string[],
@@ -88,7 +88,7 @@ async function newest({ client, send }: LookRequest): Promise<readonly SeenAsset
     const reply = await askLibrary(client, restList, { query: { limit: String(LIST_MAX) } }, send);
     return restItems(reply.json).map((asset) => ({ asset, reply }));
   } catch (error) {
-    // A gateway without the alias still has the action.
+    // A gateway without the REST alias may still support the action.
     if (error instanceof GwError && (error.kind === 'not_found' || error.kind === 'rejected')) return [];
     throw error;
   }

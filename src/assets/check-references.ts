@@ -6,17 +6,17 @@ import { lookAtAssets } from './ask-library.ts';
 
 export interface AssetReference {
   readonly id: string;
-  /** What the request uses it as. */
+  /** How the request uses the asset. */
   readonly type: AssetType;
-  /** The flag or field that it stands in, for messages. */
+  /** The flag or field with the reference, for messages. */
   readonly named: string;
 }
 
 /**
- * Looks whether the assets that a request refers to can be used in it: "the request fails when an asset does not exist,
- * … is not yet `Active`, or its type does not match the modality". One look for all of them as a rule, one each in a
- * project of its own ("creating, querying and using an asset must use the same project").
- * Throws GwError `not_found`, or `usage` with what to do; and the error of the look itself.
+ * Checks that a request may use the assets it refers to: "the request fails when an asset does not exist, … is not yet
+ * `Active`, or its type does not match the modality". One lookup usually covers all; assets of another project need one
+ * each ("creating, querying and using an asset must use the same project"). Throws GwError `not_found`, or `usage` with
+ * what to do, or the lookup's error.
  */
 export async function checkReferences(
   references: readonly AssetReference[],

@@ -18,36 +18,36 @@ export interface CreateOnce {
   readonly note: (text: string) => void;
   /** `asset` or `asset group`, for messages. */
   readonly what: string;
-  /** Looks for what a lost create has made since (Unix milliseconds of this machine); undefined where the body cannot be looked for. */
+  /** Looks for an asset made by a lost create since that time (Unix ms, this machine); undefined if impossible. */
   readonly find: ((sinceMs: number) => Promise<Found>) | undefined;
-  /** The command that shows whether it is there. */
+  /** The command that shows whether it exists. */
   readonly lookCommand: string;
-  /** When an earlier run of the same may have sent it that did not learn what became of it, Unix milliseconds of this machine. */
+  /** When an earlier run may have sent the same create without an answer, in Unix milliseconds of this machine. */
   readonly leftAtMs: number | undefined;
-  /** Says that it is being created, until that is released: what is not released is looked for by the next run. */
+  /** Marks the create as in progress until released; the next run looks for a create whose mark remains. */
   take(): { release(): void } | undefined;
 }
 
-/** What a look for a lost create brought: it is there, it is not, or something is there that may be it. */
+/** The result of looking for a lost create: found, absent, or a record that may be it. */
 type Found = Created | 'absent' | 'unclear';
 
 export interface Created {
   readonly id: string;
-  /** The reply as it came; the record, where the reply was lost and it was found again. */
+  /** The unchanged reply; or the record, if the reply was lost and the asset was found again. */
   readonly record: unknown;
   readonly reply?: Reply;
-  /** The reply was lost and it was found again. */
+  /** True if the reply was lost and the asset was found again. */
   readonly isFound: boolean;
 }
 
-/** Before the first look and the second: what was taken may not be listed at once. */
+/** Pauses before the first and the second lookup: a new asset may not be listed at once. */
 const LOOK_AFTER_MS = [2_000, 5_000];
 
 /**
- * Creates an asset or a group. Where the answer is lost, now or to an earlier run, it is looked for first: found, it is the
- * one; certainly not there, it is sent once more, unless a whole reply said that it was created; in any other case
- * `unavailable` says that it may exist (promises, section 2). Throws as {@link askLibrary}; an Interrupted after it was sent
- * says how to look for it.
+ * Creates an asset or a group. If the answer is lost, in this run or an earlier one, gw first looks for it: if it is
+ * found, that is the result; if it is certainly absent, the create is sent once more, unless a complete reply said
+ * that it was created. Otherwise `unavailable` says that it may exist (promises, section 2). Throws as {@link
+ * askLibrary}; an Interrupted after the send says how to look for it.
  */
 export async function createOnce(request: CreateOnce): Promise<Created> {
   const { client, endpoint, body, clock, signal, note, what, find, leftAtMs, lookCommand } = request;
@@ -77,7 +77,7 @@ export async function createOnce(request: CreateOnce): Promise<Created> {
       }
     }
   } catch (error) {
-    // The lock of one that may exist is left behind, so that the next run looks for it.
+    // The lock of an asset that may exist is kept, so that the next run looks for it.
     if (error instanceof UnknownOutcome) throw notKnown(error, request);
     if (error instanceof Interrupted && sentAtMs !== undefined) {
       const hint = `look whether it is there: ${lookCommand}`;
@@ -95,7 +95,7 @@ export async function createOnce(request: CreateOnce): Promise<Created> {
   return found;
 }
 
-/** Whether a whole reply of the library came, a success without an ID that can be used: it was created, or something was. */
+/** True if a complete successful reply came without a usable ID: the library has created something. */
 function wasAnswered({ partialText }: UnknownOutcome): boolean {
   const reply = jsonIn(partialText ?? '');
   return typeof reply === 'object' && reply !== null && Object.hasOwn(reply, 'Result');
@@ -119,7 +119,7 @@ async function lookFor(
   return 'absent';
 }
 
-/** Assets cost nothing, so its outcome is not called unknown; but it may exist, and nobody is told to send it again. */
+/** Assets are free, so the kind is `unavailable`; but the asset may exist, so no hint says to send it again. */
 function notKnown(lost: UnknownOutcome, { what, lookCommand }: CreateOnce): GwError {
   return new GwError('unavailable', `${lost.message}; the ${what} may have been created`, {
     ...lost.facts,
@@ -127,7 +127,7 @@ function notKnown(lost: UnknownOutcome, { what, lookCommand }: CreateOnce): GwEr
   });
 }
 
-// How an asset or a group is found whose create was sent and not answered: by its name, the newest first.
+// Finds an asset or a group whose create was not answered: by its name, the newest first.
 
 interface FindRequest {
   readonly client: Client;
@@ -138,14 +138,14 @@ interface FindRequest {
 
 type Find = (sinceMs: number) => Promise<Found>;
 
-/** How to find an asset by its group, name, type and URL; undefined where the body has no such texts. */
+/** Finds an asset by its group, name, type and URL; undefined if the body lacks group or name. */
 export function findAsset(request: FindRequest): Find | undefined {
   const { body } = request;
   const { GroupId: groupId, Name: name } = body;
   if (typeof groupId !== 'string' || typeof name !== 'string') return undefined;
   const isIt = same(body, ['Name', 'URL', 'AssetType', 'GroupId']);
   return async (sinceMs) => {
-    // A list needs the type of the group, and the body does not name it.
+    // A list needs the group's type, which the body does not contain.
     for (const GroupType of groupTypes) {
       const reply = await ask(listAssets, { GroupType, GroupIds: [groupId], Name: name }, request);
       const found = judge(reply, isIt, sinceMs, request.clock);
@@ -155,7 +155,7 @@ export function findAsset(request: FindRequest): Find | undefined {
   };
 }
 
-/** How to find a group by its name and description; undefined where the body has no name. */
+/** Finds a group by its name and description; undefined if the body has no name. */
 export function findGroup(request: FindRequest): Find | undefined {
   const { body } = request;
   const { Name: name } = body;
@@ -174,7 +174,7 @@ function ask(endpoint: typeof listAssets, Filter: object, { client, body, signal
   return askLibrary(client, endpoint, { body: asked }, { signal });
 }
 
-/** Whether a record says what the body said, in the fields that the gateway shows. */
+/** True if a record matches the body in the fields that the gateway returns. */
 const same =
   (body: FindRequest['body'], fields: readonly string[]) =>
   (record: Readonly<Record<string, unknown>>): boolean =>
@@ -185,14 +185,14 @@ const same =
         : told === sent;
     });
 
-/** Times on the wire are whole seconds, and clocks of one service differ a little. */
+/** Times in replies are whole seconds, and the clocks of one service may differ a little. */
 const SLACK_MS = 2_000;
 
-/** Tells what was created after our send from what was there before, by the gateway's own clock where it shows it. */
+/** Decides by the gateway's clock, if known, which matching records were created after our send. */
 function judge(reply: Reply, isIt: ReturnType<typeof same>, sinceMs: number, clock: Clock): Found {
   const candidates = resultOf(LibraryPage, reply.json).Items.filter(isIt);
   if (candidates.length === 0) return 'absent';
-  // Without the gateway's clock nothing tells a new one from an old one.
+  // Without the gateway's clock, new and old records cannot be told apart.
   if (reply.serverDateMs === undefined) return 'unclear';
   const aheadMs = reply.serverDateMs - clock.now();
   const isNew = candidates.map(({ CreateTime: time }) => {

@@ -8,9 +8,9 @@ import { shownAs, standInFor } from '../media/resolve.ts';
 import { findOutputs, namesOutput, noteOutputsInCurl } from './outputs.ts';
 import { kindOf } from './resolve.ts';
 
-/** An output of a job that becomes an asset: the library takes its link. */
+/** A job's output that becomes an asset: the library receives its link. */
 export interface AssetOutput {
-  /** Stands in the body for the link while that is checked. */
+  /** A placeholder for the link while the body is checked. */
   readonly standIn: string;
   readonly shown: string;
   readonly type: AssetType;
@@ -19,7 +19,7 @@ export interface AssetOutput {
 
 const types = { image: 'Image', video: 'Video', audio: 'Audio' } as const;
 
-/** The output that `--url job:…` names, its file checked as an asset's; undefined for an address. Throws GwError. */
+/** The output that `--url job:…` names, with its file checked as an asset; undefined for an address. Throws GwError. */
 export async function assetOutput(
   url: string | undefined,
   type: string | undefined,

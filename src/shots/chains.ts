@@ -5,9 +5,9 @@ import type { Job } from '../ledger/event.ts';
 import { type OutputReference, parseReference, partText } from '../media/reference.ts';
 import { refuseKind } from './parts.ts';
 
-// Rows of a manifest that name outputs of other rows: who waits for whom, and what of that can never come about.
+// Manifest rows that use outputs of other rows: which row waits for which, and which waits can never end.
 
-/** A reference of a row to another one. */
+/** A reference from one row to another. */
 export interface RowNeed {
   readonly key: string;
   readonly flag: string;
@@ -16,13 +16,13 @@ export interface RowNeed {
   readonly modality: Modality;
 }
 
-/** Flags that take a medium; of which kind is in their names. */
+/** True for a flag that takes a medium; its name tells the kind. */
 const takesMedium = (key: string, flag: Flag | undefined): boolean =>
   key !== 'callbackUrl' && /(REF|URL|VIDEO)$/.test(flag?.value ?? '');
 const modalityOf = (key: string): Modality =>
   /video/i.test(key) ? 'video' : /audio/i.test(key) ? 'audio' : 'image';
 
-/** The rows that a row names, in the order of its flags. */
+/** The rows that a row refers to, in the order of its flags. */
 export function needsOf(row: Row, creates: CreateFlags): RowNeed[] {
   const flags = Object.entries(row.flags).filter(([key]) => takesMedium(key, creates[row.command]?.[key]));
   const name = row.key.slice(0, row.key.indexOf('/'));
@@ -47,17 +47,17 @@ interface Node extends Place {
 /** What tells how long a row takes. */
 export type Like = Pick<Job, 'family' | 'model' | 'settings'>;
 
-/** The rows of a manifest and what they wait for, gathered while it is read. */
+/** The rows of a manifest and their dependencies, collected while it is read. */
 export class Chains {
   readonly #rows = new Map<string, Node>();
   readonly #followers = new Map<string, string[]>();
   readonly #leftOut = new Set<string>();
-  /** Rows with `count`, under the key that all of them begin with. */
+  /** Rows with `count`, by the common beginning of their keys. */
   readonly #counted = new Set<string>();
 
   constructor(private readonly creates: CreateFlags) {}
 
-  /** A row that is looked at. */
+  /** Adds a row of the run. */
   add(row: Row, like: Like = { family: '', model: undefined, settings: {} }): void {
     const { key, line, nth, command, flags } = row;
     const needs = needsOf(row, this.creates);
@@ -71,12 +71,12 @@ export class Chains {
     if (whole !== undefined) this.#counted.add(whole);
   }
 
-  /** A row that is left out: nobody waits for it in vain without being told. */
+  /** Records a row that is left out, so that rows which wait for it are reported. */
   leaveOut(key: string): void {
     this.#leftOut.add(key);
   }
 
-  /** Whether a row waits for another one. */
+  /** True if any row waits for another one. */
   get hasAny(): boolean {
     return this.#followers.size > 0;
   }
@@ -142,11 +142,11 @@ export class Chains {
     return undefined;
   }
 
-  /** Each circle of rows that wait for each other, once. */
+  /** Yields each cycle of rows that wait for each other, once. */
   *#circles(): Generator<readonly string[]> {
     const over = new Set<string>();
     for (const start of this.#rows.keys()) {
-      // A walk without recursion: a chain may be ten thousand rows long.
+      // An iterative walk, because a chain may be ten thousand rows long.
       const path: string[] = [];
       const on = new Map<string, number>();
       const left: (readonly [string, boolean])[] = [[start, true]];
@@ -172,12 +172,12 @@ export class Chains {
     }
   }
 
-  /** The rows that name a row. */
+  /** The rows that refer to a row. */
   followers(key: string): readonly string[] {
     return this.#followers.get(key) ?? [];
   }
 
-  /** The rows that follow these, made from their outputs or from those of rows that follow them. */
+  /** All rows made, directly or through other rows, from the outputs of the given ones. */
   following(isFirst: (key: string) => boolean): Set<string> {
     const found = new Set<string>();
     const left = [...this.#rows.keys()].filter(isFirst);
@@ -190,7 +190,7 @@ export class Chains {
     return found;
   }
 
-  /** The longest chain: its rows, and how long they take one after the other where that is known. */
+  /** The longest chain: its rows, and their total duration if it is known. */
   longest(msOf: (like: Like) => number | undefined): {
     readonly rows: number;
     readonly ms: number | undefined;

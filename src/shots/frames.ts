@@ -6,22 +6,22 @@ import { GwError, usage } from '../errors.ts';
 import type { Clock } from '../host.ts';
 import { oneLine } from '../io/escape.ts';
 
-// Pictures cut out of videos by the user's ffmpeg, which reads one file, has twenty seconds, and leaves one picture. They are kept
-// in the cache by what the video holds.
+// Cuts pictures out of videos with the user's ffmpeg, which reads one file, has twenty seconds, and writes one picture.
+// Pictures are cached by the video's digest.
 
 export interface FrameInput {
   readonly video: string;
-  /** Of what the video holds. */
+  /** The digest of the video's content. */
   readonly sha256: string;
   readonly part: 'first_frame' | 'last_frame';
-  /** What messages call it. */
+  /** The name in messages. */
   readonly named: string;
 }
 
 export interface FrameDeps {
-  /** Where the pictures are kept. */
+  /** The cache directory for the pictures. */
   readonly cacheDir: string;
-  /** All that ffmpeg finds in its environment. */
+  /** The complete environment of ffmpeg. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
   readonly clock: Pick<Clock, 'steady'>;
@@ -31,12 +31,12 @@ export interface FrameDeps {
 const DEADLINE_MS = 20_000;
 const MOST_PIXELS = 64 << 20;
 const LARGEST_PICTURE = 100 << 20;
-/** More words than that are none that anybody reads. */
+/** The limit of the error text that is kept from ffmpeg. */
 const MOST_SAID = 1 << 20;
-/** How far from the end the last frame is looked for, in seconds, before the whole video is decoded. */
+/** Where to look for the last frame, in seconds from the end; undefined decodes the whole video. */
 const TAILS = ['-0.5', '-4', undefined];
 
-/** The path of a frame as PNG. Throws `usage` where ffmpeg is not there, fails, hangs, or finds no picture. */
+/** The path of a frame as PNG. Throws `usage` if ffmpeg is missing, fails, hangs, or finds no picture. */
 export async function cutFrame(input: FrameInput, deps: FrameDeps): Promise<string> {
   const { video, sha256, part, named } = input;
   const dir = path.join(deps.cacheDir, 'frames');
@@ -51,7 +51,7 @@ export async function cutFrame(input: FrameInput, deps: FrameDeps): Promise<stri
     const ffmpeg = (words: readonly string[]) => runFfmpeg(words, bound, named);
     if (part === 'first_frame') await ffmpeg([...reading(video), ...writing(png, 'png', ['-frames:v', '1'])]);
     else {
-      // Each frame that is shown takes the place of the one before it, in a form that costs no time: the last one stays.
+      // Each decoded frame overwrites the previous one as an uncompressed picture, so the last frame remains.
       for (const tail of TAILS) {
         const seek = tail === undefined ? [] : ['-sseof', tail];
         const run = ffmpeg([
@@ -59,7 +59,7 @@ export async function cutFrame(input: FrameInput, deps: FrameDeps): Promise<stri
           ...reading(video),
           ...writing(cut, 'bmp', ['-fps_mode', 'passthrough']),
         ]);
-        // What cannot be found from the end may still be found from the beginning.
+        // If seeking from the end fails, decoding from the start may still work.
         await (tail === undefined ? run : run.catch((error: unknown) => refuseGone(error)));
         if (isPicture(cut)) break;
       }
@@ -94,7 +94,7 @@ interface Bound extends FrameDeps {
   readonly dir: string;
 }
 
-/** ffmpeg that is not there, or that has used up its time: no further try can go better. */
+/** ffmpeg is missing or has used up its time, so no further attempt can succeed. */
 class NoFfmpeg extends GwError {}
 
 function refuseGone(error: unknown): void {
@@ -103,12 +103,12 @@ function refuseGone(error: unknown): void {
 
 async function runFfmpeg(words: readonly string[], bound: Bound, named: string): Promise<void> {
   if (await runOnce(words, bound, named)) return;
-  // Older ones know it under another name.
+  // Older versions of ffmpeg call this option -vsync.
   const older = words.map((word) => (word === '-fps_mode' ? '-vsync' : word));
   await runOnce(older, bound, named);
 }
 
-/** Whether it did what it was told; false where it does not know a word. Throws `usage` where it fails. */
+/** True if ffmpeg succeeded; false if it does not know an option. Throws `usage` if it fails. */
 function runOnce(
   words: readonly string[],
   { env, signal, clock, untilMs, dir }: Bound,
@@ -118,7 +118,7 @@ function runOnce(
   const child = spawn('ffmpeg', ['-nostdin', '-hide_banner', '-loglevel', 'error', ...words], {
     cwd: dir,
     env,
-    // A group of its own, so that all of it can be ended.
+    // In its own process group, so that all its processes can be killed.
     detached: process.platform !== 'win32',
     stdio: ['ignore', 'ignore', 'pipe'],
   });
@@ -129,7 +129,7 @@ function runOnce(
     const end = (reason: unknown) => {
       over ??= reason;
       endGroup(child);
-      // What it left running may hold the pipe.
+      // A process that ffmpeg left running may hold the pipe.
       child.stderr.destroy();
     };
     const tooLong = () => end(gone(named, `ffmpeg gave no picture within ${DEADLINE_MS / 1000} s`));
@@ -167,7 +167,7 @@ function endGroup(child: ChildProcess): void {
     if (child.pid !== undefined && process.platform !== 'win32') process.kill(-child.pid, 'SIGKILL');
     else child.kill('SIGKILL');
   } catch {
-    // It has ended.
+    // The process has ended already.
   }
 }
 
@@ -182,7 +182,7 @@ const gone = (named: string, why: string) =>
 
 const VERSION_MS = 5_000;
 
-/** What the user's ffmpeg calls itself; undefined where none answers. */
+/** The version that the user's ffmpeg reports; undefined if there is none. */
 export function ffmpegVersion(
   env: Readonly<Record<string, string | undefined>>,
   signal: AbortSignal,

@@ -6,27 +6,27 @@ import type { HowAsked } from '../jobs/create/job-request.ts';
 import type { Job } from '../ledger/event.ts';
 import { type MediaInput, shownAs } from '../media/resolve.ts';
 
-// References to outputs (`job:last#last_frame`, `row:fox`), as every command that takes media reads them: found before the media
-// are checked, and told in three ways: what is sent, what a key compares, and what is shown.
+// References to outputs (`job:last#last_frame`, `row:fox`) in every command that takes media. They are resolved before
+// the media are checked, and appear in three forms: as sent, as a --once key compares them, and as shown.
 
-/** Whether a reference, behind the ID that it may be given (`fox=job:last`), names an output of a job or of a row. */
+/** True if a reference, with or without an ID before it (`fox=job:last`), names an output of a job or of a row. */
 export const namesOutput = (raw: string): boolean =>
-  // The table behind \p{L} takes a millisecond, and is seldom needed.
+  // The first test avoids the table behind \p{L}, which takes a millisecond to load.
   /(?:^|=)(?:job|row):/i.test(raw) && /^(?:[\p{L}\p{N}_-]{1,64}=)?(?:job|row):/iu.test(raw);
 
-/** Whose word names outputs of jobs, where that is a stranger's: of a manifest, a sidecar, a tool call. */
+/** Restricts the outputs that an untrusted source may name: a manifest, a sidecar or a tool call. */
 export interface OutputDoor {
-  /** Throws `usage` where the file of a job's output may not be read. */
+  /** Throws `usage` if the file of a job's output may not be read. */
   readonly admit: (file: string, job: Job, named: string) => void;
-  /** True where rows are only checked: what is not made yet may still come. */
+  /** True if rows are only checked, so that an output may still be missing. */
   readonly isEarly?: boolean | undefined;
-  /** The job of another row; undefined where it is still to be made. Throws GwError where there will be none. */
+  /** The job of another row; undefined if it is still to be made. Throws GwError if it will not be made. */
   readonly rowJob?: ((id: string, named: string) => Promise<Job | undefined>) | undefined;
-  /** What the words of a row were found to mean where it was handed over, such as `job:last`. */
+  /** The outputs that a row's references, such as `job:last`, meant when the row was handed over. */
   readonly meant?: Readonly<Record<string, string>> | undefined;
 }
 
-/** The door of a stranger who says these flags: their outputs are files that he may name. At other flags stands another's word. */
+/** Restricts outputs named by these untrusted flags to files that may be read; other flags keep the rule of `outer`. */
 export function strangersDoor(
   said: Readonly<Record<string, unknown>>,
   confined: ConfinedPath,
@@ -44,7 +44,7 @@ export function strangersDoor(
   };
 }
 
-/** The references with each output of a job found. Throws GwError for one that there is not. */
+/** Resolves each reference to a job's output. Throws GwError for a missing one. */
 export const findOutputs = async (
   inputs: readonly MediaInput[],
   ctx: Context,
@@ -54,13 +54,13 @@ export const findOutputs = async (
     ? (await import('./resolve.ts')).resolveOutputs(inputs, ctx, how)
     : inputs;
 
-/** What a key compares of a reference: the words, not what the file holds. `sent` is what goes into the body. */
+/** The form of a reference that a key compares: its words, not the file's content. `sent` is what the body contains. */
 export const askedOf = ({ output }: MediaInput, sent: string): string => output?.asked ?? sent;
 
-/** What is shown of a reference, which never is an output's link. */
+/** The form of a reference that is shown; it is never an output's link. */
 export const shownOf = ({ output }: MediaInput, sent: string): string => (output ? shownAs(output) : sent);
 
-/** The flags of a request as they are kept: with the output that was meant, whichever is the last one on another day. */
+/** The flags of a request as stored: `last` is replaced by the job it meant, because it changes with time. */
 export const pinned = (
   flags: Readonly<Record<string, unknown>>,
   inputs: readonly Pick<MediaInput, 'raw' | 'output'>[],
@@ -82,11 +82,11 @@ export const outputsByWord = (
   return found.length > 0 ? Object.fromEntries(found) : undefined;
 };
 
-/** Says that a shown command cannot run: it names outputs, whose files and links it must not hold. */
+/** Says that a shown command cannot run as it is: it names outputs instead of including their data or links. */
 export const noteOutputsInCurl = (io: Context['io']): void =>
   io.note('the command names an output of a job in place of its data, and cannot run as it stands');
 
-/** A request of chat as it is only shown: its outputs by their words, in whatever form their data stand in it. */
+/** A chat request in the form that is shown: the data of outputs are replaced by their references. */
 export function withShown<T extends { readonly body?: unknown }>(
   input: T,
   turns: readonly ChatTurn[],

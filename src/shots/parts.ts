@@ -6,22 +6,22 @@ import type { Job } from '../ledger/event.ts';
 import { taskOf } from '../ledger/settled.ts';
 import { type OutputPart, partText } from '../media/reference.ts';
 
-// The parts of a job, by what was made: its outputs by their kind, and the pictures that can be cut out of its videos.
+// The parts of a job: its outputs by kind, and the pictures that can be cut out of its videos.
 
 export interface JobPart {
   readonly part: OutputPart;
-  /** The output that it is, or that it is cut out of. */
+  /** The output itself, or the output that the part is cut from. */
   readonly role: string;
   readonly isCut: boolean;
 }
 
-/** What a flag takes where no part is named. */
+/** The part that a flag uses if none is named. */
 const defaultPart = (modality: Modality, isVideoJob: boolean): OutputPart => ({
   name: modality === 'image' && isVideoJob ? 'last_frame' : modality,
   at: 1,
 });
 
-/** The parts of a finished job, what has no watermark first. */
+/** The parts of a finished job; parts without a watermark come first. */
 export function partsOf(job: Job, family: Family | undefined, { files, missing }: SavedOutputs): JobPart[] {
   const task = taskOf(job, family);
   const named = [...(task?.outputs.map(({ role }) => role) ?? []), ...(task?.cameAlong ?? [])];
@@ -53,7 +53,7 @@ export function partsOf(job: Job, family: Family | undefined, { files, missing }
   ];
 }
 
-/** The part that is meant. Throws `usage`, naming the parts there are, for one that the job does not have or the flag does not take. */
+/** The requested part. Throws `usage` with the existing parts if the job lacks it or the flag does not accept it. */
 export function choosePart(
   parts: readonly JobPart[],
   part: OutputPart | undefined,
@@ -73,7 +73,7 @@ export function choosePart(
   return found;
 }
 
-/** Throws `usage` for a part of another kind than the flag takes. */
+/** Throws `usage` if the part is of a kind that the flag does not accept. */
 export function refuseKind(part: OutputPart, modality: Modality, named: string, hint: string): void {
   const kind = part.name.endsWith('_frame') ? 'image' : part.name;
   if (kind === modality) return;

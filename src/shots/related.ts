@@ -8,14 +8,14 @@ import { type OutputPart, parseReference, partText } from '../media/reference.ts
 import { namesOutput } from './outputs.ts';
 import { partsOf } from './parts.ts';
 
-// What outputs have to do with each other, for the page of outputs: both ways, and onwards.
+// The relations between outputs, for the page of outputs: sources and results, direct and indirect.
 
 interface Output {
   readonly job: Job;
   readonly file: SavedFile;
 }
 
-/** Gives, for each output, those that it was made from and those that were made from it. */
+/** For each output, the outputs that it was made from and those made from it. */
 export function relatedOutputs(outputs: readonly Output[]) {
   const byJob = new Map<string, Output[]>();
   for (const output of outputs)
@@ -45,7 +45,7 @@ export function relatedOutputs(outputs: readonly Output[]) {
   });
 }
 
-/** The output that `job:ID#PART` names, as far as it is among them. */
+/** The output that `job:ID#PART` names, if it is among the given ones. */
 function sourceOf(name: string, byJob: ReadonlyMap<string, readonly Output[]>) {
   const reference = parseReference(name, 'a reference');
   const { which, part } = reference.kind === 'job' ? reference : { which: '', part: undefined };
@@ -57,7 +57,7 @@ function sourceOf(name: string, byJob: ReadonlyMap<string, readonly Output[]>) {
   return { name, of: own ?? alike[(part?.at ?? 1) - 1] ?? outputs[0] };
 }
 
-/** The command line of the shot that begins where this output ends; null for what is no picture and no video. */
+/** The command line for a shot that begins at this output's end; null if it is neither picture nor video. */
 export function nextShot(job: Job, made: Family | undefined, id: string, role: string): string | null {
   const { family, settings, gateway, profile } = job;
   const parts = partsOf(job, made, { files: job.files, missing: [] });

@@ -25,16 +25,16 @@ import {
 import type { FoundOutput, MediaInput } from '../media/resolve.ts';
 import { choosePart, partsOf } from './parts.ts';
 
-// `job:WHICH[#PART]` and `row:ID[#PART]` -> the file that is sent, or the way to its link. The one place that finds an output.
+// Resolves `job:WHICH[#PART]` and `row:ID[#PART]` to the file that is sent, or to its link. Only this module does so.
 
-/** One reference, and what is known of its place. */
+/** A reference with its flag and the options of its create. */
 interface Asking extends MediaInput {
-  /** `--image job:last` */
+  /** The flag and its value, for messages: `--image job:last`. */
   readonly named: string;
   readonly how: HowAsked;
 }
 
-/** The references with each output of a job found; saved first where it is missing. */
+/** Resolves each reference to a job's output; a missing file is saved first. */
 export async function resolveOutputs(
   inputs: readonly MediaInput[],
   ctx: Context,
@@ -56,7 +56,7 @@ export async function resolveOutputs(
   return found;
 }
 
-/** A job that stands under the key of a create: all of the key are made from its outputs, which none needs where `areMade`. */
+/** The job that exists under a create's key; `areMade` is true if no job of the key needs the outputs any more. */
 async function underKey(how: HowAsked, ctx: Context) {
   const { once: key, count = 1 } = how;
   const { lastOfKey } = await import('../commands/once.ts');
@@ -88,7 +88,7 @@ async function resolveOne(
   const label = meant ?? (reference.kind === 'job' ? ctx.outputs?.meant?.[raw] : undefined);
   const of = label === undefined ? reference : (parseReference(label, asking.flag) as OutputReference);
   const job = await jobOf(of, asking, ctx);
-  // It is still to be made, and the row that names it is only checked.
+  // The output does not exist yet, and the row that names it is only checked.
   if (job === undefined) return { label: raw, asked: raw };
   const family = await findFamily(job.family);
   const id = job.id ?? job.key;
@@ -118,13 +118,13 @@ async function resolveOne(
   return { ...output, file, sha256: await sha256OfFile(file, ctx.signal) };
 }
 
-/** Whether nothing of a job is ever sent again: it is made, or only the user can find out whether it is. */
+/** True if a job is never sent again: it exists, or only the user can find out whether it does. */
 const isNeverSent = async (job: Job): Promise<boolean> =>
   job.id !== undefined ||
   job.state === 'succeeded' ||
   (mayExist(job) && (await findTaskFamily(job.family))?.externalIds === undefined);
 
-/** The job that is named, finished; undefined for one that is still to be made and may come. */
+/** The named job, finished; undefined if it does not exist yet but still may. */
 async function jobOf(reference: OutputReference, asking: Asking, ctx: Context): Promise<Job | undefined> {
   const { named } = asking;
   if (reference.kind === 'row') {
@@ -177,7 +177,7 @@ async function namedJob(which: string, named: string, ctx: Context): Promise<Job
   });
 }
 
-/** Of what kind an output is where nothing is said of the flag that takes it. */
+/** The kind of an output, for a flag that does not decide the kind. */
 export async function kindOf(
   reference: Reference,
   { named, ctx }: { readonly named: string; readonly ctx: Context },
@@ -187,7 +187,7 @@ export async function kindOf(
   return (await namedJob(which, named, ctx)).family === 'image' ? 'image' : 'video';
 }
 
-/** The job once it has ended well; undefined for one that runs and is waited for later. Throws GwError for any other. */
+/** The job if it has succeeded; undefined for a running one that is waited for later. Throws GwError for any other. */
 async function finished(job: Job, { named, how }: Asking, ctx: Context): Promise<Job | undefined> {
   const id = job.id ?? job.key;
   if (job.state === 'succeeded') return job;
@@ -223,7 +223,7 @@ async function finished(job: Job, { named, how }: Asking, ctx: Context): Promise
 const again = async (job: Job, ctx: Context): Promise<Job> =>
   (await (await ctx.ledger()).find({ ids: [job.key] }))[0] ?? job;
 
-/** Runs a `jobs` command for one job; throws what it ends with. */
+/** Runs a `jobs` command for one job; throws its error. */
 async function runFor(
   command: { readonly run: (...args: never[]) => unknown },
   id: string,
@@ -235,7 +235,7 @@ async function runFor(
   for await (const { error } of outcomes) if (error !== undefined) throw error;
 }
 
-/** The file of an output that is gone, changed or never came, once it is saved. Throws `download` where it cannot be. */
+/** Saves an output whose file is gone, changed or missing, and returns the file. Throws `download` if that fails. */
 async function savedFirst(job: Job, role: string, { named }: Asking, ctx: Context) {
   const id = job.id ?? job.key;
   const next = commandFor(`gw jobs download ${id}`, ctx);
@@ -261,12 +261,12 @@ async function savedFirst(job: Job, role: string, { named }: Asking, ctx: Contex
   throw lacking(', and could not be saved');
 }
 
-/** A link that lives at least so long is sent as it is. */
+/** A link that is valid for at least this long is sent as it is. */
 const LONG_MS = 30 * 60_000;
-/** One that lives shorter, also after a look at its task, is not sent. */
+/** A link that is valid for less, even after a lookup of its task, is not sent. */
 const SHORT_MS = 5 * 60_000;
 
-/** The link of an output, counted as a download before it leaves this machine. */
+/** The link of an output; sending it counts as a download, which is recorded first. */
 async function linkOf(job: Job, role: string, named: string, ctx: Context): Promise<string> {
   const ledger = await ctx.ledger();
   const of = await again(job, ctx);
@@ -296,7 +296,7 @@ function linkIn(job: Job, family: Family | undefined, role: string, { clock }: C
   return { url, leftMs: endMs === undefined ? 0 : endMs - gatewayNowMs(job, clock.now()) };
 }
 
-/** The link by a new look at its task; where that brings the same one, it lives no longer. */
+/** The link from a new lookup of the task; an unchanged link keeps its remaining time. */
 async function lookedUp(job: Job, before: string | undefined, leftMs: number, role: string, ctx: Context) {
   const family = await findTaskFamily(job.family);
   if (!family || job.id === undefined) return { url: before, leftMs };

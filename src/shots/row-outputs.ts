@@ -6,11 +6,11 @@ import { counted } from '../io/quantity-text.ts';
 import type { Job } from '../ledger/event.ts';
 import { type Chains, needsOf } from './chains.ts';
 
-// How the rows of one batch stand to each other while it runs: which of them waits, for whom, and whose output it gets.
+// Coordinates the rows of a running batch: which row waits for which, and which output it gets.
 
-/** A row that was not sent because the one that it waits for is not saved. */
+/** A row was not sent because the row that it waits for is not saved. */
 export class NotReached extends GwError {
-  /** `leftOut` begins the chain that is waited for: only another command makes that row, which this run leaves out. */
+  /** `leftOut` is the first row of the chain, which this run leaves out; only another command creates it. */
   constructor(
     key: string,
     why: string | undefined,
@@ -32,18 +32,18 @@ interface Batch {
 }
 
 export class RowOutputs {
-  /** Rows that are over in this run, each with why it is not saved, and the row that was left out before it. */
+  /** Rows that have ended in this run: why each is not saved, and which left-out row is the cause. */
   readonly #ended = new Map<string, readonly [why: string, leftOut?: string | undefined] | undefined>();
 
   constructor(private readonly batch: Batch) {}
 
-  /** Whether an earlier run has saved a row, and it is not made anew. */
+  /** True if an earlier run has saved a row and it is not made again. */
   #isHome(key: string): boolean {
     const { known, isRedone } = this.batch;
     return known.get(key)?.state === 'saved' && !isRedone(key);
   }
 
-  /** The rows that one needs; none where its job is made already, and only brought home. */
+  /** The rows that a row needs; none if its job exists already and only has to be saved. */
   #needs(row: Row): string[] {
     const { known, isRedone, creates } = this.batch;
     const state = known.get(row.key)?.state;
@@ -55,7 +55,7 @@ export class RowOutputs {
     return this.#needs(row).find((key) => !this.#ended.has(key) && !this.#isHome(key));
   }
 
-  /** Why a row cannot be sent; undefined where all that it needs is saved. */
+  /** Why a row cannot be sent; undefined if all rows that it needs are saved. */
   hindrance(row: Row): NotReached | undefined {
     for (const key of this.#needs(row)) {
       if (this.#ended.has(key)) {
@@ -66,7 +66,7 @@ export class RowOutputs {
     return undefined;
   }
 
-  /** A row is over in this run: saved, or why not. */
+  /** Records that a row has ended in this run; `error` says why it is not saved. */
   end(key: string, error: unknown): void {
     const said = `is not saved: ${error instanceof Error ? error.message : error}`;
     const why = isUnknownOutcome(error) ? 'is of unknown outcome' : said;
@@ -74,7 +74,7 @@ export class RowOutputs {
     else this.#ended.set(key, error === undefined ? undefined : [why]);
   }
 
-  /** What the references of rows reach: outputs of their own batch. */
+  /** Allows references to outputs of the same batch. */
   door(ctx: Context, isEarly: boolean) {
     const { name } = this.batch;
     return {
@@ -92,15 +92,15 @@ export class RowOutputs {
   }
 }
 
-/** Why a row that this run does not make is not there; undefined for one that was left out. */
+/** Why a row that this run does not create is missing; undefined for a row that was left out. */
 function whyNot(row: Pick<KnownRow, 'state' | 'reason'> | undefined): string | undefined {
   if (row?.state === 'failed') return `failed${row.reason ? `: ${row.reason}` : ''}`;
   return row?.state === 'unknown' ? 'is of unknown outcome' : undefined;
 }
 
 /**
- * What a row that was not sent waits for: a row that is still to be saved, or one that never will be as things stand.
- * Undefined where it waits for none.
+ * What an unsent row waits for: a row that is still to be saved, or one that will never be saved as things are. Undefined
+ * if it waits for none.
  */
 export function waitsFor(
   key: string,
@@ -124,11 +124,11 @@ export function waitsFor(
   }
 }
 
-/** The saved rows that were made from an output which was made anew since, or from such a row. */
+/** The saved rows made from an output that has been made again since, directly or through other rows. */
 export function staleRows(known: ReadonlyMap<string, KnownRow>): Set<string> {
   const stale = new Set<string>();
   let before = -1;
-  // Once a link of a chain is stale, the next round finds the one behind it.
+  // Each round finds the rows that depend on the stale rows of the previous round.
   while (stale.size > before) {
     before = stale.size;
     for (const [key, { state, from = [] }] of known) {
@@ -151,7 +151,7 @@ export const madeFromRows = ({ once, request }: Pick<Job, 'once' | 'request'>): 
   return from.length > 0 ? from : undefined;
 };
 
-/** Says once which rows are stale, and how they are made anew. */
+/** Warns once of stale rows, with the command that makes them again. */
 export function warnOfStale(
   keys: readonly string[],
   { named, first }: { readonly named: string; readonly first: (key: string) => string },
