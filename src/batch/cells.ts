@@ -1,9 +1,9 @@
 import { usage } from '../errors.ts';
 import type { Flag } from '../flags/flag.ts';
 
-// What a spreadsheet makes of a value when it saves it, turned back into the value (the contract, section "batch").
+// Restores values that a spreadsheet has changed while saving them (the contract, section "batch").
 
-/** Switches as spreadsheets write them, by the language that they are set to. */
+/** Booleans as spreadsheets write them in several languages. */
 const truths = ['TRUE', 'WAHR', 'VRAI', 'VERDADERO', 'VERO', 'VERDADEIRO', 'ИСТИНА'];
 const falsehoods = ['FALSE', 'FALSCH', 'FAUX', 'FALSO', 'ЛОЖЬ'];
 
@@ -13,8 +13,8 @@ export function truthCell(word: string): string {
 }
 
 /**
- * A cell as its flag takes it: `4,0` is 4, `16:09` the ratio 16:9 where the flag has that. `flag` is undefined for what is no
- * flag: `id`, `count`. Throws `usage` for a number whose digits the spreadsheet has lost or grouped.
+ * Restores a cell's value for its flag: `4,0` is 4, and `16:09` is 16:9 if the flag has that ratio. `flag` is undefined
+ * for `id` and `count`, which are no flags. Throws `usage` for a number whose digits the spreadsheet has lost or grouped.
  */
 export function cellOf(name: string, word: string, flag: Flag | undefined): string {
   if (name === 'prompt' || flag?.choices?.includes(word)) return word;
@@ -43,11 +43,11 @@ function isTaken(flag: Flag, word: string): boolean {
   }
 }
 
-/** The half of the day, before or after the time, as spreadsheets write it. */
+/** The am/pm mark before or after a time, as spreadsheets write it. */
 const half = String.raw`(?:([ap])\.?\s?m\.?|(nachm|vorm)\.|([上下]午|午[前後]|م|ص))`;
 const time = new RegExp(String.raw`^(?:${half}\s*)?(\d{1,2}):(\d{2})(?::00)?(?:\s*${half})?$`, 'i');
 
-/** A ratio that was taken for a time: `16:09`, `04:09:00 PM`, `下午 4:09`; undefined where no ratio of the flag fits. */
+/** Restores a ratio that was read as a time: `16:09`, `04:09:00 PM`, `下午 4:09`; undefined if no ratio of the flag fits. */
 function ratioCell(word: string, flag: Flag | undefined): string | undefined {
   const [, ...parts] = time.exec(word) ?? [];
   const [hours = '', minutes = ''] = parts.splice(3, 2);

@@ -4,17 +4,17 @@ import { type SaidBy, toldAs } from '../flags/yielding.ts';
 import { parseReference } from '../media/reference.ts';
 import type { CreateFlags, Row } from './rows.ts';
 
-// A row that other machines are to work on: it names its files from a directory that all of them see, and holds nothing
-// that must not leave this one.
+// Checks that other machines may work on a row: its files are relative to a directory that all machines see, and it
+// contains nothing that must stay on this machine.
 
-/** Words of a query that sign a link: whoever has it has what it points to. */
+/** Query parameters that sign a link: whoever has such a link can use it. */
 const signing =
   /[?&]([\w-]*-)?(signature|sig|policy|token|credential|expires|key|auth|auth_key|key-pair-id)=|[?&]q-sign/i;
 const inlineData = /\bdata:[a-z]+\/[a-z0-9.+-]+(;[a-z0-9=.+-]+)*,/i;
 
 /**
- * Why a row cannot be handed to other machines, as `field: message`; none where it can. `hide` masks the key. `staying` are
- * the settings of the profile's defaults that hold on this machine alone.
+ * The faults that keep a row from other machines, as `field: message`; empty if there are none. `hide` masks the API key.
+ * `staying` lists profile defaults that apply only on this machine.
  */
 export function unportable(row: Row, creates: CreateFlags, hide: (text: string) => string) {
   const faults: string[] = [];

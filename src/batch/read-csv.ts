@@ -1,12 +1,12 @@
 import { linesOf, MAX_ROW_BYTES, type TextLine, tooLong, utf8Of, type WrittenRow } from './read-manifest.ts';
 
-// A spreadsheet's file as it was saved: comma, semicolon or tab, UTF-8 or UTF-16, names in any case, columns and rows that
-// are comments (the contract, section "batch").
+// Reads a file as spreadsheets save it: comma, semicolon or tab, UTF-8 or UTF-16, column names in any case, and comment
+// columns and rows (the contract, section "batch").
 
 const delimiters = [',', ';', '\t'];
 const inWords: Readonly<Record<string, string>> = { ',': 'a comma', ';': 'a semicolon', '\t': 'a tab' };
 
-/** The rows of a file of comma-, semicolon- or tab-separated values, whose first line names the columns. */
+/** The rows of a comma-, semicolon- or tab-separated file, whose first line names the columns. */
 export async function* readCsv(file: string): AsyncGenerator<WrittenRow> {
   const lines = linesIn(file);
   let said: string | undefined;
@@ -19,7 +19,7 @@ export async function* readCsv(file: string): AsyncGenerator<WrittenRow> {
   }
 }
 
-/** Its lines, which old spreadsheets of a Mac end with CR alone. */
+/** The lines of the file; old spreadsheets on a Mac end lines with CR alone. */
 async function* linesIn(file: string): AsyncGenerator<TextLine, undefined> {
   let isOfMac: boolean | undefined;
   for await (const each of linesOf(utf8Of(file), MAX_ROW_BYTES)) {
@@ -29,7 +29,7 @@ async function* linesIn(file: string): AsyncGenerator<TextLine, undefined> {
   }
 }
 
-/** The separator that the line of names has most of, outside of quotes. */
+/** The separator that occurs most often in the header line, outside of quotes. */
 function likelyDelimiter(line: string): string {
   const bare = line.replace(/"[^"]*"/g, '');
   const counts = delimiters.map((each) => bare.split(each).length);
@@ -71,7 +71,7 @@ const faults: Readonly<Record<string, string>> = {
     'a quote stands inside a cell without quotes: put the cell into double quotes, the inner one as ""',
 };
 
-/** Each record of a text, which ends where no double quote is open; one that cannot be read is a fault alone. */
+/** Yields each record of the text; it ends where no double quote is open. An unreadable record is a fault. */
 async function* recordsOf(
   head: TextLine,
   lines: AsyncIterator<TextLine, undefined>,
@@ -108,7 +108,7 @@ async function* recordsOf(
   if (texts.length > 0) yield { line: first, fault: NOT_CLOSED };
 }
 
-/** `First Frame` -> `first-frame`; empty for a column that is a comment. */
+/** `First Frame` -> `first-frame`; empty for a comment column. */
 const nameOf = (written: string): string =>
   /^[_#]/.test(written) ? '' : written.toLowerCase().replace(/[\s_]+/g, '-');
 
@@ -117,7 +117,7 @@ function headFault(names: readonly string[]): string | undefined {
   return twice && `${twice}: the first line names it twice; several of one flag are ${twice}, ${twice}.2`;
 }
 
-/** The fields of a row; an empty cell says nothing, and `image`, `image.2`, `image.3` are one list, wherever they stand. */
+/** The fields of a row: empty cells are skipped, and `image`, `image.2`, `image.3` form one list in any column order. */
 function fieldsOf(names: readonly string[], cells: readonly string[]): Record<string, unknown> {
   const fields = new Map<string, unknown>();
   const columns = cells.map((cell, at) => {

@@ -9,28 +9,28 @@ import { isObject } from '../host.ts';
 import { findJsonFault, JsonTokens, jsonOf } from '../json-text.ts';
 import { decodeUtf8 } from '../media/decode-utf8.ts';
 
-// A manifest -> its rows as they were written, one after the other, each with the line it begins on. What cannot be
-// read is a fault with a line; reading goes on behind it where the format lets it.
+// Reads a manifest into its raw rows, one after the other, each with its first line. An unreadable row is a fault with a
+// line, and reading continues after it if the format allows that.
 
-/** A row as it was written: its fields, or why it has none. */
+/** A raw row: its fields, or a fault. */
 export interface WrittenRow {
-  /** Counted from 1: the row's first. */
+  /** The row's first line, counted from 1. */
   readonly line: number;
-  /** Whether more of the list may stand on that line, so that it does not tell which row this is. */
+  /** True if the line may contain several rows, so that it does not identify this one. */
   readonly sharesLine?: boolean;
   readonly fields?: Readonly<Record<string, unknown>>;
-  /** Whether the values are cells of a spreadsheet. */
+  /** True if the values are cells of a spreadsheet. */
   readonly isCells?: boolean;
   /** A sentence without file and line. */
   readonly fault?: string;
 }
 
-/** Longest row: media belong into files, and a body that the gateway takes inline is no longer than this. */
+/** The longest row: media belong into files, and no body that the gateway accepts is longer. */
 export const MAX_ROW_BYTES = 8 * 1024 * 1024;
 
 type Reader = (file: string) => AsyncGenerator<WrittenRow> | Promise<AsyncGenerator<WrittenRow>>;
 
-// The libraries are loaded only where they are needed.
+// The libraries are loaded only when they are needed.
 const readSheet: Reader = async (file) => (await import('./read-csv.ts')).readCsv(file);
 const readYaml: Reader = async (file) => (await import('./read-yaml.ts')).readYaml(file);
 
@@ -44,18 +44,18 @@ const readers: Readonly<Record<string, Reader>> = {
   '.yml': readYaml,
 };
 
-/** A manifest on disk, which is read twice and must be the same each time. */
+/** A manifest on disk, which is read twice and must not change in between. */
 export interface Manifest {
-  /** As it was typed, for messages. */
+  /** The name as typed, for messages. */
   readonly named: string;
   readonly file: string;
-  /** The rows, streamed: memory does not grow with the file (YAML apart). Throws `usage` where it has changed since. */
+  /** Streams the rows, so that memory does not grow with the file (except YAML). Throws `usage` if it changed. */
   rows(): AsyncGenerator<WrittenRow>;
 }
 
 /**
- * Opens a manifest; its ending says the format. Throws `usage` for an unknown ending, and for what is missing, a directory
- * or unreadable.
+ * Opens a manifest in the format of its file ending. Throws `usage` for an unknown ending, and for a file that is
+ * missing, a directory or unreadable.
  */
 export function openManifest(named: string, cwd: string): Manifest {
   const file = path.resolve(cwd, named);
@@ -70,7 +70,7 @@ export function openManifest(named: string, cwd: string): Manifest {
   return manifestOf(named, file, read);
 }
 
-/** JSON Lines that came another way, kept in a file. */
+/** JSON Lines from another source, such as stdin, stored in a file. */
 export const openJsonLines = (named: string, file: string): Manifest =>
   manifestOf(named, file, readJsonLines);
 
@@ -112,12 +112,12 @@ function manifestOf(named: string, file: string, read: Reader): Manifest {
 
 export interface TextLine {
   readonly line: number;
-  /** Without its ending. */
+  /** The line without its ending. */
   readonly text: string;
   readonly fault?: string;
 }
 
-/** The lines of a UTF-8 text, without a byte order mark; one that is too long has a fault in place of its text. */
+/** The lines of a UTF-8 text without byte order mark; an overlong line has a fault in place of its text. */
 export async function* linesOf(
   bytesOfFile: AsyncIterable<Buffer>,
   mostBytes: number,
@@ -151,7 +151,7 @@ export async function* linesOf(
   if (bytes > 0) yield whole();
 }
 
-/** How the bytes of a file are read as UTF-8: a byte order mark says where they are UTF-16. */
+/** Converts a file's bytes to UTF-8: a byte order mark shows whether they are UTF-16. */
 const decoderOf = ([first, second]: Uint8Array) => {
   const isBig = first === 0xfe && second === 0xff;
   if (!isBig && (first !== 0xff || second !== 0xfe)) return (bytes: Buffer) => bytes;
@@ -164,13 +164,13 @@ const decoderOf = ([first, second]: Uint8Array) => {
       strict?.decode(bytes, { stream });
       return text;
     } catch {
-      // What is no UTF-16 becomes a byte that is no UTF-8, so that its line is refused.
+      // Invalid UTF-16 becomes an invalid UTF-8 byte, so that its line is refused.
       return Buffer.from(text.toString('latin1').replaceAll('\xef\xbf\xbd', '\xff'), 'latin1');
     }
   };
 };
 
-/** The bytes of a file as UTF-8: spreadsheets and PowerShell write UTF-16. */
+/** The bytes of a file as UTF-8; spreadsheets and PowerShell write UTF-16. */
 export async function* utf8Of(file: string): AsyncGenerator<Buffer> {
   let decode: ReturnType<typeof decoderOf> | undefined;
   for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) {
@@ -197,7 +197,7 @@ export function rowOf(line: number, value: unknown): WrittenRow {
   return { line, fault: 'a row is an object of fields, such as {"prompt": "a fox"}' };
 }
 
-/** `from` is the place of the text in its first line. */
+/** `from` is the position of the text in its first line. */
 function rowOfJson(line: number, text: string, from = 0): WrittenRow {
   const value = jsonOf(text);
   const fault = findJsonFault(text, true);
@@ -214,12 +214,12 @@ async function* readJsonLines(file: string): AsyncGenerator<WrittenRow> {
   }
 }
 
-/** A list that is written on one line may be long; each of its rows is bounded by itself. */
+/** A list on one line may be long, because the limit for rows applies to each of its items. */
 const MAX_JSON_LINE_BYTES = 256 * 1024 * 1024;
 
 const notAList = 'not a list: a manifest in JSON begins with [';
 
-/** What a token is told of that stands where something else is expected. */
+/** The messages for a token where another one is expected. */
 const misplaced = {
   list: () => notAList,
   first: (token: string) => `a row begins with {, not with ${token}`,
@@ -228,7 +228,7 @@ const misplaced = {
   end: () => 'more text after the end of the list',
 };
 
-/** Finds the items of the outermost list, each of which is then read by itself. */
+/** Finds the items of the outermost list; each item is then parsed by itself. */
 async function* readJsonArray(file: string): AsyncGenerator<WrittenRow> {
   let item: { row: WrittenRow; column: number; pieces: string[]; bytes: number } | undefined;
   let depth = 0;
@@ -247,7 +247,7 @@ async function* readJsonArray(file: string): AsyncGenerator<WrittenRow> {
     while (tokens.next()) {
       const { kind, start, end } = tokens;
       const opens = kind === '{' || kind === '[';
-      // What is no object is told as a row, so that reading goes on behind it.
+      // An item that is no object becomes a faulty row, so that reading continues after it.
       const isValue = opens || kind === 'text' || kind === 'word';
       if (!item && isValue && (expected === 'first' || expected === 'item')) {
         const row = { line, sharesLine: text.slice(0, start).trim() !== '' };
@@ -271,7 +271,7 @@ async function* readJsonArray(file: string): AsyncGenerator<WrittenRow> {
       else return yield { line, fault: misplaced[expected](JSON.stringify(text[start])) };
     }
     if (tokens.isOpen) {
-      // A line's end within a text is read as what a backslash before it escapes.
+      // The end of a line within a text is passed on as a newline.
       tokens.push('\n');
       tokens.next();
     }

@@ -3,14 +3,14 @@ import { buffer } from 'node:stream/consumers';
 import { isSeq, LineCounter, type Node, parseDocument } from 'yaml';
 import { rowOf, textOf, utf8Of, type WrittenRow } from './read-manifest.ts';
 
-/** The library takes about thirty times the size of a text. */
+/** The YAML library needs about thirty times the size of a text. */
 const MAX_YAML_BYTES = 2 * 1024 * 1024;
-/** As many times may anchors of one row be used. */
+/** The maximum number of uses of anchors in one row. */
 const MAX_ALIASES = 100;
 
 /**
- * The rows of a YAML list. The library needs the whole text at once, so it is bounded; an item's anchors too, a few of
- * which can stand for billions of values.
+ * The rows of a YAML list. The library needs the whole text at once, so its size is limited. The anchors of an item are
+ * limited too, because a few of them can expand to billions of values.
  */
 export async function* readYaml(file: string): AsyncGenerator<WrittenRow> {
   const { size } = statSync(file);

@@ -10,74 +10,74 @@ import { jsonOf } from '../json-text.ts';
 import { cellOf, truthCell } from './cells.ts';
 import type { Manifest, WrittenRow } from './read-manifest.ts';
 
-// What was written -> create commands: each row's fields are the command's own flags, read by the same table as argv.
+// Turns raw rows into create commands: a row's fields are the command's flags, parsed by the same table as argv.
 
-/** The commands that a row can be, by the words it names them with. */
+/** The create commands of a row, by their words, with their flags. */
 export type CreateFlags = Readonly<Record<string, FlagSet>>;
 
-/** What the machine that has checked a row said beside its words, with its settings and global flags. */
+/** Settings and global flags of the machine that checked a row, which are not in the row itself. */
 export interface Pinned {
   readonly model?: string | undefined;
   readonly sidecar?: true | undefined;
   readonly validate?: false | undefined;
 }
 
-/** Where a row stands, counted from 1: its first line, and its place in the list where it shares that line. */
+/** The place of a row, counted from 1: its first line, and its number in the list if several rows share the line. */
 export interface Place {
   readonly line: number;
   readonly nth?: number | undefined;
 }
 
-/** As messages name it behind the file. */
+/** The place in messages, after the file name. */
 export const placeText = ({ line, nth }: Place) => (nth === undefined ? `${line}` : `${line}: row ${nth}`);
 
 export interface Row extends Place {
   /** Position in the manifest, counted from 1. */
   readonly row: number;
-  /** `NAME/id`, or `NAME/` and a digest: the key of `--once`. */
+  /** The `--once` key: `NAME/id`, or `NAME/` and a digest. */
   readonly key: string;
-  /** Words of the command: `video alpha`. */
+  /** The words of the command: `video alpha`. */
   readonly command: string;
-  /** Whether it names its own place to save, and not what was typed for all rows. */
+  /** True if the row itself names its output path, instead of using the typed default. */
   readonly ownOut?: boolean;
-  /** Typed values under the flags' names, as parsing argv gives them. */
+  /** Parsed values under the flags' names, as parsing argv gives them. */
   readonly flags: Readonly<Record<string, unknown>>;
-  /** The same by their long names, as they were written: what another machine reads anew. */
+  /** The unparsed values under the long names, which another machine parses again. */
   readonly said?: Readonly<Record<string, unknown>> | undefined;
-  /** `PATH=VALUE`, as --set takes it. */
+  /** `PATH=VALUE`, as in --set. */
   readonly set: readonly string[];
   readonly body?: Readonly<Record<string, unknown>> | undefined;
-  /** Of a row on a queue: whoever makes it makes it so. */
+  /** Set for a row on a queue: the settings with which a worker has to make it. */
   readonly pinned?: Pinned | undefined;
 }
 
-/** What is wrong with a row: `field: message`. */
+/** The faults of a row: `field: message`. */
 export interface RowFault extends Place {
   readonly faults: readonly string[];
-  /** The row where all that is wrong is fields that it has too many of: the rest of it can still be checked. */
+  /** The row without its unknown fields, if these are its only faults, so that the rest can be checked. */
   readonly rest?: Row | undefined;
 }
 
 export interface RowsInput {
   readonly manifest: Manifest;
-  /** What keys begin with. */
+  /** The first part of the keys. */
   readonly name: string;
   readonly creates: CreateFlags;
   /** The command of rows that name none. */
   readonly command?: string | undefined;
-  /** What was typed for the rows that do not say: words by the flags' names, media as absolute paths. */
+  /** Typed defaults of the rows: words by flag name, media as absolute paths. */
   readonly defaults: Readonly<Record<string, unknown>>;
-  /** What the profile says for rows that do not say and for which nothing was typed, by the command's words. */
+  /** The profile's defaults for a command, which apply after the row's fields and the typed defaults. */
   readonly storedOf?: ((command: string) => Readonly<Record<string, unknown>> | undefined) | undefined;
-  /** The rows that are looked at, by their keys; all where absent. */
+  /** Selects rows by their keys; absent means all. */
   readonly isWanted?: ((key: string) => boolean) | undefined;
-  /** Told of each row that is not looked at, and its position. */
+  /** Called for each row that is not selected, with its position. */
   readonly onLeftOut?: ((key: string, row: number) => void) | undefined;
 }
 
 /**
- * Keys as they are typed, `shots/7` or `7`, as a question about a row's own key; a row with `count` is named as a whole too.
- * `unmet` are those that no row was asked about.
+ * Returns a test for row keys that were typed as `shots/7` or `7`; the key of a row with `count` selects all its jobs.
+ * `unmet` are typed keys that no row has matched so far.
  */
 export function keysOf(typed: readonly string[], name: string) {
   const keys = typed.map((key) => (key.startsWith(`${name}/`) ? key : `${name}/${key}`));
@@ -92,7 +92,7 @@ export function keysOf(typed: readonly string[], name: string) {
 
 /** Fields of a row that are no flag of its command. */
 const ownFields = ['id', 'command', 'skip', 'count', 'set', 'body'];
-/** Flags of the create commands that a batch says for all its rows, or that mean nothing for a row. */
+/** Flags of create commands that apply to a whole batch, or have no meaning for a row. */
 export const notFields: ReadonlySet<string> = new Set(
   'events exec once again wait queue download preview maxCost unpriced'.split(' '),
 );
@@ -100,7 +100,7 @@ const MAX_KEY = 200;
 
 const isField = (key: string) => !notFields.has(key) && !ownFields.includes(key);
 
-/** The flags of a command that a batch may say for its rows, `count` apart. */
+/** The flags of a command that a batch may set for its rows, except `count`. */
 export const fieldsOf = (flags: FlagSet): [key: string, flag: Flag][] =>
   Object.entries(flags).filter(([key]) => isField(key));
 
@@ -108,8 +108,8 @@ export const rowFields = (flags: FlagSet): [key: string, flag: Flag][] =>
   fieldsOf(flags).filter(([, flag]) => mayStandIn(flag, 'row'));
 
 /**
- * The rows of a manifest in order; one with `count` is several, and what is skipped is none. A row that cannot be read is
- * a fault, and reading goes on. Throws `usage` as the manifest does.
+ * Yields the rows of a manifest in order: a row with `count` gives several, and skipped rows none. An unreadable row is a
+ * fault, and reading continues. Throws `usage` as the manifest does.
  */
 export async function* readRows(input: RowsInput): AsyncGenerator<Row | RowFault> {
   const placeOfId = new Map<string, Place>();
@@ -167,7 +167,7 @@ function readRow({ fields, fault, isCells = false }: WrittenRow, input: RowsInpu
   for (const [name, value] of Object.entries(fields)) {
     assertSafeJson({ [name]: value }, name);
     const key = name.replaceAll('_', '-');
-    // What says nothing is not there.
+    // An empty value counts as absent.
     if (value === null || value === undefined || value === '') continue;
     if (said.has(key)) throw usage(`${key}: given twice, as ${name} and in another spelling`, 'give it once');
     said.set(key, value);
@@ -176,7 +176,7 @@ function readRow({ fields, fault, isCells = false }: WrittenRow, input: RowsInpu
   const isLeftOut = isCells && typeof toSkip === 'string' ? truthCell(toSkip) : toSkip;
   const skip = gather(() => truthOf('skip', isLeftOut)) ?? false;
   if (skip) return { skip, id: String(said.get('id') ?? '').trim() } as const;
-  // That a row is not left out is no part of what it asks for, nor of its key.
+  // The request and its key do not depend on a `skip` that is false.
   said.delete('skip');
   const command = commandOf(said.get('command'), input);
   const flags = input.creates[command] ?? {};
@@ -214,7 +214,7 @@ function readRow({ fields, fault, isCells = false }: WrittenRow, input: RowsInpu
     const meant = flag ? { key: limit, flag, isNegated: false } : known(name);
     if (!meant) continue;
     if (layUnder(name, value, meant)) stored.push(meant.key);
-    // What a row may not say, nobody else is told to do.
+    // Values that a row itself may not set stay on this machine.
     if (!mayStandIn(meant.flag, 'row') || limit) delete written[name];
   }
   if (stored.length > 0) values.stored = stored;
@@ -242,11 +242,11 @@ function refusePiped(values: Readonly<Record<string, unknown>>): void {
 const typedOnly = (name: string): GwError =>
   usage(`${name}: is typed, and stands in no row`, `add --${name} to the run, for all its rows`);
 
-/** Throws `usage` where `set` or `body` says what only the user may type. */
+/** Throws `usage` if `set` or `body` sets a field that only a typed flag may set. */
 function refuseTypedFields(flags: FlagSet, body: JsonObject | undefined, set: readonly string[]): void {
   if (body === undefined && set.length === 0) return;
   const fields = Object.entries<Flag>(flags).filter(([, flag]) => flag.field && !mayStandIn(flag, 'row'));
-  // What flags say of the body is not laid yet: only these fields can be looked at, and no item of a list.
+  // The flags are not merged into the body yet, so only these fields can be checked, and no list items.
   const mayBe = (raw: string) => fields.some(([, { field }]) => field?.[0] === parseSet(raw).path[0]);
   const asked = applySets(body ?? {}, set.filter(mayBe));
   const [found] = fields.find(([, { field = [] }]) => valueAt(asked, field) !== undefined) ?? [];
@@ -270,8 +270,8 @@ function flagsByName(flags: FlagSet) {
 }
 
 /**
- * A row that another machine wrote down, read as if it stood in a manifest; `onUnknown` hears of names that are no flag of its
- * command. Throws `usage` for what is wrong in it.
+ * Parses a row that another machine stored, like a row of a manifest; `onUnknown` is called for unknown flags. Throws
+ * `usage` for a fault.
  */
 export function readWritten(
   { said, ...row }: Omit<Row, 'flags' | 'said'> & { readonly said: Readonly<Record<string, unknown>> },
@@ -308,7 +308,7 @@ function valuesOf(
   return { values, written };
 }
 
-/** What a profile may say of a row, and the row itself may not. */
+/** Limits that the profile may set for a row, but not the row itself. */
 const limitKeys = ['maxCost', 'unpriced'] as const;
 
 const promptKeys: readonly string[] = ['prompt', 'promptFile'];
@@ -318,7 +318,7 @@ function commandOf(said: unknown, { creates, command: fallback }: RowsInput): st
   const command = said ?? fallback;
   const cure = `write one of ${known.join(', ')}, or add --command to the run`;
   if (command === undefined) throw usage('command: the row names none', cure);
-  // People write it as they would type it.
+  // Users may write the command as they type it on the command line.
   const words = String(command)
     .trim()
     .replace(/^gw +/, '')
@@ -338,7 +338,7 @@ function idOf(said: unknown, name: string): string | undefined {
   return id;
 }
 
-/** Why a word cannot be part of a key, if it cannot. */
+/** Why a word cannot be part of a key; undefined if it can. */
 export function nameFault(word: string, most = 100): string | undefined {
   if (word.includes('/')) return 'holds a /, which stands between the parts of a key';
   if (/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/.test(word))
@@ -360,7 +360,7 @@ function truthOf(name: string, said: unknown): boolean | undefined {
   throw usage(`${name}: ${shown(said)}: write true or false`);
 }
 
-/** An object, or in CSV its JSON. */
+/** An object; in CSV it is given as JSON. */
 function objectOf(name: string, said: unknown): Record<string, unknown> | undefined {
   const value = typeof said === 'string' ? (jsonOf(said) ?? said) : said;
   if (value === undefined) return undefined;
@@ -373,7 +373,7 @@ function objectOf(name: string, said: unknown): Record<string, unknown> | undefi
 const setsOf = (said: unknown): string[] =>
   Object.entries(objectOf('set', said) ?? {}).map(([at, value]) => `${at}=${JSON.stringify(value)}`);
 
-/** A number that JavaScript has already changed is not sent as another. */
+/** Refuses an integer that parsing has already changed. */
 function assertExact(value: unknown, name: string): void {
   if (typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value))
     throw usage(`${name}: an integer has more digits than can be sent exactly`, 'write it in quotes');
@@ -381,7 +381,7 @@ function assertExact(value: unknown, name: string): void {
     for (const each of Object.values(value)) assertExact(each, name);
 }
 
-/** A field's value as the flag reads it; undefined where it says what is so anyway. */
+/** Parses a field's value by its flag; undefined if it equals the flag's absence. */
 export function typedOf(flag: Flag, name: string, said: unknown, isNegated: boolean, dashes = '--'): unknown {
   if (flag.value === undefined) {
     const truth = truthOf(name, said) !== isNegated;
@@ -412,16 +412,16 @@ function refuseField(name: string, command: string, flags: FlagSet, isCells: boo
   throw usage(what, near ? `did you mean ${near}?` : isCells ? comment : `it takes ${names.join(', ')}`);
 }
 
-/** Flags that say how a job is waited for and saved, and not what it is. */
+/** Flags that only concern waiting and saving, not the request. */
 const besideAsked = /^(out|force|sidecar|stored|waitTimeout|interval)$/;
 
-/** Tells whether two rows ask for the same, however it is waited for and wherever it is to be saved. */
+/** A digest of a row's request, without how it is waited for and where it is saved. */
 export function askedDigest({ command, flags, set, body }: Row): string {
   const asked = Object.fromEntries(Object.entries(flags).filter(([key]) => !besideAsked.test(key)));
   return digestOfRow([command, asked, set, body]);
 }
 
-/** Tells rows apart by what was written, in whatever order. */
+/** A digest of a row as written, independent of the order of its fields. */
 const digestOfRow = (written: unknown): string =>
   digestOf(
     JSON.stringify(written, (_, value) =>
@@ -432,7 +432,7 @@ const digestOfRow = (written: unknown): string =>
     20,
   );
 
-/** A short name of a text. */
+/** A short digest of a text. */
 export const digestOf = (text: string, length = 24): string =>
   createHash('sha256').update(text).digest('hex').slice(0, length);
 
@@ -442,8 +442,8 @@ const shown = (value: unknown): string => {
 };
 
 /**
- * An error of a row as sentences of the form `field: message`. Other errors than `usage` are thrown: they are no fault of
- * the row.
+ * Splits a `usage` error of a row into sentences of the form `field: message`. Other errors are thrown, because they are
+ * no fault of the row.
  */
 export function faultsOf(error: unknown): string[] {
   if (!(error instanceof GwError) || error.kind !== 'usage') throw error;

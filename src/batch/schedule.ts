@@ -1,24 +1,24 @@
-/** As many rows are read ahead, so that a family whose places are taken holds up no other. */
+/** The number of rows read ahead, so that a family without free places does not block the others. */
 const AHEAD = 64;
 
 interface ScheduleInput<R, T> {
   readonly rows: AsyncIterator<R>;
-  /** The pool that a row counts in, and how many of it may run at once. */
+  /** The pool of a row, and the maximum of rows that may run in it. */
   readonly placeOf: (row: R) => { readonly pool: string; readonly most: number };
-  /** The most in all. */
+  /** The maximum over all pools. */
   readonly atOnce: number;
-  /** Does a row's work; must not throw. */
+  /** Does the work of a row; it must not throw. */
   readonly work: (row: R) => Promise<T>;
-  /** What a row is called, and the one that it waits for; undefined where it waits for none, or for none any more. */
+  /** The key of a row, and the key of the row that it still waits for, if any. */
   readonly keyOf?: (row: R) => string;
   readonly waitsFor?: (row: R) => string | undefined;
-  /** Asked before each row: whether no more may begin. */
+  /** Called before each row; true if no more rows may begin. */
   readonly isStopped: () => boolean;
 }
 
 /**
- * Rows that wait for others, by the key of the one they wait for. They take no place, and go before all that wait for
- * nothing; those whose row never comes are let go when nothing else is left, the first of a chain first.
+ * Rows that wait for another row, by the other row's key. They take no place, and are started before rows that wait for
+ * none. If the awaited row never comes, they are released when nothing else is left, the first of a chain first.
  */
 function waitingRows<R>({ keyOf = () => '', waitsFor = () => undefined }: ScheduleInput<R, unknown>) {
   const waiting = new Map<string, R[]>();
@@ -34,7 +34,7 @@ function waitingRows<R>({ keyOf = () => '', waitsFor = () => undefined }: Schedu
   };
   return {
     parks,
-    /** Those that may go on once this one is over. */
+    /** The rows that may start once this row has ended. */
     freedBy: (row: R): R[] => take(keyOf(row)).filter((each) => !parks(each)),
     inVain(): R[] {
       const here = new Set([...waiting.values()].flat().map(keyOf));
@@ -45,8 +45,8 @@ function waitingRows<R>({ keyOf = () => '', waitsFor = () => undefined }: Schedu
 }
 
 /**
- * Works on rows in their order, as many at once as their pools allow, and yields each result as it comes. What has begun is
- * brought to its end also where no more may begin; throws what reading the rows throws, then too.
+ * Works on rows in order, as many at once as their pools allow, and yields each result as it comes. Rows that have begun
+ * are finished even after a stop or after an error in reading the rows, which is thrown at the end.
  */
 export async function* schedule<R, T>(input: ScheduleInput<R, T>): AsyncGenerator<T> {
   const { rows, placeOf, atOnce, work, isStopped } = input;
@@ -79,7 +79,7 @@ export async function* schedule<R, T>(input: ScheduleInput<R, T>): AsyncGenerato
         ahead.length = 0;
       }
     }
-    // Before another row begins: one of them may say that none may.
+    // Results are yielded before another row begins, because a result may cause a stop.
     for (let result = results.shift(); result !== undefined; result = results.shift()) yield result;
     for (let at = 0; at < ahead.length && total < atOnce && !isStopped(); ) {
       const row = ahead[at] as R;

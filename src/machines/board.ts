@@ -4,20 +4,20 @@ import { accountTypes } from '../gateway/limits.ts';
 import { jsonOf } from '../json-text.ts';
 import type { RowStore } from './store.ts';
 
-// What each worker says of itself every few seconds: that it lives, and what stands still there and why; one that ends for an
-// error leaves its reason. By that the others know of it, and a follower can tell. Whether Redis takes changes is found out by it too.
+// Each worker reports every few seconds that it is alive and what blocks it; a worker that ends with an error leaves its
+// reason. Other workers and followers read this. The reports also detect whether Redis accepts changes.
 
-/** How often a worker says it, and after how long it is not heard any more. */
+/** How often a worker reports, and after which silence it counts as gone. */
 export const BEAT_MS = 2_000;
 const HEARD_MS = 20_000;
-/** How long it is told why a worker has ended. */
+/** How long the reason of a worker's end is kept. */
 const ENDED_MS = 3_600_000;
 
 const said = z.object({
   t: z.number(),
   format: z.int(),
   account: z.enum(accountTypes),
-  /** What stands still on that machine, a sentence each. */
+  /** What blocks that worker, one sentence each. */
   stands: z.array(z.string().check(z.maxLength(1_000))).check(z.maxLength(20)),
   ended: z.optional(z.literal(true)),
 });
@@ -38,7 +38,7 @@ export class Board {
     });
   }
 
-  /** The last words of the workers that live, and of those that ended lately for an error. */
+  /** The last reports of live workers, and of workers that ended recently with an error. */
   async heard() {
     const [[seconds], words] = await this.store.door.ask((redis) =>
       Promise.all([redis.time(), redis.hgetall(this.#key)]),

@@ -7,10 +7,10 @@ import { taskIdPattern } from '../gateway/task-state.ts';
 import { jsonOf } from '../json-text.ts';
 import { type LogEntry, type RowRecord, rowStates, steps, toldAs } from './row.ts';
 
-// What stands on Redis is a stranger's word. Each row is read here and nowhere else: by a schema, and its flags by the reader
-// that reads a manifest. What does not fit is a row that failed, with its reason, and stops nobody.
+// Data from Redis is untrusted. Every row is parsed here only: by a schema, with its flags parsed like a manifest. An
+// invalid row counts as failed, with the reason, and does not affect other rows.
 
-/** A later one would outrank every taking there will be. */
+/** A larger round would win over every later attempt to take the row. */
 export const MAX_ROUND = 1_000_000;
 
 const text = (most: number) => z.string().check(z.maxLength(most));
@@ -24,7 +24,7 @@ const writtenRow = z.object({
   line: whole(1),
   key: text(200),
   command: text(100),
-  /** As it was written, by the flags' long names; an older gw wrote down what it had read, by their keys. */
+  /** The row as written, by the flags' long names; an older gw stored parsed values under the flags' keys. */
   said: z.optional(z.record(z.string(), z.unknown())),
   flags: z.optional(z.record(z.string(), z.unknown())),
   set: z.array(text(LONGEST)),
@@ -39,7 +39,7 @@ const writtenRow = z.object({
 });
 
 export const carriedJob = z.object({
-  /** gw's own of the job, once there is one. */
+  /** gw's own key of the job, once there is one. */
   key: z.optional(z.string().check(z.regex(/^gw-[\w-]{1,60}$/))),
   endpoint: text(200),
   model: z.optional(text(200)),
@@ -48,11 +48,11 @@ export const carriedJob = z.object({
   media: z.array(text(LONGEST)),
   references: z.optional(z.array(z.object({ name: text(LONGEST), sha256: z.optional(sha256) }))),
   attempt: whole(1),
-  /** A short digest of each field of the body, by its path: nothing else is made. */
+  /** A digest of each field of the body, by path; a worker creates nothing that differs from it. */
   fields: words,
-  /** SHA-256 of each local file, as the row names it. */
+  /** SHA-256 of each local file, by the name in the row. */
   files: z._default(z.record(z.string(), sha256), {}),
-  /** Outputs of jobs that it is made from, `job:ID#PART`, by the words that name them. */
+  /** The job outputs that it uses, `job:ID#PART`, by the reference that names them. */
   outputs: z.optional(words),
   externalId: z.optional(text(200)),
 });
@@ -60,42 +60,42 @@ export const carriedJob = z.object({
 /** Fields of the hash that are JSON; the others are texts. */
 const jsonFields = ['round', 'row', 'rows', 'again', 'wanted', 'job', 'files', 'declined', 'error'];
 
-/** The hash of a row. What the queue's script keeps beside it is read by the script alone. */
+/** The hash of a row. Further fields in it belong to the queue's script alone. */
 export const record = z.object({
   state: z.enum(rowStates),
-  /** Counts how often it was put on the queue: 0 at first. */
+  /** How often the row was put on the queue again; 0 at first. */
   round: whole(0, MAX_ROUND),
   row: writtenRow,
-  /** Rows of the manifest, for the width of {row}. */
+  /** The number of rows in the manifest, for the width of {row}. */
   rows: whole(1),
-  /** The manifest as it was typed. */
+  /** The manifest's name as typed. */
   named: text(4_096),
-  /** A new job is wanted where the last one ended badly. */
+  /** True if a new job is wanted when the last one failed. */
   again: z.boolean(),
-  /** Which attempt that is: a job of an earlier one is not what is wanted. An older gw does not write it down. */
+  /** The wanted attempt; a job of an earlier attempt does not count. An older gw does not store it. */
   wanted: z.optional(whole(1)),
   family: text(100),
   pool: text(100),
   id: z.optional(z.union([z.literal(''), z.string().check(z.regex(taskIdPattern))])),
   job: z.optional(carriedJob),
   status: z.optional(text(500)),
-  /** Where it is worked on, or was last. */
+  /** The machine that works on it, or worked on it last. */
   host: z.optional(text(255)),
-  /** Who sent it last. */
+  /** The machine that sent it last. */
   sender: z.optional(text(255)),
   files: z._default(z.array(z.object({ path: text(4_096), bytes: whole(0), sha256, type: text(200) })), []),
-  /** Workers that lack something of their own for it. */
+  /** Workers that lack something which the row needs. */
   declined: z.optional(z.array(text(255))),
   error: z.optional(z.looseObject({ kind: text(100), message: text(10_000) })),
 });
 
 export interface RowReader {
-  /** The commands that a row can be, with their flags. */
+  /** The create commands of rows, with their flags. */
   readonly creates: CreateFlags;
   poolsOf(command: string): { readonly family: string; readonly pools: readonly string[] };
 }
 
-/** The record of a hash; undefined where there is none. One that does not fit, or is a newer gw's, has a `fault`, and counts as failed. */
+/** Parses a hash; undefined if there is none. An invalid or newer record has a `fault` and counts as failed. */
 export function decode(
   key: string,
   fields: Readonly<Record<string, string>>,
@@ -174,13 +174,13 @@ export const logEntry = z.object({
   t: z._default(z.number(), 0),
   step: z.string(),
   host: z._default(text(255), '?'),
-  /** Which taking it was, from 1; absent for steps of the one who follows. */
+  /** The number of times the row was taken, from 1; absent for steps of a follower. */
   attempt: z.optional(z.number()),
   id: z.optional(text(128)),
   message: z.optional(text(10_000)),
 });
 
-/** One line of a row's log, or an event of its batch; undefined where it is none. */
+/** Parses a line of a row's log or an event of its batch; undefined if it is invalid. */
 export function decodeEntry(line: string): LogEntry | undefined {
   const read = logEntry.safeParse(jsonOf(line));
   if (!read.success) return undefined;

@@ -4,14 +4,14 @@ import { Redis, type RedisOptions } from 'ioredis';
 import { errorCode, GwError, usage } from '../errors.ts';
 import { steadyMs } from '../host.ts';
 
-// The one way to Redis. Every question has an end, a server that is silent counts as away, and one that refuses is told in
-// a sentence. What is asked again is asked after a pause that grows, on whichever connection it was refused.
+// The connection to Redis. Every request has a timeout, a silent server counts as away, and a refusal becomes a sentence.
+// Requests are retried after a growing pause, on every connection.
 
-/** Longest wait for an answer; a connection on which nothing comes for so long is closed and opened again. */
+/** Longest wait for a reply; a connection that is silent for this long is closed and opened again. */
 export const ANSWER_MS = 4_000;
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 5_000;
-/** How long BullMQ's commands wait once one of them was refused. */
+/** How long BullMQ's commands wait after one of them was refused. */
 const REFUSED_PAUSE_MS = 1_000;
 
 const unavailable = (says: string, hint: string) => ({ kind: 'unavailable' as const, says, hint });
@@ -20,7 +20,7 @@ const noAccess = (says: string) => ({
   says,
   hint: 'put the password into the URL, redis://:PASSWORD@HOST, and the URL into GW_REDIS_URL',
 });
-/** What Redis answers in place of doing what it was asked, by the first word of its error. */
+/** Redis's refusals, by the first word of the error. */
 const refusals: Readonly<Record<string, ReturnType<typeof unavailable | typeof noAccess>>> = {
   READONLY: unavailable('it is a replica and takes no changes', 'name the primary server'),
   OOM: unavailable('its memory is full', 'raise its maxmemory, or delete what it need not hold'),
@@ -47,17 +47,17 @@ const replyCode = (error: unknown): string | undefined => {
   return name === 'ReplyError' || (code !== undefined && Object.hasOwn(refusals, code)) ? code : undefined;
 };
 
-/** Whether an error is of one key alone, which holds something else than gw puts there. */
+/** True if an error concerns one key only, which holds data of another program. */
 export const isForeignKey = (error: unknown): boolean => replyCode(error) === 'WRONGTYPE';
 
-/** How a connection failed, in words that ioredis or the system have for it. */
+/** True for errors of ioredis or the system that mean a failed connection. */
 const isAwayError = (error: unknown): boolean =>
   errorCode(error) !== undefined ||
   /Connection is closed|isn't writeable|Socket timeout|max retries per request|Command timed out|aborted due to connection|Protocol error/i.test(
     (error as Partial<Error> | undefined)?.message ?? '',
   );
 
-/** No answer came in time. */
+/** No reply came in time. */
 export class Silent extends Error {
   constructor() {
     super('Redis does not answer');
@@ -66,36 +66,36 @@ export class Silent extends Error {
 
 interface Trouble {
   readonly sinceMs: number;
-  /** It is over once a change was made, or any question was answered. */
+  /** True if only a successful change ends the trouble; false if any reply does. */
   readonly untilChange: boolean;
   readonly error: GwError;
 }
 
 interface DoorOptions {
-  /** A further root certificate for rediss://, PEM. */
+  /** A further root certificate for rediss://, in PEM. */
   readonly ca?: readonly string[] | undefined;
-  /** Longest wait for the first connection and for an answer, in milliseconds. */
+  /** Longest wait for the first connection and for a reply, in milliseconds. */
   readonly answerMs?: number;
-  /** Ends every question with its reason. */
+  /** Aborts every request with its reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
 export class Door {
-  /** For our own questions: nothing is kept here that could be done long after it was given up. */
+  /** The connection for gw's own requests; it keeps no offline queue that could send a request long after its timeout. */
   readonly redis: Redis;
-  /** For BullMQ, which keeps its commands until it is back. */
+  /** The connection for BullMQ, which queues its commands while Redis is away. */
   readonly line: Redis;
   readonly #lines = new Set<Redis>();
   readonly where: string;
   readonly #answerMs: number;
-  /** How long a question is asked again while Redis is away or refuses, in milliseconds. */
+  /** How long a request is retried while Redis is away or refuses, in milliseconds. */
   patienceMs = 0;
   readonly #signal: AbortSignal;
   readonly #over = new AbortController();
   #trouble: Trouble | undefined;
-  /** Tells each time that Redis went away or refused. */
+  /** Emits an event each time Redis goes away or refuses. */
   readonly #troubles = new EventEmitter().setMaxListeners(0);
-  /** What a connection failed with last. */
+  /** The last connection error. */
   #last: unknown;
 
   private constructor(url: string, { ca, answerMs = ANSWER_MS, signal }: DoorOptions) {
@@ -103,13 +103,13 @@ export class Door {
     this.#answerMs = Math.min(answerMs, ANSWER_MS);
     const over = this.#over.signal;
     this.#signal = signal ? AbortSignal.any([signal, over]) : over;
-    // As many questions wait at once as there are rows and figures.
+    // As many requests may wait at once as there are rows and metrics.
     setMaxListeners(0, this.#signal);
     const common = {
       lazyConnect: true,
       connectTimeout: this.#answerMs,
       socketTimeout: this.#answerMs,
-      // For as long ioredis keeps the process that ends a connection which was closed before.
+      // ioredis keeps the process alive this long when it ends a connection that was closed before.
       disconnectTimeout: 100,
       retryStrategy: (times) => Math.min(FIRST_PAUSE_MS * times, 1_000),
       reconnectOnError: (error) => replyCode(error) === 'READONLY',
@@ -128,9 +128,9 @@ export class Door {
   }
 
   /**
-   * Connects to Redis; a connection that is lost later is made again for as long as it takes. Throws GwError `unavailable`
-   * where Redis is not reached in time or refuses, `auth` where it refuses the password, and `usage` for a server that is
-   * too old.
+   * Connects to Redis; a connection that is lost later is reopened, however long that takes. Throws GwError `unavailable`
+   * if Redis is not reached in time or refuses, `auth` if it refuses the password, and `usage` for a server that is too
+   * old.
    */
   static async open(url: string, options: DoorOptions = {}): Promise<Door> {
     const door = new Door(url, options);
@@ -150,19 +150,19 @@ export class Door {
     }
   }
 
-  /** For how long Redis has been away, or has refused what gw asks; 0 while all is well. */
+  /** How long Redis has been away or refusing; 0 if all is well. */
   awayMs(): number {
     return this.#trouble === undefined ? 0 : steadyMs() - this.#trouble.sinceMs;
   }
 
-  /** Why a command ends that has nothing left to do without Redis. */
+  /** The error that ends a command which can do nothing more without Redis. */
   gone(facts?: GwError['facts']): GwError {
     const { kind, message, facts: known } = this.#trouble?.error ?? this.#away();
     const seconds = Math.round(this.awayMs() / 1000);
     return new GwError(kind, `Redis has been away for ${seconds} s: ${message}`, facts ?? known);
   }
 
-  /** Resolves when a promise is settled, with true where Redis went away before that. */
+  /** Resolves with the promise's settlement; true if Redis went away before it. */
   async isAwayBefore(settled: Promise<unknown>): Promise<boolean> {
     const over = new AbortController();
     const done = settled.then(
@@ -174,13 +174,13 @@ export class Door {
     return Promise.race([done, away]).finally(() => over.abort());
   }
 
-  /** As `tell`, of a question that changes nothing: its answer says nothing of whether Redis takes changes. */
+  /** As `tell`, for a request that changes nothing: its reply does not show whether Redis accepts changes. */
   readonly ask = <T>(question: (redis: Redis) => Promise<T>, ifForeign?: T): Promise<T> =>
     this.#ask(question, false, ifForeign);
 
   /**
-   * Asks until there is an answer, for as long as the door has patience; asked again, it must do no more the second time.
-   * `ifForeign` answers for a key that holds another program's word. Throws GwError `unavailable` or `auth`, or what it throws.
+   * Sends a request and retries it within the door's patience, so it must be idempotent. `ifForeign` is the result for a
+   * key that holds another program's data. Throws GwError `unavailable` or `auth`, or the request's own error.
    */
   readonly tell = <T>(question: (redis: Redis) => Promise<T>, ifForeign?: T): Promise<T> =>
     this.#ask(question, true, ifForeign);
@@ -198,7 +198,7 @@ export class Door {
       } catch (error) {
         this.#signal.throwIfAborted();
         const refused = this.#refused(error);
-        // Asked again it would be the same.
+        // A retry would get the same error.
         if (isForeignKey(error)) {
           if (ifForeign === undefined) throw refused;
           return ifForeign;
@@ -218,7 +218,7 @@ export class Door {
 
   #fails(error: GwError, sinceMs: number, untilChange: boolean): void {
     const known = this.#trouble;
-    // A connection is closed and opened again after some refusals, which makes none of them good.
+    // Some refusals close the connection; reopening it does not mean that changes work again.
     if (!known?.untilChange || untilChange)
       this.#trouble = { sinceMs: known?.sinceMs ?? sinceMs, untilChange, error };
     this.#troubles.emit('trouble');
@@ -231,7 +231,7 @@ export class Door {
   }
 
   #unreached(error: unknown): GwError {
-    // It is closed by us where nothing came in time.
+    // gw itself closes a connection that stays silent.
     const isSilent = !(error instanceof Error) || error.message === 'Connection is closed.';
     const message = isSilent ? 'no answer' : error.message;
     const [reason, hint] = /Please report this\.$/.test(message)
@@ -248,7 +248,7 @@ export class Door {
     return new GwError(kind, `Redis at ${this.where} cannot be used: ${says} (${words})`, { hint });
   }
 
-  /** Closes every connection: what was asked and not answered is given up. */
+  /** Closes every connection; pending requests are given up. */
   end(): void {
     this.#over.abort(this.#away());
     for (const line of this.#lines) line.disconnect();
@@ -257,8 +257,8 @@ export class Door {
 }
 
 /**
- * Makes a connection one for BullMQ, whose loops ask again at once what was refused: after a refusal every further command
- * waits, on this connection and its copies, so that a worker asks no faster than Redis can be well again.
+ * Prepares a connection for BullMQ, whose loops retry refused commands at once: after a refusal, further commands on the
+ * connection and its copies are delayed, so that a worker does not overload Redis.
  */
 function tended(redis: Redis, last: { refusedMs: number }, all: Set<Redis>): Redis {
   all.add(redis);
@@ -266,7 +266,7 @@ function tended(redis: Redis, last: { refusedMs: number }, all: Set<Redis>): Red
   const send: Redis['sendCommand'] = redis.sendCommand.bind(redis);
   const copy: (override?: Partial<RedisOptions>) => Redis = redis.duplicate.bind(redis);
   redis.sendCommand = (command, stream) => {
-    // ioredis asks for the version and the like before it is ready; a pipeline is sent as a whole.
+    // Before it is ready, ioredis sends its own commands; a pipeline is sent as a whole.
     if (redis.status !== 'ready' || stream) return send(command, stream);
     command.promise.catch((error: unknown) => {
       const code = replyCode(error);
@@ -283,7 +283,7 @@ function tended(redis: Redis, last: { refusedMs: number }, all: Set<Redis>): Red
   return redis;
 }
 
-/** The answer to a question. Throws Silent where it does not come within `ms`; what was asked goes on. */
+/** The reply to a request. Throws Silent if none comes within `ms`; the request itself goes on. */
 export async function within<T>(ms: number, answer: Promise<T>): Promise<T> {
   const over = new AbortController();
   const late = pause(ms, undefined, over).then(() => Promise.reject(new Silent()));
@@ -304,7 +304,7 @@ export const withoutPassword = (url: string): string => {
   return `${protocol}//${host}${pathname === '/' ? '' : pathname}`;
 };
 
-/** Oldest server whose commands are all there. */
+/** The oldest server version with all needed commands. */
 const OLDEST = [6, 2] as const;
 
 async function checkVersion(redis: Redis, where: string): Promise<void> {
@@ -318,13 +318,13 @@ async function checkVersion(redis: Redis, where: string): Promise<void> {
   );
 }
 
-/** What keeps every step that was acknowledged. */
+/** The server settings that keep every acknowledged step. */
 const SAFE = 'appendonly yes with appendfsync always';
 
-/** What of the server's settings endangers rows, in one sentence; undefined where nothing does or it does not say. */
+/** The server's settings that endanger rows, in one sentence; undefined if there are none or they are unknown. */
 export async function dangerOf({ redis }: Pick<Door, 'redis'>): Promise<string | undefined> {
   const value = async (name: string): Promise<string | undefined> => {
-    // Hosted servers often keep CONFIG to themselves.
+    // Hosted servers often disable CONFIG.
     const said = await redis.config('GET', name).catch(() => null);
     return (said as string[] | null)?.[1];
   };
@@ -335,7 +335,7 @@ export async function dangerOf({ redis }: Pick<Door, 'redis'>): Promise<string |
     policy !== 'noeviction' &&
       `may drop rows when it is full (maxmemory-policy ${policy}; noeviction is safe)`,
     isAppending === 'no' && `${when} (appendonly no; ${SAFE} is safe)`,
-    // With `everysec` a step is acknowledged before it is on the disk, up to two seconds before where the disk is slow.
+    // With `everysec` a step is acknowledged up to two seconds before it is on a slow disk.
     isAppending === 'yes' &&
       fsync !== 'always' &&
       `may forget the last seconds when it dies (appendfsync ${fsync}; always is safe)`,

@@ -10,15 +10,15 @@ import { isForeignKey } from './door.ts';
 import { fenceOf, type Stage } from './row.ts';
 import type { RowStore } from './store.ts';
 
-// The queues: BullMQ gives rows out, finds those whose worker died, and counts the slots. A pool's queue gives out as many
-// rows as the account runs tasks of that pool, over all workers; a row leaves it when its task has ended, and its output is
-// brought home by a row of the queue `save`.
+// The queues: BullMQ gives rows out, finds rows whose worker died, and counts the slots. A pool's queue gives out as many
+// rows over all workers as the account may run tasks of that pool. A row leaves it when its task has ended; a row of the
+// queue `save` then saves its output.
 
-/** What a queue holds of a row: everything else stands in the row's own record. */
+/** The queue's data of a row; everything else is in the row's own record. */
 const ticket = z.object({ key: z.string(), round: z.int() });
 type Ticket = z.infer<typeof ticket>;
 
-/** BullMQ's name of it: a row that is put on the queue twice in a round is there once. */
+/** BullMQ's job ID: a row that is added twice in a round is queued only once. */
 const ticketOf = ({ key, round }: Ticket): string => `${digestOf(key)}-${round}`;
 
 export interface QueuedRow extends Ticket {
@@ -27,14 +27,14 @@ export interface QueuedRow extends Ticket {
 
 const SAVE = 'save';
 
-/** A worker that says nothing for so long has lost its rows; the next look for such rows is at most `STALLED_MS` later. */
+/** A worker that is silent for this long loses its rows; BullMQ checks for such rows every `STALLED_MS`. */
 export const LEASE_MS = 15_000;
 const STALLED_MS = 5_000;
-/** How soon a slot that nobody was told of is taken. */
+/** How soon a free slot is found if no notification came. */
 const DRAIN_S = 1;
-/** A row may lose any number of workers. */
+/** A row may be lost by any number of workers. */
 const NO_END = 1_000_000_000;
-/** Events of BullMQ's own that are kept; nothing reads them. */
+/** The number of BullMQ's own events that are kept; gw does not read them. */
 const MAX_ENGINE_EVENTS = 100;
 
 export interface Pool {
@@ -47,26 +47,26 @@ export interface Given {
   readonly round: number;
   readonly stage: Stage;
   readonly fence: number;
-  /** Which taking of this stage it is, from 1. */
+  /** The number of times the row was taken in this stage, from 1. */
   readonly attempt: number;
-  /** Has the queue wait for this worker for another `LEASE_MS` from now on; false where it has given the row up. */
+  /** Extends the lease by another `LEASE_MS` from now; false if the queue has given the row up. */
   keep(): Promise<boolean>;
 }
 
 interface Taker {
   readonly host: string;
-  /** How many rows of all pools at once; as many as they have where absent. */
+  /** The maximum of rows over all pools; if absent, the pools' own limits apply. */
   readonly atOnce: number | undefined;
   readonly savesAtOnce: number;
   /** Must not throw. */
   readonly work: (given: Given) => Promise<Put>;
-  /** Hears of a row that was given to another because this worker did not answer for a while. */
+  /** Called for a row that was given to another worker because this one was silent. */
   readonly onLost: (key: string) => void;
-  /** Hears that no more rows of a queue can be given out: a key of it holds something else. */
+  /** Called if a queue can give out no more rows, because one of its keys holds other data. */
   readonly onForeign: (error: unknown) => void;
 }
 
-/** What became of a row that was given out: it leaves the queue, or goes back to its front for another worker. */
+/** The outcome of a row that was given out: it leaves the queue, or goes back to its front for another worker. */
 export type Put = 'done' | 'back';
 
 export class Engine {
@@ -88,13 +88,13 @@ export class Engine {
       skipVersionCheck: true,
       streams: { events: { maxLen: MAX_ENGINE_EVENTS } },
     });
-    // A lost connection is seen by whoever opened it.
+    // The owner of the connection notices its loss.
     made.on('error', () => {});
     this.#queues.set(name, made);
     return made;
   }
 
-  /** Sets how many tasks run at once over all workers. */
+  /** Sets the number of tasks that run at once over all workers. */
   async limit(): Promise<void> {
     for (const { name, atOnce } of this.pools)
       await this.#change(name, (queue) => queue.setGlobalConcurrency(atOnce));
@@ -108,7 +108,7 @@ export class Engine {
     return this.store.door.tell(() => question(this.#queue(name)));
   }
 
-  /** The account whose limits hold; undefined where nobody has said so yet. Throws NewerFormat for the queue of a newer gw. */
+  /** The account type whose limits apply; undefined if none is stored. Throws NewerFormat for a queue of a newer gw. */
   async account(): Promise<AccountType | undefined> {
     const { door, prefix } = this.store;
     const [format, said] = await door.ask((redis) => redis.hmget(`${prefix}:meta`, 'v', 'account'));
@@ -116,7 +116,7 @@ export class Engine {
     return accountTypes.find((each) => each === said);
   }
 
-  /** The same, once this one has said its own: whoever hands rows over, and a worker where nobody has said so before. */
+  /** As `account`, after storing the own type: a follower always stores it, a worker only if none is stored. */
   async agree(mine: AccountType, as: 'follower' | 'worker' | 'reader'): Promise<AccountType> {
     const { door, prefix } = this.store;
     const known = await this.account();
@@ -127,8 +127,8 @@ export class Engine {
   }
 
   /**
-   * Puts rows on the queue of their pool, or on that of what is to be saved; one that is there already stays as it is.
-   * `first`: before those that wait there.
+   * Adds rows to the queue of their pool or to the queue of outputs to save; rows that are there already stay as they
+   * are. `first` puts them before the waiting ones.
    */
   async add(rows: readonly QueuedRow[], { first = false } = {}) {
     const names = new Set(rows.map(({ queue }) => queue));
@@ -144,13 +144,13 @@ export class Engine {
     }
   }
 
-  /** Takes rows off their queues; what was given out already stays until it comes back. */
+  /** Removes rows from their queues; a row that was given out stays until it comes back. */
   async remove(rows: readonly QueuedRow[]) {
     for (const { queue: name, ...ticket } of rows)
       await this.#change(name, (queue) => queue.remove(ticketOf(ticket)));
   }
 
-  /** Gives a worker rows: of each pool as many as it has room for, and those of the queue of outputs. */
+  /** Starts giving rows to a worker: from each pool as many as it has room for, and from the queue of outputs. */
   start(taker: Taker): void {
     const { atOnce = Number.POSITIVE_INFINITY, savesAtOnce, work } = taker;
     const room = new Room(atOnce, this.#workers);
@@ -165,7 +165,7 @@ export class Engine {
     const keys = new Map<string, string>();
     const give = async (job: Job<unknown>, token?: string): Promise<void> => {
       const read = ticket.safeParse(job.data);
-      // It is of no row: done with it, it is off the queue.
+      // An invalid ticket belongs to no row; returning removes it from the queue.
       if (!read.success) return;
       const { key, round } = read.data;
       const attempt = job.attemptsStarted;
@@ -173,7 +173,7 @@ export class Engine {
       const keep = async () => (await door.tell(() => job.extendLock(token ?? '', LEASE_MS))) === 1;
       const put = await work({ key, round, stage, attempt, fence: fenceOf(round, stage, attempt), keep });
       if (put === 'done') return;
-      // What fails here is found as lost a little later.
+      // If this fails, the row is found as lost a little later.
       await job.moveToWait(token).catch(() => {});
       throw new WaitingError();
     };
@@ -199,7 +199,7 @@ export class Engine {
     this.#workers.push(worker);
   }
 
-  /** Takes tickets that are no JSON off a queue, where each would keep a slot: who follows their rows puts them back. */
+  /** Removes tickets that are no JSON, because each would keep a slot; followers of their rows queue them again. */
   async #dropDamaged(name: string): Promise<void> {
     const { redis } = this.store.door;
     const queue = this.#queue(name);
@@ -212,17 +212,17 @@ export class Engine {
     }
   }
 
-  /** Gives this worker no more rows whose tasks are to be made or waited for; outputs are still brought home. */
+  /** Gives this worker no more rows to create or wait for; outputs are still saved. */
   closeRoom(): void {
     this.#room?.close();
   }
 
-  /** Gives out no more rows, and returns when those that were given out are put back or done. */
+  /** Gives out no more rows, and resolves when the rows given out are put back or done. */
   async stop(): Promise<void> {
     await Promise.all(this.#workers.map((worker) => worker.close()));
   }
 
-  /** How many rows of each pool wait and are given out, which are the slots that are taken, and what is to be saved. */
+  /** For each pool the numbers of waiting rows and of taken slots, and the number of outputs to save. */
   async counts() {
     const count = async ({ name, atOnce }: Pool) => {
       const { active = 0, wait = 0 } = await this.#ask(name, (queue) => queue.getJobCounts('active', 'wait'));
@@ -235,7 +235,7 @@ export class Engine {
     };
   }
 
-  /** How long the row that has waited longest has been on the queue of each pool, in seconds by Redis's clock; 0 for none. */
+  /** For each pool the age of its longest-waiting row, in seconds by Redis's clock; 0 if none waits. */
   oldestWaitingS() {
     const { door } = this.store;
     return Promise.all(
@@ -253,7 +253,7 @@ export class Engine {
     return Promise.all(names.map((name) => this.#ask(name, (queue) => queue.exportPrometheusMetrics())));
   }
 
-  /** The hosts whose workers are connected; undefined where the server does not tell. */
+  /** The hosts with connected workers; undefined if the server does not tell. */
   async workers(): Promise<readonly string[] | undefined> {
     try {
       const found = await this.#ask(SAVE, (queue) => queue.getWorkers());
@@ -269,7 +269,7 @@ export class Engine {
   }
 }
 
-/** At most so many rows at once over all pools of this worker: once it is full, no pool takes another. */
+/** The limit of rows over all pools of this worker; once it is reached, no pool takes another. */
 class Room {
   readonly #turns: Turns;
   #taken = 0;

@@ -1,4 +1,4 @@
-// Figures in the text form that Prometheus reads, one registry: gw's own, and those that BullMQ exports of each queue.
+// Metrics in the text format of Prometheus, as one registry: gw's own, and BullMQ's exports of each queue.
 
 export class Durations {
   static readonly #boundsS = [0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600];
@@ -25,7 +25,7 @@ export class Durations {
   }
 }
 
-/** A figure with its values, each behind its labels as they are printed. */
+/** A metric with its values, each with its labels in printed form. */
 export const figureLines = (
   type: 'gauge' | 'counter',
   name: `gw_${string}`,
@@ -37,7 +37,7 @@ export const figureLines = (
   ...values.map(([labels, value]) => `${name}${labels} ${value}`),
 ];
 
-/** The exports of several queues as one: what a figure is stands there once, before all its values. */
+/** Merges the exports of several queues: each metric's description is printed once, before all its values. */
 export function mergedExports(exports: readonly string[]): string[] {
   const figures = new Map<string, Set<string>>();
   for (const line of exports.flatMap((text) => text.split('\n'))) {

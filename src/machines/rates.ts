@@ -3,28 +3,28 @@ import type { RatePool } from '../gateway/limits.ts';
 import type { SharedRate } from '../jobs/watch/rate.ts';
 import { type Door, Silent, within } from './door.ts';
 
-// The rate of requests over all workers, counted in Redis by its own clock: so many in windows of five seconds that no
-// sixty seconds hold more than is documented. While Redis is away, or does not answer, each worker keeps to its own even pace.
+// The rate of requests over all workers, counted in Redis by its clock, in windows of five seconds, so that no sixty
+// seconds exceed the documented rate. While Redis is away or silent, each worker keeps to an even pace of its own.
 
 const WINDOW_S = 5;
-/** Windows that sixty seconds can touch. */
+/** The number of windows that sixty seconds can overlap. */
 const WINDOWS = 60 / WINDOW_S + 1;
 const MAX_HOLD_S = 3_600;
-/** How soon a hold is looked at again: another worker may have ended. */
+/** How soon a hold is checked again, because another worker may have ended it. */
 const LONGEST_HELD_SLEEP_MS = 5_000;
-/** Longest wait for a turn: a question that is under way when Redis goes away is answered only when it is back. */
+/** Longest wait for a turn: a request that is pending when Redis goes away is answered only when Redis is back. */
 const ANSWER_MS = 2_000;
-/** How soon to look whether Redis has answered. */
+/** How soon to check whether Redis has answered. */
 const ASK_MS = 5;
 
-/** Turns of one pool's requests, those of creates and of looks together. */
+/** The turns of one pool's requests; creates and lookups share them. */
 export class PoolRate implements SharedRate {
   readonly #limiter: RateLimiterRedis;
   readonly #own: RateLimiterMemory;
   readonly #key: string;
   readonly #holdKey: string;
   #heldUntilMs = 0;
-  /** A turn is being asked for, is there to be taken, or may be asked for again at this steady moment. */
+  /** Whether a turn is being requested or is available, or the monotonic time of the next request. */
   #asked: 'asked' | 'given' | number = 0;
 
   constructor(
@@ -46,7 +46,7 @@ export class PoolRate implements SharedRate {
     });
   }
 
-  /** Takes a turn; in how many milliseconds it may be asked for again where there is none now, else 0. */
+  /** Takes a turn; returns 0, or the milliseconds until another attempt. */
   async #take(): Promise<number> {
     const limiter = this.door.awayMs() > 0 ? this.#own : this.#limiter;
     try {
@@ -68,7 +68,7 @@ export class PoolRate implements SharedRate {
     for (let waitMs = await this.#take(); waitMs > 0; waitMs = await this.#take()) await sleep(waitMs);
   }
 
-  /** A turn that has come is now; undefined while there is none, and Redis is asked for one. */
+  /** Returns 0 if a turn is available; otherwise undefined, and a turn is requested from Redis. */
   take(): number | undefined {
     if (this.#asked === 'given') {
       this.#asked = 0;
@@ -91,12 +91,12 @@ export class PoolRate implements SharedRate {
     return typeof this.#asked === 'number' ? Math.max(ASK_MS, this.#asked - performance.now()) : ASK_MS;
   }
 
-  /** No create of any worker may leave for so long; looks go on. */
+  /** Holds back the creates of all workers for this time; lookups go on. */
   holdCreates(delayMs: number): void {
     const heldMs = Math.min(MAX_HOLD_S * 1000, Math.ceil(delayMs));
     this.#heldUntilMs = performance.now() + heldMs;
     this.door.redis.set(this.#holdKey, '1', 'PX', heldMs).catch(() => {
-      // Redis is away: this worker holds itself back.
+      // If Redis is away, only this worker is held back.
     });
   }
 
@@ -106,10 +106,10 @@ export class PoolRate implements SharedRate {
     return Math.max(ownMs, await this.door.redis.pttl(this.#holdKey).catch(() => 0));
   }
 
-  /** No request of any worker may leave for so long. */
+  /** Holds back all requests of all workers for this time. */
   hold(delayMs: number): void {
     void this.#limiter.block(this.#key, Math.min(MAX_HOLD_S, Math.ceil(delayMs / 1000))).catch(() => {
-      // Redis is away: this worker holds itself back.
+      // If Redis is away, only this worker is held back.
     });
   }
 }

@@ -3,33 +3,33 @@ import type { Row } from '../batch/rows.ts';
 import { type ErrorKind, errorKinds, shellQuote } from '../errors.ts';
 import type { carriedJob, logEntry, record } from './decode.ts';
 
-// A row of a batch as the queue knows it: where it stands, and which step may follow (README.md has the drawing). The
-// table is the one source: the script in Redis is given the states that a step may follow.
+// The states of a row on the queue, and the steps between them (README.md has a drawing). This table is the only source:
+// the script in Redis receives the states from which a step is allowed.
 
 export const rowStates = [
   'waiting', // nothing was sent
   'sending', // a create may be under way, or may have been lost
-  'running', // the gateway has it, and its ID is known
+  'running', // the gateway has accepted it, and its ID is known
   'ended', // its task has succeeded and its slot is free; its output is to be saved
   'saved',
   'failed',
-  'unknown', // it may exist; never sent again
-  'cancelled', // taken out before it was sent
+  'unknown', // its job may exist; it is never sent again
+  'cancelled', // it was taken out before it was sent
 ] as const;
 export type RowState = (typeof rowStates)[number];
 
-/** The states in which nothing more happens to a row by itself. */
+/** True for states that a row leaves only by a user's request. */
 export const isOver = (state: RowState): boolean => overStates.has(state);
 const overStates: ReadonlySet<RowState> = new Set(['saved', 'failed', 'unknown', 'cancelled']);
 const openStates = rowStates.filter((state) => !overStates.has(state));
 
 interface StepRule {
   readonly from: readonly RowState[];
-  /** Absent: it stays where it is. */
+  /** Absent if the state does not change. */
   readonly to?: RowState;
   /**
-   * `take`: who takes a row must come after whoever had it before; `own`: only the last who took it; `free`: who follows the
-   * batch, whoever has the row; `sender`: whoever announced its last sending; `new`: whoever has a row that is not there yet.
+   * Who may do the step. `take`: a later taker than before; `own`: only the last taker; `free`: any follower of the
+   * batch; `sender`: the one who announced the last sending; `new`: the one who adds a row that is not there yet.
    */
   readonly by: 'take' | 'own' | 'free' | 'sender' | 'new';
 }
@@ -37,34 +37,34 @@ interface StepRule {
 export const steps = {
   handed_over: { by: 'new', from: [] },
   taken: { by: 'take', from: openStates },
-  /** Before each sending. */
+  /** Done before each sending. */
   sending: { by: 'own', from: ['waiting', 'sending'], to: 'sending' },
-  /** It is certain that nothing was made. */
+  /** It is certain that nothing was created. */
   nothing_made: { by: 'own', from: ['waiting', 'sending'], to: 'waiting' },
-  /** Also from `waiting`: the worker's own ledger had the job already. */
+  /** Also from `waiting`, if the worker's own ledger already had the job. */
   accepted: { by: 'own', from: ['waiting', 'sending'], to: 'running' },
   ended: { by: 'own', from: ['running'], to: 'ended' },
   saved: { by: 'own', from: openStates, to: 'saved' },
   failed: { by: 'own', from: openStates, to: 'failed' },
-  /** Also from `waiting`: the worker's own ledger has the job, and does not know what became of it. */
+  /** Also from `waiting`, if the worker's own ledger has the job with an unknown outcome. */
   lost: { by: 'own', from: ['waiting', 'sending'], to: 'unknown' },
-  /** The sending for which it was called unknown never left: the next run sends it. */
+  /** The sending that made it unknown never left the machine; the next run sends the row. */
   never_sent: { by: 'sender', from: ['unknown'], to: 'cancelled' },
   handed_back: { by: 'own', from: openStates },
   cancelled: { by: 'free', from: ['waiting', 'unknown'], to: 'cancelled' },
-  /** Whoever looked says that nothing was made: it waits again. */
+  /** A user has found that nothing was created, so the row waits again. */
   denied: { by: 'free', from: ['unknown', 'cancelled'], to: 'waiting' },
-  /** The ID of a row that waits or is unknown was found: in a ledger, or by a worker that was given up and came back with it. */
+  /** The task ID of a waiting or unknown row was found, in a ledger or by a worker that had lost the row. */
   cleared: { by: 'free', from: ['waiting', 'unknown', 'cancelled'], to: 'running' },
-  /** The same of an image, which came with its answer; also of one whose download had failed. */
+  /** The same for an image, which came with its reply; also after a failed download. */
   brought: { by: 'free', from: ['waiting', 'unknown', 'failed'], to: 'saved' },
-  /** Created anew: it failed, or was taken out. */
+  /** Created again after it failed or was taken out. */
   again: { by: 'free', from: ['failed', 'cancelled'], to: 'waiting' },
-  /** The manifest says something else now, and nothing was made of what it said. */
+  /** The manifest has changed, and nothing was created from the old row. */
   changed: { by: 'free', from: ['waiting', 'cancelled', 'failed'], to: 'waiting' },
-  /** It was paid for, and its wait or its download failed. */
+  /** It was paid for, and only its wait or download failed. */
   resumed: { by: 'free', from: ['failed'], to: 'running' },
-  /** The same of images, which are to be saved where they were made. */
+  /** The same for images, which have to be saved on the machine that received them. */
   unsaved: { by: 'free', from: ['failed'], to: 'ended' },
 } as const satisfies Record<string, StepRule>;
 export type Step = keyof typeof steps;
@@ -74,18 +74,18 @@ export const isEnd = (step: Step): boolean => isOver((steps[step] as StepRule).t
 type Deep<T> = T extends object ? { readonly [K in keyof T]: Deep<T[K]> } : T;
 
 /**
- * What a row asks for, as it was checked where it was handed over: with it another machine makes the row, or goes on with its
- * job. It holds what a ledger keeps, and neither key nor save plan.
+ * The checked request of a row, from which another machine creates the row or continues its job. It contains the fields
+ * that a ledger keeps, without API key and save plan.
  */
 export type CarriedJob = Deep<z.infer<typeof carriedJob>>;
 
-/** An error as the contract prints it, without links. */
+/** An error in the printed form of the contract, without links. */
 export type ToldError = Readonly<Record<string, unknown>> & {
   readonly kind: string;
   readonly message: string;
 };
 
-/** What a row is told with whose job may exist. */
+/** The error of a row whose job may exist. */
 export const unknownError = (message: string, hint?: string): ToldError =>
   toldAs('unknown_outcome', message, hint);
 
@@ -98,23 +98,23 @@ export const toldAs = (kind: ErrorKind, message: string, hint?: string): ToldErr
   exit_code: errorKinds[kind].exitCode,
 });
 
-/** What is handed over, and what came of it. */
+/** The row that was handed over, and its outcome. */
 export interface RowRecord extends Deep<Omit<z.infer<typeof record>, 'row' | 'error'>> {
   readonly row: Row;
   readonly error?: ToldError | undefined;
-  /** It does not fit what this gw knows, as `error` says; `isSent`: a create of it may have been sent; `newer`: its format. */
+  /** Set if this gw cannot read the record (see `error`): `isSent` if it may have been sent, `newer` its format. */
   readonly fault?: { readonly isSent: boolean; readonly newer?: number } | undefined;
 }
 
-/** What a step changes beside the state. */
+/** The fields that a step changes beside the state. */
 export type Changes = Partial<Omit<RowRecord, 'state' | 'fault'>>;
 
-/** One line of a row's log; `t` is Redis's own time, Unix milliseconds. */
+/** One line of a row's log; `t` is Redis's own time in Unix milliseconds. */
 export interface LogEntry extends Readonly<Omit<z.infer<typeof logEntry>, 'step'>> {
   readonly step: Step;
 }
 
-/** Fields of the hash; what is no text is JSON. A row stands there as it was written. */
+/** Encodes the fields of the hash; values that are no text become JSON. The row is stored as it was written. */
 export function encode({ row, ...changes }: Partial<RowRecord>): Record<string, string> {
   const written = row && { ...row, flags: row.said ? undefined : row.flags };
   const fields = Object.entries({ row: written, ...changes }).filter(([, value]) => value !== undefined);
@@ -123,26 +123,26 @@ export function encode({ row, ...changes }: Partial<RowRecord>): Record<string, 
   );
 }
 
-/** The two things that are done with a row, each a queue of its own: its task, which holds a slot, and its output. */
+/** The two stages of a row, each with its own queue: its task, which holds a slot, and saving its output. */
 const stages = ['task', 'save'] as const;
 export type Stage = (typeof stages)[number];
 
-/** How the task of a row itself ends badly, or is lost at the gateway. */
+/** The errors that mean a failed task, or a task that the gateway has lost. */
 export const badEnds: ReadonlySet<string> = new Set(['task_failed', 'not_found']);
 
-/** Whether the task of a row that is over may still take a slot of the account: for how long is for its worker to find out. */
+/** True if the task of a finished row may still hold a slot of the account; its worker finds out for how long. */
 export const mayRun = ({ state, id, error }: RowRecord): boolean =>
   state === 'unknown' || (state === 'failed' && id !== undefined && !badEnds.has(error?.kind ?? ''));
 
-/** The attempt that comes after those that are known of a row. */
+/** The number of the attempt after the known ones of a row. */
 export const nextAttempt = ({ job, wanted = 1 }: RowRecord): number =>
   Math.max(job?.attempt ?? 1, wanted) + 1;
 
 const TAKINGS = 1_000_000;
 
 /**
- * Orders all who ever take a row: later rounds after earlier ones, saving after the task, and of one stage by how often the
- * queue gave it out. Who has a lower number than the row's may change nothing.
+ * Orders all takers of a row: by round, then by stage (saving after the task), then by how often the queue gave it out. A
+ * taker with a lower number than the row's may change nothing.
  */
 export const fenceOf = (round: number, stage: Stage, taking: number): number =>
   (round * stages.length + stages.indexOf(stage)) * TAKINGS + taking;
@@ -153,6 +153,6 @@ export function closingHint({ family, row }: Pick<RowRecord, 'family' | 'row'>):
   return `once you know ${what}, close it with: gw jobs resolve ${shellQuote(row.key)} --as ${as} --redis`;
 }
 
-/** A text without links: of an address its origin is left, so that no signature stands anywhere. */
+/** Replaces each link by its origin, so that no signature is stored. */
 export const withoutLinks = (text: string): string =>
   text.replace(/\bhttps?:\/\/[^\s"'<>\\]+/gi, (url) => (URL.canParse(url) ? new URL(url).origin : 'a link'));

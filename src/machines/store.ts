@@ -15,19 +15,19 @@ import {
   steps,
 } from './row.ts';
 
-// Rows in Redis: each a hash, changed by one script that looks at who may and what may follow, and tells it in the row's
-// log and in the batch's stream of events. Times are those of Redis, so that hosts need not agree on theirs.
+// Rows in Redis: each is a hash that one script changes. The script checks who may do which step, and reports the step in
+// the row's log and the batch's event stream. Times come from Redis, so hosts' clocks need not agree.
 
-/** Events that are kept for who follows; who was away longer reads the rows. */
+/** The number of events kept for followers; a follower that was away longer reads the rows instead. */
 const MAX_EVENTS = 10_000;
 const READ_AT_ONCE = 500;
 
 /**
- * KEYS: row, log, events, counts, the batch's rows. ARGV: new|take|own|free|sender, fence (of a sender: its announcement), states it
- * may follow (`,a,b,`), state after ('' as it was), fields as JSON, log entry as JSON without its time, key, the step's own number,
- * its place among the steps of its worker. Returns ok, fenced, over (another state), gone or newer, and after `take` the row. A
- * step whose answer was lost is asked again: as long as the row stands where it left it, it is answered as before. One that comes
- * late, behind a later step of its worker, does nothing.
+ * KEYS: row, log, events, counts, the batch's rows. ARGV: new|take|own|free|sender, fence (for a sender its
+ * announcement), allowed states (`,a,b,`), next state ('' to keep it), fields as JSON, log entry as JSON without its
+ * time, key, the step's unique number, its position among the worker's steps. Returns ok, fenced, over (not in an
+ * allowed state), gone or newer, and after `take` the row. A retried step gets the same reply while the row is
+ * unchanged. A step that arrives after a later step of its worker does nothing.
  */
 const stepScript = `
 local state = redis.call('HGET', KEYS[1], 'state')
@@ -68,14 +68,14 @@ interface Scripted {
   gwStep(...args: string[]): Promise<[StepResult, string[]?]>;
 }
 
-/** What came of a step: done; another has the row; it stands where the step may not follow; Redis does not know it; a newer gw wrote it. */
+/** The result of a step: done, held by another worker, not allowed now, unknown row, or written by a newer gw. */
 export type StepResult = 'ok' | 'fenced' | 'over' | 'gone' | 'newer';
 
 export interface Actor {
   readonly host: string;
   readonly fence?: number;
   readonly attempt?: number;
-  /** Names a sending: who announced it may say that it never left. */
+  /** Identifies a sending: whoever announced it may report that it never left. */
   readonly announced?: string | undefined;
 }
 
@@ -100,12 +100,12 @@ export class RowStore {
   #nextKey = (key: string): string => `${this.prefix}:next:${key}`;
   #eventsKey = (batch: string): string => `${this.prefix}:events:${batch}`;
 
-  /** Puts a row in; false where it is there already. */
+  /** Adds a row; false if it exists already. */
   async handOver(record: RowRecord, host: string): Promise<boolean> {
     return (await this.#step(record.row.key, 'handed_over', { host }, record)).result === 'ok';
   }
 
-  /** Writes down, before a row is handed over, which rows it waits for. */
+  /** Records, before a row is handed over, which rows it waits for. */
   async follows(key: string, needed: readonly string[]): Promise<void> {
     for (const each of needed) await this.door.tell((redis) => redis.sadd(this.#nextKey(each), key), 0);
   }
@@ -116,12 +116,12 @@ export class RowStore {
     return keys.filter((each) => batchOf(each) === batchOf(key));
   }
 
-  /** Takes from a row that cannot be read what says that it was sent: whoever looked says that nothing was made. */
+  /** Removes the marks of a sending from an unreadable row, because the user found that nothing was created. */
   async absolve(key: string): Promise<void> {
     await this.door.tell((redis) => redis.hdel(this.rowKey(key), 'sender', 'id', 'state'), 0);
   }
 
-  /** Forgets a row, so that it can be handed over anew. */
+  /** Forgets a row, so that it can be handed over again. */
   async forget(key: string): Promise<void> {
     const state = await this.door.ask((redis) => redis.hget(this.rowKey(key), 'state'), null);
     const gone = await this.door.tell((redis) => redis.del(this.rowKey(key), this.#logKey(key)));
@@ -129,12 +129,12 @@ export class RowStore {
       await this.door.tell((redis) => redis.hincrby(this.#countsKey(), state, -1));
   }
 
-  /** One step of a row, durable in Redis when this returns; waits as long as the door has patience. */
+  /** Does one step of a row, durable in Redis when this returns; it is retried within the door's patience. */
   async step(key: string, step: Step, actor: Actor, changes: Changes = {}): Promise<StepResult> {
     return (await this.#step(key, step, actor, changes)).result;
   }
 
-  /** Takes a row; its record where it may be worked on, or is over. */
+  /** Takes a row; returns its record if it may be worked on or is finished. */
   async take(
     key: string,
     actor: Actor,
@@ -157,12 +157,12 @@ export class RowStore {
     const states = [`,${rule.from.join(',')},`, rule.to ?? changes.state ?? ''];
     const args = [rule.by, who, ...states, fields, entry, key, randomUUID(), String(this.#steps)];
     const ask = (redis: Redis) => (redis as Redis & Scripted).gwStep(...keys, ...args);
-    // Where something else than a row stands under its key, nothing can be done about it here.
+    // If the row's key holds other data, gw can do nothing about it.
     const [result, flat] = await this.door.tell(ask, ['gone']);
     return { result, record: flat && decode(key, pairsOf(flat), this.reader) };
   }
 
-  /** The records of rows. With `refusesNewer`, as before anything is done for them, throws NewerFormat for one of a newer gw. */
+  /** The records of rows. `refusesNewer` throws NewerFormat for a row of a newer gw, before any work on rows. */
   async read(keys: readonly string[], refusesNewer = false): Promise<(RowRecord | undefined)[]> {
     const records: (RowRecord | undefined)[] = [];
     for (let at = 0; at < keys.length; at += READ_AT_ONCE) {
@@ -201,7 +201,7 @@ export class RowStore {
     return lines.flatMap((line) => decodeEntry(line) ?? []);
   }
 
-  /** How long ago a row came to where it stands, by Redis's clock. */
+  /** How long a row has been in its state, by Redis's clock. */
   async restedMs(key: string): Promise<number> {
     const [[line = ''], [seconds]] = await this.door.ask((redis) =>
       Promise.all([redis.lrange(this.#logKey(key), -1, -1), redis.time()]),
@@ -209,7 +209,7 @@ export class RowStore {
     return Math.max(0, Number(seconds) * 1000 - (decodeEntry(line)?.t ?? 0));
   }
 
-  /** Where the stream of a batch ends now. */
+  /** The ID of the last event in a batch's stream. */
   async lastEvent(batch: string): Promise<string> {
     const [last] = await this.door.ask((redis) =>
       redis.xrevrange(this.#eventsKey(batch), '+', '-', 'COUNT', 1),
@@ -217,7 +217,7 @@ export class RowStore {
     return last?.[0] ?? '0-0';
   }
 
-  /** Steps of a batch's rows after `since`, waiting up to `blockMs` for one on a connection of its own. */
+  /** The steps of a batch's rows after `since`; waits up to `blockMs` for one, on a separate connection. */
   async events(
     connection: Redis,
     batch: string,
@@ -234,10 +234,10 @@ export class RowStore {
   }
 }
 
-/** Who took a row in an earlier round has no say in this one. */
+/** A new round invalidates everyone who took the row before. */
 const newRound = ({ round }: Changes) => round !== undefined && { fence: String(fenceOf(round, 'task', 0)) };
 
-/** `NAME/id` -> NAME; a name holds no slash. */
+/** `NAME/id` -> NAME; a name contains no slash. */
 export const batchOf = (key: string): string => key.slice(0, key.indexOf('/'));
 
 const pairsOf = (flat: readonly string[]): Record<string, string> =>

@@ -12,36 +12,36 @@ import {
 } from './row.ts';
 import type { StepResult } from './store.ts';
 
-// What a worker does with a row that it was given, by where the row stands: the order of every paid step (README.md). It
-// knows neither Redis nor the gateway: the desk writes steps down, the hands do the work.
+// The work on a row by its state, with the order of every paid step (README.md). This module knows neither Redis nor the
+// gateway: the desk records steps, the hands do the work.
 
-/** Writes the steps of the one row that was taken; each is in Redis when it returns. */
+/** Records the steps of the taken row; each is in Redis when its call returns. */
 export interface Desk {
   step(step: Step, changes?: Changes): Promise<StepResult>;
   /** Puts the row on the queue of outputs. */
   toSave(): Promise<void>;
-  /** Tells what came of a create whose row was given up meanwhile: where it ended as unknown, it goes on with this. */
+  /** Reports the outcome of a create whose row was given up meanwhile; true if an unknown row can continue with it. */
   found(made: Extract<Made, { kind: 'accepted' }> | Saved): Promise<boolean>;
-  /** Tells that the last sending that this worker announced never left: a row that was called unknown for it is known. */
+  /** Reports that the last announced sending never left, so that a row that became unknown by it is settled. */
   neverSent(): Promise<void>;
-  /** Whether another worker may have what this one lacks for the row: a file, a place to save. It is asked a few times at most. */
+  /** True if another worker may have what this one lacks, such as a file or an output folder; only a few are tried. */
   mayDoElsewhere(): Promise<boolean>;
-  /** Whether Redis went away before a step was written down; what is paid for does not wait for it. */
+  /** True if Redis went away before a step was recorded; paid work does not wait for Redis. */
   isAwayBefore(step: Promise<unknown>): Promise<boolean>;
 }
 
 export type Made =
-  /** The gateway has it; `job` is what another machine needs to go on with it. */
+  /** The gateway accepted it; `job` has what another machine needs to continue. */
   | {
       readonly kind: 'accepted';
       readonly id: string;
       readonly status?: string | undefined;
       readonly job: CarriedJob;
     }
-  /** An image: it came with its reply. */
+  /** An image, which arrives with its reply. */
   | Saved
   | { readonly kind: 'unknown'; readonly error: ToldError }
-  /** `isOfJob`: it is what came of the row's job, and nothing that hindered the way there. */
+  /** `isOfJob` is true if the job itself failed, and false if something prevented it. */
   | {
       readonly kind: 'failed';
       readonly error: ToldError;
@@ -49,7 +49,7 @@ export type Made =
       /** The job of the row in this machine's ledger. */
       readonly job?: CarriedJob | undefined;
     }
-  /** It is certain that this try made nothing; one so much later may, where `error` is none that ends this worker's creates. */
+  /** The attempt created nothing. The next may start after `waitMs`, unless `error` stops the worker's creates. */
   | { readonly kind: 'nothing_made'; readonly waitMs: number; readonly error?: ToldError | undefined };
 
 export interface Saved {
@@ -65,7 +65,7 @@ export type Followed =
       readonly kind: 'failed';
       readonly error: ToldError;
       readonly status?: string | undefined;
-      /** What is to be saved lies on another machine. */
+      /** True if the images to save are on another machine. */
       readonly isElsewhere?: boolean;
     }
   | { readonly kind: 'interrupted' };
@@ -73,19 +73,19 @@ export type Followed =
 export type Brought = Saved | Exclude<Followed, { kind: 'ended' }>;
 
 export interface Hands {
-  /** Whether this machine's ledger knows the task of a row that another sent. */
+  /** True if this machine's ledger knows the task of a row that another machine sent. */
   knows(row: RowRecord): Promise<boolean>;
-  /** Creates the row, or goes on with its job where this machine's ledger has one; `beforeSend` is asked before each sending, and told the job. */
+  /** Creates the row or continues its job from this ledger; `beforeSend` is called with the job before each sending. */
   create(row: RowRecord, beforeSend: (job?: CarriedJob) => Promise<void>): Promise<Made>;
   follow(row: RowRecord, id: string): Promise<Followed>;
   save(row: RowRecord, id: string): Promise<Brought>;
-  /** Lets time pass, unless the work on the row is ended. */
+  /** Waits, unless the work on the row is aborted. */
   pause(waitMs: number): Promise<void>;
-  /** The row was taken by another, or the queue does not know it any more: what happens now stays on this machine. */
+  /** Called if another worker has the row or the queue lost it: further results stay on this machine. */
   onTakenAway(row: RowRecord, result: StepResult): void;
 }
 
-/** Thrown by `beforeSend`: the row is another's, and nothing may be sent. */
+/** Thrown by `beforeSend`: another worker has the row, and nothing may be sent. */
 export class TakenAway extends Error {
   override readonly name = 'TakenAway';
   constructor(readonly result: StepResult) {
@@ -93,10 +93,10 @@ export class TakenAway extends Error {
   }
 }
 
-/** Works on a row from where it stands to its next resting place. Never throws but what hands and desk throw. */
+/** Works on a row until its stage ends. It throws only errors of hands and desk. */
 export async function workOn(stage: Stage, row: RowRecord, desk: Desk, hands: Hands): Promise<Put> {
   if (isOver(row.state)) return 'done';
-  // Whoever can write to Redis may have put a row on the queue of outputs that has none yet.
+  // Anyone with access to Redis may have put a row without an output on the queue of outputs.
   return stage === 'save' && row.state === 'ended' ? saveRow(row, desk, hands) : runTask(row, desk, hands);
 }
 
@@ -105,7 +105,7 @@ async function runTask(row: RowRecord, desk: Desk, hands: Hands): Promise<Put> {
     await desk.toSave();
     return 'done';
   }
-  // A lost create of family B is looked up before it is sent again.
+  // Only for family B can a lost create be looked up before it is sent again.
   if (row.state === 'sending' && row.family !== 'beta' && !(await hands.knows(row))) {
     await desk.step('lost', { error: lostError(row) });
     return 'done';
@@ -124,7 +124,7 @@ async function runTask(row: RowRecord, desk: Desk, hands: Hands): Promise<Put> {
     : atHome(row, followed, desk, hands);
 }
 
-/** A task that has ended badly, or whose output is saved, and tells the queue. */
+/** Reports to the queue that a row has failed or is saved. */
 async function atHome(row: RowRecord, home: Brought, desk: Desk, hands: Hands): Promise<Put> {
   if (home.kind === 'interrupted') {
     await desk.step('handed_back');
@@ -138,14 +138,14 @@ async function atHome(row: RowRecord, home: Brought, desk: Desk, hands: Hands): 
   return told(row, result, hands);
 }
 
-/** Sends the row's create. Returns its task's ID, or what becomes of the row where there is none. */
+/** Sends the row's create. Returns its task's ID, or what to do with the row if there is none. */
 async function createRow(
   row: RowRecord,
   desk: Desk,
   hands: Hands,
 ): Promise<Put | { readonly id: string; readonly home?: Brought | undefined }> {
   let made: Made;
-  // What another worker was sending may exist until this one has looked for it, which it has before it sends.
+  // Another worker's create may exist until this worker has looked for it, which happens before it sends.
   let mayExist = row.state === 'sending';
   try {
     made = await hands.create(row, async (job) => {
@@ -164,7 +164,7 @@ async function createRow(
       const telling = desk.step('accepted', { id, status, job });
       const home = (await desk.isAwayBefore(telling)) ? await bringHome(row, id, hands) : undefined;
       const result = await telling;
-      // Who finds the queue wiped goes on with what is paid for, and tells it on this machine alone.
+      // If the queue has lost the row, the paid task is still finished, and reported on this machine only.
       if (result === 'ok') return { id, home };
       if (result !== 'gone' && (await desk.found(made))) return 'done';
       hands.onTakenAway(row, result);
@@ -186,7 +186,7 @@ async function createRow(
       if (made.error.kind === 'usage' && !made.isOfJob && (await desk.mayDoElsewhere())) return 'back';
       return told(row, await desk.step('failed', { error: made.error, job: made.job }), hands);
     case 'nothing_made':
-      // Said before the pause: a worker that dies in it has sent nothing.
+      // Recorded before the pause, so that a worker which dies in the pause has left no doubt.
       if (
         (await desk.step(mayExist ? 'handed_back' : 'nothing_made', { error: made.error })) !== 'ok' &&
         !mayExist
@@ -197,16 +197,16 @@ async function createRow(
   }
 }
 
-/** Follows a task to its end and saves it, without a word to anybody. */
+/** Follows a task to its end and saves it, without reporting to the queue. */
 async function bringHome(row: RowRecord, id: string, hands: Hands): Promise<Brought> {
   const followed = await hands.follow(row, id);
   return followed.kind === 'ended' ? hands.save(row, id) : followed;
 }
 
-/** The slot is free as soon as the row has left the queue of its pool. */
+/** The slot becomes free as soon as the row has left the queue of its pool. */
 async function taskEnded(row: RowRecord, id: string, status: string, desk: Desk, hands: Hands): Promise<Put> {
   const telling = desk.step('ended', { status });
-  // Without Redis nobody else can be told to save it, and its link does not wait.
+  // While Redis is away no other worker can save the output, and its link expires.
   const early = (await desk.isAwayBefore(telling)) ? await hands.save(row, id) : undefined;
   const result = await telling;
   if (result === 'gone') {
