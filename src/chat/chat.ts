@@ -1,5 +1,5 @@
-// What a conversation is, whichever of the three surfaces carries it ("Chat completions", "Native messages",
-// "Gemini-style generation"). Surfaces turn these into their own bodies and their replies into these.
+// The common form of a conversation on all three surfaces ("Chat completions", "Native messages", "Gemini-style
+// generation"). Surfaces convert it to their own bodies, and their replies to it.
 
 export const chatApis = ['completions', 'messages', 'geo'] as const;
 export type ChatApi = (typeof chatApis)[number];
@@ -10,7 +10,7 @@ export type ChatPart =
   | {
       readonly type: 'image';
       readonly url: string;
-      /** What a request that is only shown says in its place. */
+      /** The text that a printed request shows in its place. */
       readonly shown?: string;
     };
 
@@ -21,14 +21,14 @@ export interface ToolCall {
   readonly arguments: string;
 }
 
-/** One turn of a conversation; the system prompt is no turn but a setting. */
+/** One turn of a conversation; the system prompt is a setting, not a turn. */
 export type ChatTurn =
   | { readonly role: 'user'; readonly parts: readonly ChatPart[] }
   | {
       readonly role: 'assistant';
       readonly text: string;
       readonly toolCalls?: readonly ToolCall[];
-      /** The turn in a surface's own form, where that surface wants it back as it came (signed thoughts). */
+      /** The turn in the surface's own form, if the surface needs it back unchanged (signed thoughts). */
       readonly native?: { readonly api: ChatApi; readonly content: unknown };
     }
   | {
@@ -46,31 +46,31 @@ export interface ChatTool {
   readonly parameters?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** What was asked for beside the conversation; a field that is absent is not sent. */
+/** The settings of a request beside the conversation; an absent field is not sent. */
 export interface ChatSettings {
   readonly temperature?: number | undefined;
   readonly topP?: number | undefined;
   readonly topK?: number | undefined;
   readonly stop?: readonly string[] | undefined;
   readonly maxTokens?: number | undefined;
-  /** Spell the limit `max_tokens` on completions. */
+  /** On completions, send the limit as `max_tokens`. */
   readonly compatMaxTokens?: boolean | undefined;
   readonly reasoningEffort?: string | undefined;
   /** A number is a budget in tokens. */
   readonly thinking?: 'adaptive' | 'off' | number | undefined;
   readonly thinkingLevel?: string | undefined;
-  /** Ask for the model's thoughts where they have to be asked for. */
+  /** Request the model's thoughts, on surfaces where that is needed. */
   readonly showThoughts?: boolean | undefined;
   readonly tools?: readonly ChatTool[] | undefined;
   /** `auto`, `none`, `required`, or the name of a tool. */
   readonly toolChoice?: string | undefined;
   /** `json_object`, or a JSON schema that the answer follows. */
   readonly responseFormat?: 'json_object' | Readonly<Record<string, unknown>> | undefined;
-  /** How many answers are asked for (geo). */
+  /** The number of answers (geo). */
   readonly candidates?: number | undefined;
-  /** What the model's own filter lets pass (geo). */
+  /** Thresholds of the model's own filter (geo). */
   readonly safety?: readonly { readonly category: string; readonly threshold: string }[] | undefined;
-  /** Ask for the figures where a stream has to be asked for them. */
+  /** Request usage figures, if streams send them only on request. */
   readonly usage?: boolean | undefined;
 }
 
@@ -82,25 +82,25 @@ export interface ChatRequest {
   readonly turns: readonly ChatTurn[];
   readonly settings?: ChatSettings | undefined;
   readonly stream: boolean;
-  /** The body in place of the one made of all this: `--body`, `--messages` and `--set` have been laid over it. */
+  /** The final body, with `--body`, `--messages` and `--set` applied; it replaces a body made from the other fields. */
   readonly body?: Readonly<Record<string, unknown>> | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Longest silence between two events, in milliseconds. */
   readonly silenceMs?: number | undefined;
   /**
-   * How much of a streamed answer is kept in memory: `whole` for `text`, `turn` and `reply` of the answer, `reply` for
-   * that alone, `calls` (tool calls, reason and usage only) for a stream of any length.
+   * How much of a streamed answer is kept in memory: `whole` keeps `text`, `turn` and `reply` of the answer, `reply` only
+   * that, and `calls` only tool calls, reason and usage, which allows a stream of any length.
    */
   readonly keep?: 'whole' | 'reply' | 'calls' | undefined;
-  /** Give each event of a stream as it came, beside what it says. */
+  /** Also report each event of a stream unchanged. */
   readonly raw?: boolean | undefined;
 }
 
-/** What a reply used, where the surface says so. */
+/** The tokens that a reply used, if the surface says so. */
 export interface ChatUsage {
-  /** Of native messages: those that were neither written to the cache nor read from it. */
+  /** On native messages, without the tokens that were written to or read from the cache. */
   readonly inputTokens?: number | undefined;
-  /** Of completions and geo: those of the input that were in the cache, as the public APIs of these names tell it. */
+  /** On completions and geo, the part of the input tokens that was cached, as in the public APIs of these names. */
   readonly cachedTokens?: number | undefined;
   readonly cacheWrittenTokens?: number | undefined;
   readonly cacheReadTokens?: number | undefined;
@@ -109,7 +109,7 @@ export interface ChatUsage {
   readonly totalTokens?: number | undefined;
 }
 
-/** What comes of a reply, streamed or not, in the order it comes. */
+/** The parts of a reply in their order, streamed or not. */
 export type ChatEvent =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'thinking'; readonly text: string }
@@ -117,22 +117,22 @@ export type ChatEvent =
   | { readonly type: 'raw'; readonly data: string };
 
 export interface ChatAnswer {
-  /** Empty where it was not kept; `hasText` tells whether there was any. */
+  /** Empty if it was not kept; `hasText` is true if there was any. */
   readonly text: string;
   readonly hasText: boolean;
   readonly toolCalls: readonly ToolCall[];
-  /** The texts of further answers to the same question, in their order (`choices[1]`, a second candidate). */
+  /** The texts of further answers to the same question, in order (`choices[1]`, a second candidate). */
   readonly furtherTexts?: readonly string[] | undefined;
   /** The surface's own word: `stop`, `end_turn`, `STOP`, `length`, … */
   readonly finishReason: string | undefined;
   readonly usage: ChatUsage;
   /** The answer as a turn, for the next request. */
   readonly turn: Extract<ChatTurn, { role: 'assistant' }>;
-  /** The reply as it came, or as it would have come unstreamed; undefined where it was not kept. */
+  /** The reply, or for a stream the equivalent whole reply; undefined if it was not kept. */
   readonly reply: unknown;
-  /** The reply itself, in UTF-8, where it came whole. */
+  /** The bytes of the reply in UTF-8, if it was not streamed. */
   readonly replyBytes?: Uint8Array | undefined;
 }
 
-/** The output limit that is sent where none was given: the surface requires one. A thinking budget is added to it. */
+/** The output limit if none is given, because the surface requires one. A thinking budget is added to it. */
 export const DEFAULT_MAX_TOKENS = 4096;

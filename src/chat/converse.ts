@@ -10,18 +10,18 @@ import { type Heard, loadSurface, type ReplyReader, StreamedError } from './surf
 
 export interface ConverseDeps {
   readonly client: Pick<Client, 'send' | 'stream'>;
-  /** Takes what came of an answer that broke off, as the reply so far; told after its last event, where all is kept. */
+  /** Receives the partial reply of an answer that broke off, after its last event, if the whole answer is kept. */
   readonly onBroken?: (reply: unknown) => void;
 }
 
-/** Takes what comes of an answer. A promise holds the stream back: the server waits, and nothing piles up here. */
+/** Receives the events of an answer. While a returned promise is pending, reading stops, so that nothing piles up here. */
 export type OnChatEvent = (event: ChatEvent) => void | Promise<void>;
 
 /**
- * Puts a conversation to the gateway and tells of the answer as it comes. Text of one piece off the wire is told as one
- * event. Resolves with the answer, whatever its reason to finish: whether it is usable is the verdict's to say.
- * Throws GwError as Client's `send` and `stream` do, `unavailable` where a stream breaks off or ends before the answer does
- * (what came has been told) or what is kept of it grows beyond 64 MiB, what `onEvent` throws, or the signal's reason.
+ * Sends a conversation to the gateway and reports the answer as it arrives; the text in one network read becomes one
+ * event. Resolves with the answer, whatever its finish reason; `judgeAnswer` decides if it is usable. Throws GwError as
+ * Client's `send` and `stream` do, `unavailable` if a stream ends before the answer does (its events have been reported)
+ * or if the kept data exceed 64 MiB, an error of `onEvent`, or the signal's reason.
  */
 export async function converse(
   request: ChatRequest,
@@ -48,7 +48,7 @@ export async function converse(
   const events = eventStream({
     onEvent(data) {
       isDone ||= data === '[DONE]';
-      // One without data keeps the connection open, and says nothing.
+      // An event without data only keeps the connection open.
       if (data === '' || data === '[DONE]') return;
       said += 1;
       if (queue.isFull) return;
@@ -60,14 +60,14 @@ export async function converse(
   });
   try {
     const end = await deps.client.stream(endpoint, input, events.takeChunk, options).catch(async (error) => {
-      // What came before the break is told first; a failure to tell it says more than the break.
+      // Events before the break are reported first; an error in reporting them is more important than the break.
       await events.finish(false);
       throw error;
     });
     if (!end.streamed) return await readWhole(end.reply, reader, queue);
     await events.finish(true);
     if (said === 0) throw notAStream(end.requestId);
-    // The mark ends a stream of completions, with or without a reason to finish.
+    // `[DONE]` ends a stream of completions, with or without a finish reason.
     const isOver = reader.isFinished() || (isDone && request.api === 'completions');
     if (!isOver) throw cutShort(end.requestId);
   } catch (error) {
@@ -78,7 +78,7 @@ export async function converse(
   return answerOf(reader, queue, reader.reply());
 }
 
-/** What goes wrong in an event is told after what came before it. */
+/** An error in an event is reported after the events before it. */
 function readEvent(data: string, reader: EventReader, queue: EventQueue): void {
   try {
     reader.read(data, queue);
@@ -130,7 +130,7 @@ function toldError(body: unknown): GwError {
   return new GwError('unavailable', message, { ...facts, hint: cutAnswerHint });
 }
 
-/** An error that came with status 200 in place of a whole reply. */
+/** An error that came with status 200 in place of a reply. */
 function errorReply(body: unknown, requestId: string | undefined): GwError {
   const { said, ...facts } = readTold(body);
   const message = `the gateway answered with an error: ${said}`;
@@ -156,18 +156,18 @@ const notAStream = (requestId: string | undefined): GwError =>
 const cutShort = (requestId: string | undefined): GwError =>
   new GwError('unavailable', 'the stream ended before the answer did', { requestId, hint: cutAnswerHint });
 
-/** A few bytes are an object of their own all the same. */
+/** The minimum memory of an event, however short its data is. */
 const LEAST_EVENT_BYTES = 64;
 
-/** Gathers what the events of one piece of a stream say, neighbours of a kind as one, and tells it in one go. */
+/** Collects the events of one network read, joins neighbours of the same kind, and reports them together. */
 class EventQueue implements Heard {
-  /** All text so far, where it is kept. */
+  /** All text so far, if it is kept. */
   text = '';
   hasText = false;
   #waiting: ChatEvent[] = [];
   #kind: 'text' | 'thinking' | undefined;
   #words = '';
-  /** Bytes heard, of these those counted as kept, and all that count. */
+  /** Bytes of text heard, the part of them already counted as kept, and all bytes that count as kept. */
   #heard = 0;
   #counted = 0;
   #kept = 0;
@@ -178,20 +178,20 @@ class EventQueue implements Heard {
     private readonly keeps: { readonly text: boolean; readonly events: boolean },
   ) {}
 
-  /** No more is kept: what follows is not read. */
+  /** True once the limit is exceeded; further events are not read. */
   get isFull(): boolean {
     return this.#kept > WHOLE_LIMIT_BYTES;
   }
 
-  /** Counts what is kept of an answer; beyond the limit the answer has failed (promises, section 5). */
+  /** Counts kept bytes; beyond the limit the answer fails (promises, section 5). */
   keep(bytes: number): void {
     this.#kept += bytes;
     if (this.isFull) this.fail(tooLong());
   }
 
   /**
-   * Counts an event of an answer that is kept whole: what it says, and a quarter of the rest, because most of that is its
-   * envelope.
+   * Counts an event of an answer that is kept whole: its text, and a quarter of the rest, because most of the rest is an
+   * envelope that is not kept.
    */
   keepEvent(data: string): void {
     const said = this.#heard - this.#counted;
@@ -213,12 +213,12 @@ class EventQueue implements Heard {
     this.#waiting.push({ type: 'raw', data });
   }
 
-  /** Nothing after this counts; `flush` throws it when what came before has been told. */
+  /** Ignores later events; `flush` throws the error after reporting the earlier ones. */
   fail(error: unknown): void {
     this.#failure ??= { error };
   }
 
-  /** Tells what has gathered. Throws what the listener throws, or the failure that came after. */
+  /** Reports the collected events. Throws an error of the listener, or the failure that followed the events. */
   async flush(): Promise<void> {
     this.#close();
     for (const event of this.#waiting.splice(0)) await this.tell(event);

@@ -2,15 +2,15 @@ import { parseJson } from '../http/parse-json.ts';
 import { jsonOf } from '../json-text.ts';
 import type { Heard, ReplyReader } from './surface.ts';
 
-/** After so many events in a row that are unlike the one before, none is compared any more: it would cost more than it saves. */
+/** After this many events in a row that differ in more than their text, comparing costs more than it saves and stops. */
 const MOST_UNLIKE = 8;
 
 /**
- * Reads the events of a stream. Where the answer is not kept whole, an event that differs from the one before in nothing but
- * its text is not parsed but for that: all else that the reader remembers of it, it remembers already.
+ * Reads the events of a stream. If the answer is not kept whole, an event that differs from the previous one only in its
+ * text is not fully parsed, because everything else in it is known already.
  */
 export class EventReader {
-  /** What stood around the text of the event before. */
+  /** The data around the text of the previous event. */
   #around: readonly [before: string, after: string] | undefined;
   #unlike = 0;
 
@@ -19,7 +19,7 @@ export class EventReader {
     private readonly keepsWhole: boolean,
   ) {}
 
-  /** Takes the data of one event. Throws as the reader does, and SyntaxError for bad JSON. */
+  /** Reads the data of one event. Throws as the reader does, and SyntaxError for bad JSON. */
   read(data: string, heard: Heard): void {
     const text = this.#textOf(data);
     if (text !== undefined) {
@@ -54,18 +54,18 @@ export class EventReader {
     const isLike = after && length >= 0 && data.startsWith(before) && data.endsWith(after);
     if (!isLike || length > MOST_COMPARED) return undefined;
     const text = data.slice(before.length, end);
-    // What a string of JSON may hold as it is needs no parsing; a long text is searched for what ends or escapes it alone.
+    // A text without escapes needs no parsing; in a long text only quotes and backslashes are searched for.
     const isPlain =
       length < LONG_TEXT ? !/[^ !#-[\]-\uffff]/.test(text) : !text.includes('"') && !text.includes('\\');
     return isPlain ? text : (jsonOf(data.slice(before.length - 1, end + 1)) as string | undefined);
   }
 }
 
-/** Characters of a text; one that is longer than the second is read with the limits of all JSON from outside. */
+/** Lengths in characters; an event with a text above the second one is parsed in full, with all limits for JSON. */
 const LONG_TEXT = 200;
 const MOST_COMPARED = 1024 * 1024;
 
-/** Undefined where not one text alone was heard, or where another one of the event could be meant. */
+/** Undefined unless the event has exactly one text that occurs only once in its data. */
 function aroundOf(data: string, [words, ...others]: readonly (string | undefined)[]) {
   if (words === undefined || others.length > 0) return undefined;
   const [before, after, ...more] = data.split(JSON.stringify(words));

@@ -1,4 +1,4 @@
-/** A text that came in pieces and is too long to be held twice, as joining it would. */
+/** A text in pieces that is too long to be joined, which would need its memory twice. */
 export class LongText {
   constructor(readonly pieces: string[]) {}
 
@@ -9,7 +9,7 @@ export class LongText {
 
 const LONG_CHARACTERS = 1024 * 1024;
 
-/** A text and the piece that follows it. A long one takes the piece in; what has not become long stays a string. */
+/** Appends a piece to a text; a text that has become long is kept in pieces. */
 export function grown(text: string | LongText, piece: string): string | LongText {
   if (text instanceof LongText) {
     text.pieces.push(piece);

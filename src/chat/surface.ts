@@ -11,31 +11,31 @@ import type { ChatApi, ChatPart, ChatRequest, ChatSettings, ChatUsage, ToolCall 
 
 export type JsonObject = Record<string, unknown>;
 
-/** A request before it is spelled: settings and turns laid over a body of the user's own, and over its own messages. */
+/** The input for a body: settings and turns that are merged over the user's own body and messages. */
 export type BodyRequest = Pick<ChatRequest, 'model' | 'system' | 'turns' | 'settings' | 'stream'> & {
-  /** The body that `--body` gave. */
+  /** The body from `--body`. */
   readonly base?: Readonly<JsonObject> | undefined;
 };
 
 /**
- * What to say of a setting that a surface does not document: what this surface has in its place, or how `--set` sends it all
- * the same. A function says it of some values only.
+ * The hint for a setting that a surface does not document: the surface's own alternative, or the `--set` that sends it. A
+ * function returns a hint for some values only.
  */
 export type Instead = string | ((value: unknown) => string | undefined);
 
-/** One of the three ways to put a conversation to the gateway. */
+/** One of the three ways to send a conversation to the gateway. */
 export interface Surface {
   readonly api: ChatApi;
-  /** The field of the body that holds the conversation, in this surface's own form. */
+  /** The field of the body with the conversation, in the surface's own form. */
   readonly historyField: 'messages' | 'contents';
   endpoint(stream: boolean): Endpoint;
-  /** What fills the endpoint's row for a finished body. */
+  /** The input for the endpoint, made from a finished body. */
   input(model: string, body: Readonly<JsonObject>, stream: boolean): RequestInput;
-  /** The body of a request: what is asked for in this surface's own words, and nothing else. Pure. */
+  /** The body of a request, in the surface's own fields. A pure function. */
   body(request: BodyRequest): JsonObject;
   schema(model: string): z.ZodMiniType;
   readonly undocumented: Readonly<Partial<Record<keyof ChatSettings, Instead>>>;
-  /** The flags that fields of the body come from, by the fields' names. */
+  /** Maps fields of the body to the flags that set them. */
   readonly flags: Readonly<Record<string, string>>;
   reader(keepWhole: boolean): ReplyReader;
 }
@@ -48,7 +48,7 @@ const loaders: { readonly [A in ChatApi]: () => Promise<Surface> } = {
 
 export const loadSurface = (api: ChatApi): Promise<Surface> => loaders[api]();
 
-/** The flag that a field of the body comes from; none for a field inside the conversation. */
+/** The flag that sets a field of the body; undefined for a field inside the conversation. */
 export function flagOf({ historyField, flags }: Surface, path: readonly PropertyKey[]): string | undefined {
   const [field, inner, deep] = path;
   if (field === historyField && typeof inner === 'number') return undefined;
@@ -56,7 +56,7 @@ export function flagOf({ historyField, flags }: Surface, path: readonly Property
   return names.map((name) => flags[String(name)]).find((flag) => flag !== undefined);
 }
 
-/** Throws `usage` for the first setting that a surface does not document, naming how it can still be sent. */
+/** Throws `usage` for the first setting that a surface does not document, with a way to send it. */
 export function refuseUndocumented(settings: ChatSettings & SaidBy, { api, undocumented }: Surface): void {
   for (const [key, instead] of Object.entries(undocumented)) {
     const value = settings[key as keyof ChatSettings];
@@ -69,18 +69,18 @@ export function refuseUndocumented(settings: ChatSettings & SaidBy, { api, undoc
   }
 }
 
-/** For a setting that only `--set` sends. */
+/** The hint for a setting that only `--set` can send. */
 export const bySet = (field: string): string => `--set ${field}=VALUE sends it all the same`;
 
-/** Text parts as one text; where an image is among them, each part by itself. */
+/** Joins text parts into one text; with an image, the parts stay separate. */
 export const contentOf = (parts: readonly ChatPart[], image: (url: string) => JsonObject): unknown =>
   parts.every((part) => part.type === 'text')
     ? parts.map(({ text }) => text).join('\n\n')
     : parts.map((part) => (part.type === 'text' ? { type: 'text', text: part.text } : image(part.url)));
 
 /**
- * The schema inside a file that is a whole `response_format` already (`{"type":"json_schema","json_schema":{…}}`);
- * undefined for a file that is the schema itself.
+ * The schema in a file that already is a whole `response_format` (`{"type":"json_schema","json_schema":{…}}`); undefined
+ * if the file is the schema itself.
  */
 export function wrappedSchema(format: Fields): Fields | undefined {
   const { type, json_schema: wrapped } = fieldsOf(format);
@@ -92,7 +92,7 @@ export function wrappedSchema(format: Fields): Fields | undefined {
 
 export function splitDataUri(url: string): { readonly mime: string; readonly base64: string } | undefined {
   if (!url.startsWith('data:')) return undefined;
-  // No pattern over the whole: images are megabytes.
+  // No regular expression over the whole URL, because images are megabytes.
   const comma = url.indexOf(',');
   const mime = url.slice('data:'.length, comma).replace(/;.*$/, '');
   return { mime, base64: url.slice(comma + 1) };
@@ -101,38 +101,38 @@ export function splitDataUri(url: string): { readonly mime: string; readonly bas
 export const given = (fields: Fields): JsonObject =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 
-/** The JSON of a tool call's arguments as a value; an empty object where there is none or it is cut. */
+/** The arguments of a tool call as an object; empty if their JSON is missing or cut. */
 export const argumentsOf = (text: string): JsonObject => ({ ...fieldsOf(jsonIn(text)) });
 
-/** A call's arguments as the JSON text that all surfaces share: as written at a path of the text that they were read from. */
+/** A call's arguments as the JSON text that all surfaces share, in their original spelling at a path of `source`. */
 export function argumentsText(value: unknown, source = '', ...path: string[]): string {
   if (typeof value === 'string') return value;
   const { start, end } = placeOf(source, path) ?? {};
   return value && end ? compactJson(source.slice(start, end)) : JSON.stringify(value ?? {});
 }
 
-/** What an event of a stream, or a whole reply, says at once. */
+/** Receives the parts of an event or of a whole reply. */
 export interface Heard {
   hear(kind: 'text' | 'thinking', words: string): void;
-  /** Tells of what is kept even of an answer that is not kept whole: about so many bytes of tool calls. */
+  /** Counts the bytes of tool calls, which are kept even if the answer is not kept whole. */
   keep(bytes: number): void;
 }
 
-/** What a tool call costs to keep beside its arguments: few enough calls that all can be gone through. */
+/** The memory that each tool call counts for beside its arguments, which limits the number of calls. */
 export const CALL_BYTES = 4096;
 
-/** An error that a stream told of in mid-stream, in the surface's own shape. */
+/** An error in the middle of a stream, in the surface's own form. */
 export class StreamedError extends Error {
   override readonly name = 'StreamedError';
   constructor(
-    /** The body of the error, as it would stand in an error reply. */
+    /** The body of the error, in the form of an error reply. */
     readonly body: unknown,
   ) {
     super('the stream told of an error');
   }
 }
 
-/** The texts of the answers after the first one, which is told as it comes. */
+/** The texts of further answers; only the first answer is reported as it arrives. */
 export class FurtherTexts {
   readonly #texts = new Map<number, string>();
 
@@ -146,19 +146,19 @@ export class FurtherTexts {
   }
 }
 
-/** Reads one reply of one surface and remembers what the verdict needs. */
+/** Reads one reply of a surface and keeps the facts that the verdict needs. */
 export interface ReplyReader {
-  /** Takes an event's value, and its text, by hand: a schema would cost more. Throws StreamedError for an error. */
+  /** Reads an event's value and text without a schema, which would be slower. Throws StreamedError for an error. */
   event(value: unknown, heard: Heard, text: string): void;
   whole(reply: unknown, heard: Heard, text: string): void;
-  /** Whether the surface has said that the answer is complete. */
+  /** True if the surface has marked the answer as complete. */
   isFinished(): boolean;
   readonly toolCalls: readonly ToolCall[];
   readonly further?: FurtherTexts;
   readonly finishReason: string | undefined;
   readonly usage: ChatUsage;
-  /** The reply as it would have come unstreamed; only where all is kept. */
+  /** The equivalent whole reply; only if the answer is kept whole. */
   reply(): unknown;
-  /** What the surface wants back in the next request; only where all is kept, and where plain text would not do. */
+  /** The turn in the surface's own form, if it is kept whole and plain text would not suffice for the next request. */
   native(): unknown;
 }

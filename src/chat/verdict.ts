@@ -2,7 +2,7 @@ import { GwError } from '../errors.ts';
 import { jsonOf } from '../json-text.ts';
 import type { ChatAnswer, ChatUsage } from './chat.ts';
 
-/** What is to be said of a finished answer: an error (exit 11), or a warning, or nothing. */
+/** The verdict on a finished answer: an error (exit 11), a warning, or nothing. */
 export type Verdict = { readonly error?: GwError; readonly warning?: string };
 
 /** The output limit was used up, in each surface's word. */
@@ -14,7 +14,7 @@ const filterReason =
 
 /**
  * Text and finish reason together decide ("Errors": success is judged from content and finish reason). An answer with
- * tool calls needs no text; one that a filter ended is none, whatever came of it.
+ * tool calls needs no text; an answer that a filter ended is always unusable.
  */
 export function judgeAnswer(answer: ChatAnswer): Verdict {
   const { hasText, toolCalls, finishReason: reason, usage } = answer;
@@ -42,7 +42,7 @@ export function judgeAnswer(answer: ChatAnswer): Verdict {
   return {};
 }
 
-/** What a session keeps of an answer that is none, or did not come to its end: its words so far, without calls. */
+/** The part of an unusable or incomplete answer that a session stores: its text so far, without calls. */
 export const wordsSoFar = (text: string): ChatAnswer['turn'] | undefined =>
   text === '' ? undefined : { role: 'assistant', text };
 
@@ -65,8 +65,8 @@ const withoutText = (reason: string | undefined): GwError =>
   });
 
 /**
- * `tokens: 12 in (8 of them cached), 34 out (20 of them reasoning), 46 in all`; undefined where the reply named none. A cache
- * that was not used is left out.
+ * `tokens: 12 in (8 of them cached), 34 out (20 of them reasoning), 46 in all`; undefined if the reply has no figures. An
+ * unused cache is not mentioned.
  */
 export function usageLine(usage: ChatUsage): string | undefined {
   const reasoning =

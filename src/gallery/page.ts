@@ -1,48 +1,48 @@
 import { createHash } from 'node:crypto';
 
-// The page of `gw gallery`: one file that holds everything but the outputs, and asks no network for anything. What people
-// and models wrote reaches it as JSON and is only ever put there as text.
+// The page of `gw gallery`: one file that contains everything except the outputs and loads nothing from the network.
+// Texts of users and models are embedded as JSON and only ever inserted as text.
 
-/** An output as the page shows it. */
+/** An output on the page. */
 export interface GalleryItem {
-  /** The name that its job goes by. */
+  /** The ID of its job. */
   readonly id: string;
   readonly family: string;
   readonly model: string | null;
   readonly prompt: string | null;
-  /** `duration 5, resolution 720p` */
+  /** The settings: `duration 5, resolution 720p`. */
   readonly settings: string;
-  /** What it cost, in words, and as a number to sort by. */
+  /** The cost as text, and as a number for sorting. */
   readonly cost: string;
   readonly amount: number;
   /** Unix milliseconds. */
   readonly createdAtMs: number;
   readonly file: string;
-  /** Where it lies, as seen from the page. */
+  /** The URL relative to the page. */
   readonly href: string;
   /** MIME type. */
   readonly type: string;
-  /** What makes it again. */
+  /** The command that makes it again. */
   readonly command: string;
-  /** What makes the shot that goes on from it; null where none can. */
+  /** The command for a shot that continues it; null if there is none. */
   readonly next: string | null;
-  /** The outputs that it was made from, and those that were made from it. */
+  /** The outputs that it was made from, and those made from it. */
   readonly from: readonly Related[];
   readonly into: readonly Related[];
 }
 
-/** Another output; without a place where it is no longer there. */
+/** A related output; without `href` its file is gone. */
 export interface Related {
   readonly name: string;
   readonly href: string | null;
 }
 
-/** Stands in every page that gw wrote, near its start: such a page may be replaced. */
+/** A marker near the start of every page made by gw: such a page may be replaced. */
 export const GALLERY_MARK = '<meta name="generator" content="gw gallery">';
 
-/** How a page of outputs reads; `made` is said in its foot. */
+/** Makes the HTML of the page; `made` is printed in its footer. */
 export function galleryPage(items: readonly GalleryItem[], made: string): string {
-  // Inside a script only these would end it, or be read as a comment.
+  // Within a script, these characters could end it or start a comment.
   const json = JSON.stringify(items).replace(/[<>&\u2028\u2029]/g, (found) => {
     const code = found.charCodeAt(0).toString(16).padStart(4, '0');
     return `\\u${code}`;
@@ -131,7 +131,7 @@ const script = String.raw`'use strict';
 const items = JSON.parse(document.getElementById('items').textContent);
 const [search, family, model, sort, theme, grid, more, count, said, none] =
   ['search', 'family', 'model', 'sort', 'theme', 'grid', 'more', 'count', 'said', 'none'].map((id) => document.getElementById(id));
-/** Cards are made as one comes to them: thousands at once would take seconds. */
+/** Cards are created as the user scrolls, because thousands at once would take seconds. */
 const STEP = 60;
 let wanted = [];
 const made = new Map();
@@ -142,7 +142,7 @@ for (const [select, key] of [[family, 'family'], [model, 'model']]) {
 }
 const texts = new Map(items.map((item) => [item,
   [item.prompt, item.model, item.family, item.settings, item.file, item.id].join('\n').toLowerCase()]));
-// Made once: each of them costs more than a card.
+// Created once, because creating one costs more than a card.
 const dates = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
 const words = new Intl.Collator();
 const orders = {
@@ -155,13 +155,13 @@ const orders = {
 function element(name, className, text) {
   const made = document.createElement(name);
   if (className) made.className = className;
-  // A text that turns the words around it is shown as what it is; what is copied is as it was.
+  // Bidirectional controls are shown as escapes, because they could disguise a text; copied text is unchanged.
   if (text !== undefined) made.textContent = text.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
     (found) => '\\u' + found.charCodeAt(0).toString(16).padStart(4, '0'));
   return made;
 }
 
-/** A clip is asked for when it comes into view, and let go of when it has left. */
+/** A clip is loaded when it comes into view, and unloaded when it leaves. */
 const inView = new IntersectionObserver((seen) => {
   for (const { target, isIntersecting } of seen) {
     if (isIntersecting) { if (!target.src) target.src = target.dataset.src; }
@@ -182,7 +182,7 @@ function picture({ href, type, file }) {
   clip.preload = 'metadata';
   clip.muted = clip.loop = clip.playsInline = true;
   if (type.startsWith('audio/')) clip.controls = true;
-  // The first frame, not the black before it.
+  // This shows the first frame instead of a black picture.
   clip.dataset.src = href + '#t=0.001';
   clip.addEventListener('mouseenter', () => clip.play().catch(() => {}));
   clip.addEventListener('mouseleave', () => clip.pause());

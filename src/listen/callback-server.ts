@@ -5,20 +5,20 @@ import { jsonIn } from '../http/parse-json.ts';
 import { placeOf } from '../json-text.ts';
 import { askedUrl, ownHosts, strangerIn, urlHost } from '../loopback.ts';
 
-/** No callback that the document describes is a hundredth as large. */
+/** More than a hundred times the size of any documented callback. */
 const MAX_BODY_BYTES = 1024 * 1024;
-/** The echo of a challenge must be there within 3 s: a sender that takes longer to send its body is cut off. */
+/** A challenge must be echoed within 3 s; a sender that takes longer than this for its body is cut off. */
 const BODY_MS = 10_000;
-/** How many tasks one callback may name, and how long a name may be. */
+/** The maximum number of tasks in one callback, and the maximum length of an ID. */
 const MAX_TASKS = 100;
 const MAX_ID_CHARS = 200;
 
 export interface CallbackServerOptions {
   readonly port: number;
   readonly host: string;
-  /** Where callers from outside reach it; a path is put before the token. */
+  /** The address for outside callers; its path is put before the token. */
   readonly publicUrl?: URL | undefined;
-  /** Called after the answer, with the IDs of the tasks that a callback names. */
+  /** Called after the reply, with the IDs of the tasks that a callback names. */
   onCallback(callback: {
     readonly ids: readonly string[];
     readonly body: Buffer;
@@ -27,25 +27,24 @@ export interface CallbackServerOptions {
 }
 
 export interface CallbackServer {
-  /** What a create gives as its callback URL. */
+  /** The callback URL for creates. */
   readonly url: string;
   /** Drops every connection and stops. */
   close(): Promise<void>;
 }
 
-/**
- * Receives status callbacks under a path that only their senders know. A `challenge` is echoed ("Events": within 3 s), before
- * anything else is done and as it was written (a long number that is read loses digits); what else comes is a hint and nothing more. Rejects with the system's error where it cannot listen.
- */
+/** Receives status callbacks under a secret path. A `challenge` is echoed first ("Events": within 3 s), in its
+ * original spelling, because parsing would round a long number. Any other body is only a hint to look at tasks.
+ * Rejects with the system's error if it cannot listen. */
 export async function startCallbackServer(options: CallbackServerOptions): Promise<CallbackServer> {
   const { host, publicUrl } = options;
   const token = randomBytes(16).toString('hex');
   const base = publicUrl?.pathname.replace(/\/+$/, '') ?? '';
-  // A proxy before it may take the public path off or leave it on.
+  // A proxy may remove the public path or keep it.
   const paths = new Set([`/${token}`, `${base}/${token}`]);
   let hosts: ReadonlySet<string> = new Set();
   const origins = publicUrl ? [publicUrl.origin] : [];
-  // Node looks for what takes too long twice a minute where it is not told how often.
+  // By default Node checks for slow requests only twice a minute.
   const limits = { requestTimeout: BODY_MS, headersTimeout: BODY_MS, connectionsCheckingInterval: 1_000 };
   const server = createServer(limits, (request, response) => {
     answer(request, response).catch(() => request.socket.destroy());
@@ -86,7 +85,7 @@ export async function startCallbackServer(options: CallbackServerOptions): Promi
   };
 }
 
-/** What Host may say behind a proxy: the public name, with its port where it is written out. */
+/** The accepted Host values behind a proxy: the public name, with its port if given. */
 function publicHosts(url: URL | undefined): string[] {
   if (url === undefined) return [];
   const usual = url.protocol === 'https:' ? '443' : '80';
@@ -94,7 +93,7 @@ function publicHosts(url: URL | undefined): string[] {
 }
 
 function end(request: IncomingMessage, response: ServerResponse, status: number): void {
-  // What is left of a body that nobody reads must not be taken for the next request.
+  // The rest of an unread body must not be parsed as the next request.
   if (!request.complete) response.setHeader('connection', 'close');
   response.writeHead(status, status === 204 ? {} : { 'content-length': 0 }).end();
 }
@@ -104,7 +103,7 @@ function echo(response: ServerResponse, challenge: string): void {
   response.writeHead(200, headers).end(`{"challenge":${challenge}}`);
 }
 
-/** The body; undefined where it is too large. */
+/** The body; undefined if it is too large. */
 async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
   if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) return undefined;
   const chunks: Buffer[] = [];
@@ -117,7 +116,7 @@ async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
   return Buffer.concat(chunks);
 }
 
-/** The IDs that a callback names; its body is not documented ("Events"), so each place where a record has one is looked at. */
+/** The IDs in a callback. Its body is not documented ("Events"), so every place where records have an ID is checked. */
 function taskIdsIn(said: unknown): string[] {
   const data = fieldOf(said, 'data');
   const records = [said, fieldOf(said, 'task'), ...(Array.isArray(data) ? data.slice(0, MAX_TASKS) : [data])];

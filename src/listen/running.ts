@@ -6,8 +6,8 @@ import { isAlive, isOfThisMachine, ownIdentity, type ProcessIdentity } from '../
 import { readRegular } from '../disk/small-file.ts';
 import { NewerFormat, refuseNewer } from '../formats.ts';
 
-// Which listeners of this user run, so that a create can name one (`--callback-url auto`): one file each, readable by this
-// user only, because its URL is all that a caller needs.
+// The running listeners of this user, so that a create can find one (`--callback-url auto`). Each has a file that only
+// this user can read, because its URL is all that a caller needs.
 
 interface Listener extends ProcessIdentity {
   readonly url: string;
@@ -17,21 +17,21 @@ interface Listener extends ProcessIdentity {
 
 const directoryIn = (stateDir: string): string => path.join(stateDir, 'listeners');
 
-/** Says that this process listens at a URL; returns the function that takes it back. Throws the system's error. */
+/** Records that this process listens at a URL; returns the function that removes the record. Throws the system's error. */
 export function announce(stateDir: string, url: string, sinceMs: number): () => void {
   const dir = directoryIn(stateDir);
   ensureDirectory(dir);
   const name = randomBytes(8).toString('hex');
   const file = path.join(dir, `${name}.json`);
   const listener: Listener = { ...ownIdentity(), url, sinceMs };
-  // Nobody reads half of it: only names that end in .json are looked at.
+  // No reader sees a partial file, because readers accept only names that end in .json.
   replaceFile(file, JSON.stringify(listener));
   return () => fs.rmSync(file, { force: true });
 }
 
 /**
- * The URL of the listener that was started last and still runs; undefined where none does. Throws the system's error, and
- * NewerFormat for the file of a newer gw.
+ * The URL of the latest listener that still runs; undefined if none does. Throws the system's error, and NewerFormat for
+ * the file of a newer gw.
  */
 export function runningUrl(stateDir: string): string | undefined {
   const dir = directoryIn(stateDir);
@@ -47,7 +47,7 @@ export function runningUrl(stateDir: string): string | undefined {
   return newest?.url;
 }
 
-/** What a listener writes down is a line. */
+/** A listener's file contains one line. */
 const MAX_BYTES = 1 << 16;
 
 function read(file: string): Listener | undefined {
@@ -66,7 +66,7 @@ function read(file: string): Listener | undefined {
     return isWhole ? { pid, host, started, url, sinceMs } : undefined;
   } catch (error) {
     if (error instanceof NewerFormat) throw error;
-    // It has just been taken back, or is none of ours.
+    // The file was just removed, or is no listener's file.
     return undefined;
   }
 }

@@ -1,7 +1,7 @@
 import type { ChatTurn } from '../chat.ts';
 import { type BodyRequest, contentOf, type JsonObject } from '../surface.ts';
 
-/** A conversation as chat completions spell it. */
+/** Converts a conversation to the messages of chat completions. */
 export const messagesOf = ({ system, turns }: Pick<BodyRequest, 'system' | 'turns'>): JsonObject[] => [
   ...(system === undefined ? [] : [{ role: 'system', content: system }]),
   ...turns.map(message),

@@ -11,11 +11,11 @@ import {
   StreamedError,
 } from '../surface.ts';
 
-/** The calls of an answer, put together from fragments: those of one call share an index, or follow the one that brought the ID. */
+/** Joins the fragments of tool calls. Fragments of one call share an index, or follow the fragment with the ID. */
 class Calls {
   readonly #calls: (Fields | undefined)[] = [];
 
-  /** With `heard`, which counts it, no more is kept than what a call is told by. */
+  /** With `heard`, which counts the kept bytes, only the ID, name and arguments of a call are kept. */
   add(fragments: readonly unknown[], heard?: Heard): void {
     for (const [position, fragment] of fragments.entries()) {
       const { index, function: called, ...rest } = fieldsOf(fragment);
@@ -27,14 +27,14 @@ class Calls {
       if (!this.#calls[at]) heard?.keep(CALL_BYTES);
       const call = this.#calls[at] ?? {};
       const inner = fieldsOf(call.function);
-      // Some services send the whole name with every fragment.
+      // Some services repeat the whole name in every fragment.
       const more = name === inner.name ? '' : textOf(name);
       const piece = text === undefined || text === null ? '' : argumentsText(text);
       heard?.keep(piece.length + more.length);
       this.#calls[at] = {
         ...call,
         ...(heard ? {} : rest),
-        // The first fragment names the call; later ones may carry an empty ID.
+        // The first fragment has the ID; later ones may have an empty one.
         id: call.id || rest.id,
         function: {
           ...inner,
@@ -52,8 +52,8 @@ class Calls {
 }
 
 /**
- * Reads a chat completion. The document does not show the chunks of a stream; they are taken as the public
- * `chat.completion.chunk`, leniently.
+ * Reads a chat completion. The document does not show the chunks of a stream, so they are read leniently as the public
+ * `chat.completion.chunk`.
  */
 export class CompletionsReader implements ReplyReader {
   finishReason: string | undefined;
@@ -96,7 +96,7 @@ export class CompletionsReader implements ReplyReader {
 
   native(): undefined {}
 
-  /** The first answer is told as it comes; the others follow it. */
+  /** Reports the first answer as it arrives; the others are reported after it. */
   #hearOne(choice: unknown, index: number, heard: Heard): void {
     if (index === 0) {
       this.#hear(choice, heard);
@@ -137,7 +137,7 @@ interface Choice {
   readonly calls: Calls;
 }
 
-/** Puts the chunks of a stream together into the reply that would have come unstreamed. */
+/** Joins the chunks of a stream into the equivalent whole reply. */
 export class CompletionRebuilder {
   #top: Record<string, unknown> = {};
   readonly #choices = new Map<number, Choice>();
@@ -181,7 +181,7 @@ export class CompletionRebuilder {
   }
 }
 
-/** Texts grow; anything else is replaced, and null never takes away what is there. */
+/** Texts are appended; other values are replaced, but never by null. */
 function merged(before: unknown, value: unknown, name: string): unknown {
   if (value === null) return before ?? null;
   if (typeof value !== 'string' || name === 'role') return value;

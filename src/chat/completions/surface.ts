@@ -6,7 +6,7 @@ import { type BodyRequest, bySet, given, type JsonObject, type Surface, wrappedS
 import { messagesOf } from './messages.ts';
 import { CompletionsReader } from './reader.ts';
 
-// Chat completions ("Chat completions", "Function calling").
+// The surface of chat completions ("Chat completions", "Function calling").
 
 export const completions: Surface = {
   api: 'completions',
@@ -41,7 +41,7 @@ function body({ base = {}, model, system, turns, settings = {}, stream }: BodyRe
   const history = itemsOf(base.messages);
   const told = history.filter((message) => system === undefined || fieldsOf(message).role !== 'system');
   const messages = [...messagesOf({ system, turns: [] }), ...told, ...messagesOf({ turns })];
-  // The limit has two spellings of which one may be sent: a typed one takes the place of whichever the body holds.
+  // The limit has two names, and only one may be sent: a typed limit replaces either in the body.
   const { max_tokens: _, max_completion_tokens: __, ...unlimited } = base;
   return {
     ...(settings.maxTokens === undefined ? base : unlimited),
@@ -55,7 +55,7 @@ function body({ base = {}, model, system, turns, settings = {}, stream }: BodyRe
       response_format: responseFormat(settings.responseFormat),
       ...thinking(model, settings, base),
       stream: stream || base.stream !== undefined ? stream : undefined,
-      // Public servers of this shape send no figures in a stream unless they are asked for.
+      // Public servers of this API send usage in a stream only on request.
       stream_options:
         stream && settings.usage ? fieldsOver(base.stream_options, { include_usage: true }) : undefined,
     }),
@@ -68,7 +68,7 @@ const limit = ({ maxTokens, compatMaxTokens }: ChatSettings): JsonObject =>
 function thinking(model: string, settings: ChatSettings, base: Readonly<JsonObject>): JsonObject {
   const { reasoningEffort, thinking: mode, thinkingLevel, showThoughts } = settings;
   const effort = reasoningEffort ?? (mode === 'off' ? 'none' : undefined);
-  // Thoughts have to be asked for, but the service refuses that together with an effort.
+  // Thoughts must be requested, but the service refuses that together with an effort.
   const asks =
     showThoughts && isGeoModel(model) && effort === undefined && base.reasoning_effort === undefined;
   const config = given({

@@ -13,19 +13,19 @@ import {
 
 type Part = Record<string, unknown>;
 
-/** A call may come without an ID: gw's own is its name, with the place among several, and a result is matched by name and place. */
+/** True for an ID that gw made from a call's name and position, because the call came without one. */
 export const isOwnId = (id: string, name: string): boolean =>
   id.startsWith(name) && /^(-\d+)?$/.test(id.slice(name.length));
 
 interface Candidate {
-  /** Where the candidate's own index came. */
+  /** True if the candidate came with an index of its own. */
   isNumbered: boolean;
   readonly fields: Record<string, unknown>;
   role: unknown;
   readonly parts: Part[];
 }
 
-/** Reads a Gemini-style reply; an event of a stream has the shape of a whole one. */
+/** Reads a Gemini-style reply; a stream's event has the same shape as a whole reply. */
 export class GeoReader implements ReplyReader {
   finishReason: string | undefined;
   usage: ChatUsage = {};
@@ -37,7 +37,7 @@ export class GeoReader implements ReplyReader {
   constructor(private readonly keepWhole: boolean) {}
 
   whole(reply: unknown, heard: Heard, text: string): void {
-    // Services of this style answer a stream that was not asked for as events with one list of all of them.
+    // Some services answer an unstreamed request with one list of all events.
     const texts = Array.isArray(reply) ? textsAt(text) : [text];
     for (const [place, each] of [reply].flat().entries()) this.event(each, heard, textOf(texts[place]));
   }
@@ -56,7 +56,7 @@ export class GeoReader implements ReplyReader {
     return { ...(candidates.length > 0 && { candidates }), ...this.#top };
   }
 
-  /** Parts may carry signatures that have to come back with the calls that they led to. */
+  /** The parts may contain signatures that must be sent back with the calls that followed. */
   native(): unknown {
     const parts = this.#candidates.get(0)?.parts ?? [];
     return parts.some(({ thoughtSignature }) => thoughtSignature !== undefined)
@@ -79,7 +79,7 @@ export class GeoReader implements ReplyReader {
   }
 
   #takeCandidate({ index: at, content, ...fields }: Part, place: number, heard: Heard, text = ''): void {
-    // The document lists no index: candidates are told apart by their places.
+    // The document lists no index, so candidates are told apart by position.
     const index = numberOf(at) ?? place;
     const { parts, role } = fieldsOf(content);
     const { finishReason: reason } = fields;
@@ -119,7 +119,7 @@ export class GeoReader implements ReplyReader {
     this.usage = {
       inputTokens: numberOf(all.promptTokenCount),
       cachedTokens: numberOf(all.cachedContentTokenCount),
-      // Unlike on the other surfaces, the candidates' count leaves the thoughts out.
+      // Unlike on other surfaces, the candidates' token count excludes thoughts.
       outputTokens:
         shown === undefined && reasoningTokens === undefined
           ? undefined
@@ -130,7 +130,7 @@ export class GeoReader implements ReplyReader {
   }
 }
 
-/** Pieces of one text, or of one thought, are one part. */
+/** Joins consecutive pieces of one text or one thought into one part. */
 function addPart(parts: Part[], part: Part): void {
   const last = parts.at(-1);
   const isPlain = ({ text, thought: _, ...rest }: Part) =>

@@ -14,14 +14,14 @@ import {
 } from '../surface.ts';
 import { GeoReader, isOwnId } from './reader.ts';
 
-// Gemini-style generation ("Gemini-style generation"). The parts other than text are not shown in the document; they
-// are those of the public API of this style.
+// The surface "Gemini-style generation". The document does not show parts other than text; they follow the public API of
+// this style.
 
 export const geo: Surface = {
   api: 'geo',
   historyField: 'contents',
   endpoint: (stream) => (stream ? geoStream : geoGenerate),
-  // The model and the way of answering stand in the path.
+  // The model and the streaming mode are in the path.
   input: (model, { stream: _, model: m, ...body }) => ({ params: { model }, body: withOddModel(body, m) }),
   body,
   schema: geoBodyFor,
@@ -106,14 +106,14 @@ interface Content {
   readonly parts: unknown;
 }
 
-/** The turns in this surface's form; `before` is the conversation they follow, already in that form. */
+/** The turns in this surface's form; `before` is the earlier conversation, already in that form. */
 function contentsOf(turns: readonly ChatTurn[], before: readonly unknown[]): Content[] {
   const names = namesOfCalls(turns, before);
   const contents: Content[] = [];
   for (const turn of turns) {
     const content = contentOf(turn, names);
     const last = contents.at(-1);
-    // All results of one round of calls stand in one content.
+    // All results of one round of calls belong into one content.
     if (turn.role === 'tool' && last && isResult(last)) {
       contents[contents.length - 1] = { ...last, parts: [...itemsOf(last.parts), ...itemsOf(content.parts)] };
     } else {
@@ -126,7 +126,7 @@ function contentsOf(turns: readonly ChatTurn[], before: readonly unknown[]): Con
 const isResult = ({ parts }: Content): boolean =>
   itemsOf(parts).every((part) => fieldsOf(part).functionResponse !== undefined);
 
-/** A result names the function that was called, and what came may have named its calls by ID. */
+/** A result names its function, but earlier calls may have been named by ID. */
 function namesOfCalls(turns: readonly ChatTurn[], before: readonly unknown[]): ReadonlyMap<string, string> {
   const names = new Map<string, string>();
   for (const content of before) {
@@ -156,7 +156,7 @@ function contentOf(turn: ChatTurn, names: ReadonlyMap<string, string>): Content 
   return { role: 'model', parts: [...said, ...calls] };
 }
 
-/** A result is an object here; any other value is wrapped in one. */
+/** A result must be an object here; any other value is wrapped in one. */
 function responseOf(content: string): unknown {
   const value = jsonOf(content);
   return isObject(value) ? value : { result: value === undefined ? content : value };
@@ -179,7 +179,7 @@ const mimes: Readonly<Record<string, string>> = {
   heif: 'image/heif',
 };
 
-/** The type that an address's ending tells of. */
+/** The media type that a URL's file ending suggests. */
 function mimeOf(url: string): string | undefined {
   const ending = /\.(\w+)$/.exec(new URL(url).pathname)?.[1]?.toLowerCase();
   return ending === undefined ? undefined : mimes[ending];

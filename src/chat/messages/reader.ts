@@ -14,8 +14,8 @@ import {
 type Block = Record<string, unknown>;
 
 /**
- * Reads native messages, whole or as events: message_start, then content_block_start, _delta and _stop a block,
- * message_delta, message_stop, and ping or error in between.
+ * Reads native messages, whole or as events: message_start, then content_block_start, _delta and _stop for each block,
+ * message_delta, message_stop, with ping or error in between.
  */
 export class MessagesReader implements ReplyReader {
   finishReason: string | undefined;
@@ -23,7 +23,7 @@ export class MessagesReader implements ReplyReader {
   #message: Record<string, unknown> = {};
   #isOver = false;
   readonly #blocks = new Map<number, Block>();
-  /** The arguments of a call as they come, by block, and those that its block began with. */
+  /** The streamed arguments of a call by block, and the arguments with which its block began. */
   readonly #inputs = new Map<number, string>();
   readonly #firstInputs = new Map<number, string>();
 
@@ -109,7 +109,7 @@ export class MessagesReader implements ReplyReader {
     return { ...message, content: this.#content(), usage: this.#usage };
   }
 
-  /** Thoughts carry a signature and have to come back with the calls that they led to. */
+  /** Thoughts carry a signature and must be sent back with the calls that followed. */
   native(): unknown {
     const isPlain = [...this.#blocks.values()].every(({ type }) => type === 'text' || type === 'tool_use');
     return this.keepWhole && !isPlain ? { api: 'messages', content: this.#content() } : undefined;
@@ -136,7 +136,7 @@ export class MessagesReader implements ReplyReader {
     heard.keep(CALL_BYTES + input.length);
   }
 
-  /** A delta's field of the same name grows: `text`, `thinking`, `signature`; a call's arguments come as pieces of JSON. */
+  /** Appends a delta to its field: `text`, `thinking`, `signature`; a call's arguments come as pieces of JSON. */
   #grow({ index, delta }: Fields, heard: Heard): void {
     const at = numberOf(index) ?? this.#blocks.size - 1;
     const block = this.#blocks.get(at);

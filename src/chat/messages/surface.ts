@@ -13,8 +13,8 @@ import {
 } from '../surface.ts';
 import { MessagesReader } from './reader.ts';
 
-// Native messages ("Native messages"). The blocks of a request are not shown in the document; they are those of the
-// public API of this name.
+// The surface "Native messages". The document does not show the blocks of a request; they follow the public API of this
+// name.
 
 const onGeo = 'it is a flag of --api geo';
 const sayThinking = 'say --thinking adaptive or --thinking N here';
@@ -75,7 +75,7 @@ function body({ base = {}, model, system, turns, settings = {}, stream }: BodyRe
 }
 
 function thinking(mode: ChatSettings['thinking']): JsonObject | undefined {
-  // Thinking is off where nothing asks for it; the document has no word for it.
+  // Thinking is off by default, and the document has no value for that.
   if (mode === undefined || mode === 'off') return undefined;
   return mode === 'adaptive' ? { type: 'adaptive' } : { type: 'enabled', budget_tokens: mode };
 }
@@ -111,7 +111,7 @@ function message(turn: ChatTurn): Message {
   };
 }
 
-/** All results of one round of calls, and the words after them, stand in one message. */
+/** All results of one round of calls, and the text after them, belong into one message. */
 function joinResults(all: readonly Message[]): Message[] {
   const joined: Message[] = [];
   for (const each of all) {

@@ -10,33 +10,33 @@ import type { ChatPart } from '../chat.ts';
 import type { Conversation } from './conversation.ts';
 import { asIs, wrap } from './markdown/spans.ts';
 
-/** What a command may use. */
+/** The functions that a command may use. */
 export interface CommandContext {
   readonly conversation: Conversation;
-  /** Shows a text, made safe. */
+  /** Shows a text, with control characters escaped. */
   show(text: string): void;
-  /** Hands a text to the terminal's clipboard. */
+  /** Copies a text to the terminal's clipboard. */
   copy(text: string): void;
   columns(): number;
-  /** References as typed -> what is sent. Throws GwError `usage`. */
+  /** Converts typed references to the images that are sent. Throws GwError `usage`. */
   readImages(references: readonly string[]): Promise<ChatPart[]>;
-  /** The value of a setting, read from a file where it begins with @. Throws GwError `usage`. */
+  /** The value of a setting, or the content of a file if it begins with @. Throws GwError `usage`. */
   readText(value: string): Promise<string>;
-  /** Writes the conversation to a file that was not there, and returns its path. Throws GwError `usage`. */
+  /** Writes the conversation to a new file and returns its path. Throws GwError `usage`. */
   save(file: string | undefined): Promise<string>;
 }
 
 interface Command {
   readonly usage: string;
   readonly summary: string;
-  /** True ends the conversation. */
+  /** Returns true to end the conversation. */
   run(rest: string, ctx: CommandContext): unknown;
 }
 
-/** What the terminals with the tightest limit take: 74,994 bytes as base64. */
+/** The lowest limit of common terminals: 74,994 bytes as base64. */
 const MAX_COPY_BYTES = 56_244;
 
-/** The word that takes a setting away. */
+/** The word that removes a setting. */
 const NONE = 'none';
 
 export const commands: Readonly<Record<string, Command>> = {
@@ -64,7 +64,7 @@ export const commands: Readonly<Record<string, Command>> = {
     summary: 'attach images (a path, URL or data URI) to the next message, or drop them',
     async run(rest, { conversation, show, readImages }) {
       if (rest === NONE) conversation.images = [];
-      // All or none: a typing error in the second path must not leave the first attached twice.
+      // All or none, so that after an error in the second path the first is not attached twice on a retry.
       else conversation.images = [...conversation.images, ...(await readImages(splitWords(rest)))];
       const { length } = conversation.images;
       const attached = `attached to the next message: ${counted(length, 'image')}`;
@@ -122,13 +122,13 @@ export const commands: Readonly<Record<string, Command>> = {
 
 const names = Object.keys(commands).map((name) => `/${name}`);
 
-/** A line that is a command, told apart from a message: `/word`, alone or with a blank behind it. */
+/** Parses a line that is a command and not a message: `/word`, alone or followed by a blank. */
 export function parseCommand(line: string): { readonly name: string; readonly rest: string } | undefined {
   const found = /^\/([A-Za-z]*)(?:\s+([\s\S]*))?$/.exec(line);
   return found ? { name: found[1] ?? '', rest: (found[2] ?? '').trim() } : undefined;
 }
 
-/** Runs a command; true ends the conversation. Throws GwError `usage` for one that is not known. */
+/** Runs a command; true ends the conversation. Throws GwError `usage` for an unknown one. */
 export async function runCommand(name: string, rest: string, ctx: CommandContext): Promise<boolean> {
   const known = name.toLowerCase();
   const command = Object.hasOwn(commands, known) ? commands[known] : undefined;
@@ -166,8 +166,8 @@ function helpText(columns: number): string {
 }
 
 /**
- * Words as a shell takes them: quotes hold blanks, a backslash the next character. File managers quote paths that way
- * when a file is dropped on a terminal. Throws GwError `usage` for a quote that does not end.
+ * Splits words like a shell: quotes protect blanks, a backslash the next character. File managers quote paths like this
+ * when a file is dropped on a terminal. Throws GwError `usage` for an open quote.
  */
 export function splitWords(text: string): string[] {
   const words: string[] = [];
@@ -194,10 +194,10 @@ function unquoted(word: string): string {
   );
 }
 
-/** A directory of a million files is not read out on a terminal. */
+/** A limit, so that a directory of a million files is not listed on the terminal. */
 const MAX_MATCHES = 200;
 
-/** Completion of a line: the commands, the models behind `/model`, and paths behind those that take one. */
+/** Completes a line: commands, the models after `/model`, and paths after commands that take one. */
 export function completerFor(
   host: Pick<Host, 'cwd' | 'homeDir'>,
   models: readonly string[] = [],
@@ -214,7 +214,7 @@ export function completerFor(
   };
 }
 
-/** Paths that begin as typed, blanks and quotes in them behind a backslash, a slash behind directories. */
+/** Paths that begin with the typed text; blanks and quotes are escaped, and directories end in a slash. */
 function pathsLike(typed: string, host: Pick<Host, 'cwd' | 'homeDir'>): string[] {
   const plain = typed.replace(/\\(.)/g, '$1');
   const slash = plain.lastIndexOf('/') + 1;
@@ -232,7 +232,7 @@ function pathsLike(typed: string, host: Pick<Host, 'cwd' | 'homeDir'>): string[]
     .map((entry) => `${dir}${entry.name}`.replace(/[\s"'\\]/g, '\\$&') + (entry.isDirectory() ? '/' : ''));
 }
 
-/** A path with `~/` at its beginning, which no shell is there to expand. */
+/** Expands a leading `~/`, because no shell does it here. */
 export function expandHome(file: string, homeDir: string | undefined): string {
   return homeDir !== undefined && /^~(?=\/|$)/.test(file) ? homeDir + file.slice(1) : file;
 }

@@ -9,13 +9,13 @@ import type { Session } from '../session/session.ts';
 import { expandHome } from './commands.ts';
 import type { ConversationOptions } from './start-conversation.ts';
 
-/** Where a conversation stands: its turns, what the next question is asked with, and the images that go with it. */
+/** The state of a conversation: its turns, the settings of the next question, and its attached images. */
 export class Conversation {
   model: string | undefined;
   system: string | undefined;
-  /** Attached to the next question. */
+  /** Images for the next question. */
   images: readonly ChatPart[] = [];
-  /** Answers are shown as they come, their Markdown not drawn. */
+  /** If true, answers are shown as they arrive, without rendering Markdown. */
   raw = false;
   #turns: readonly ChatTurn[];
 
@@ -29,13 +29,13 @@ export class Conversation {
     this.#turns = start.turns ?? [];
   }
 
-  /** Every turn so far; those that other processes have added to the session among them. */
+  /** All turns so far, including those that other processes have added to the session. */
   get turns(): readonly ChatTurn[] {
     this.session?.reload();
     return this.session?.turns ?? this.#turns;
   }
 
-  /** Takes in a question with all that came of it. Throws as the session's `append` does. */
+  /** Adds a question with all its answers. Throws as the session's `append` does. */
   async add(turns: readonly ChatTurn[]): Promise<void> {
     this.images = [];
     const { api, model, system, start } = this;
@@ -57,9 +57,9 @@ export interface SaveOptions {
 }
 
 /**
- * Writes a conversation to a new file and returns its path: JSON where the name ends in `.json`, as chat completions
- * spell messages, else Markdown. A file that is there stays as it is; the name gets `-1`, `-2`, … before its extension.
- * Throws GwError `usage` where nothing has been said yet or the file cannot be written.
+ * Writes a conversation to a new file and returns its path: JSON in the form of chat completions if the name ends in
+ * `.json`, else Markdown. An existing file is kept; the new name gets `-1`, `-2`, … before its extension. Throws GwError
+ * `usage` if there are no turns yet or the file cannot be written.
  */
 export function saveConversation(
   conversation: Pick<Conversation, 'turns' | 'system'>,

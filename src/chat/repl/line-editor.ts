@@ -12,10 +12,10 @@ import { PassThrough } from 'node:stream';
 import type { Host } from '../../host.ts';
 import type { Page } from '../../io/page.ts';
 
-/** What the user did with a prompt. */
+/** How the user ended a prompt. */
 export type Entered =
   | { readonly kind: 'line'; readonly text: string; readonly hasFoldedPaste: boolean }
-  /** Ctrl-C where nothing was typed. */
+  /** Ctrl-C on an empty line. */
   | { readonly kind: 'interrupted' }
   /** Ctrl-D, or the terminal is gone. */
   | { readonly kind: 'left' };
@@ -26,7 +26,7 @@ export interface LineEditorOptions {
   /** Newest first. */
   readonly history: readonly string[];
   readonly complete: (line: string) => CompleterResult;
-  /** Ctrl-C while no line is being read. */
+  /** Called for Ctrl-C while no line is being read. */
   readonly onInterrupt: () => void;
 }
 
@@ -34,14 +34,14 @@ type Stroke = { readonly text: string | undefined; readonly key: Key } | { reado
 
 const PASTE_MODE_ON = '\x1b[?2004h';
 const PASTE_MODE_OFF = '\x1b[?2004l';
-/** Typed ahead while an answer is coming; what is more is a cat on the keyboard. */
+/** The limit for keys typed while an answer arrives; more is no intended input. */
 const MAX_AHEAD = 10_000;
 const HISTORY_SIZE = 1_000;
 
 /**
- * Reads lines on a terminal with editing, history and completion. The terminal is in raw mode from the beginning to
- * `close`, so that what is typed while an answer comes is not echoed into it, and Ctrl-C is a key like others; keys that
- * come when no line is being read wait for the next one.
+ * Reads lines on a terminal with editing, history and completion. The terminal is in raw mode until `close`, so that keys
+ * typed during an answer are not echoed into it, and Ctrl-C is an ordinary key. Keys that arrive while no line is being
+ * read wait for the next one.
  */
 export class LineEditor {
   readonly #keys: PassThrough;
@@ -49,17 +49,17 @@ export class LineEditor {
   readonly #pastes: Pastes = new Map();
   #ahead: Stroke[] = [];
   #pasting: string | undefined;
-  /** What stood in the line before the last key. */
+  /** The line before the last key. */
   #line = '';
   #answer: ((entered: Entered) => void) | undefined;
   #hasLeft = false;
-  /** Of the cursor, below the first row of the prompt: what a change of width is reckoned from. */
+  /** The cursor's row below the first row of the prompt, to compute moves after a change of width. */
   #row = 0;
   readonly #stop: () => void;
 
   constructor(private readonly options: LineEditorOptions) {
     const { stdin, stdout } = options.host;
-    // Keys reach readline one by one through here, and only while a line is being read.
+    // Keys pass to readline through this stream one by one, and only while a line is being read.
     this.#keys = Object.assign(new PassThrough(), {
       setRawMode: (on: boolean) => void stdin.setRawMode?.(on),
     });
@@ -71,7 +71,7 @@ export class LineEditor {
       historySize: HISTORY_SIZE,
       completer: options.complete,
     });
-    // Node 24 hands out a line that holds newlines as it keeps it in its history: turned around.
+    // Node 24 reverses a line with newlines when it reports it, as in its history, so the kept line is used.
     this.#lines.on('line', () => this.#entered(this.#line));
     this.#lines.on('SIGINT', () => this.#interrupted());
     this.#lines.on('close', () => this.#leave());
@@ -94,7 +94,7 @@ export class LineEditor {
     };
   }
 
-  /** Shows the prompt, which may hold colour, and resolves with what comes of it. */
+  /** Shows the prompt, which may be coloured, and resolves when the user ends it. */
   read(prompt: string): Promise<Entered> {
     if (this.#hasLeft) return Promise.resolve({ kind: 'left' });
     return new Promise((resolve) => {
@@ -109,7 +109,7 @@ export class LineEditor {
     });
   }
 
-  /** Ends a prompt that is open, and gives the terminal back. */
+  /** Ends an open prompt, and restores the terminal. */
   close(): void {
     if (this.#answer !== undefined) this.options.host.stdout.write('\n');
     this.#hasLeft = true;
@@ -149,14 +149,14 @@ export class LineEditor {
     } else if (this.#ahead.length < MAX_AHEAD) this.#ahead.push(stroke);
   }
 
-  /** Alt-Enter, or Enter behind a backslash at the end. */
+  /** True for Alt-Enter, or Enter after a backslash at the end. */
   #isNewline({ name, meta }: Key): boolean {
     if (name !== 'return' && name !== 'enter') return false;
     const { line, cursor } = this.#lines;
     return meta === true || (cursor === line.length && line.endsWith('\\'));
   }
 
-  /** readline edits lines that hold newlines, and shows them as such; only its keys never make one. */
+  /** Inserts text. readline can edit lines with newlines, but its own keys never insert one. */
   #insert(text: string, inPlaceOf = /$/): void {
     const { line, cursor } = this.#lines;
     const before = line.slice(0, cursor).replace(inPlaceOf, '') + text;
@@ -181,7 +181,7 @@ export class LineEditor {
       this.#answered({ kind: 'interrupted' });
       return;
     }
-    // What is cleared away can be had back with Ctrl-Y.
+    // Deleted in this way, the text can be restored with Ctrl-Y.
     this.#lines.write(null, { ctrl: true, name: 'e' });
     this.#lines.write(null, { ctrl: true, name: 'u' });
   }
@@ -191,7 +191,7 @@ export class LineEditor {
     this.#hasLeft = true;
     if (this.#answer !== undefined && !this.options.host.stdout.destroyed)
       this.options.host.stdout.write('\n');
-    // An answer on its way is for nobody once the terminal is gone.
+    // Once the terminal is gone, nobody reads the answer under way.
     else this.options.onInterrupt();
     this.#answered({ kind: 'left' });
   }
@@ -212,36 +212,36 @@ export class LineEditor {
   }
 
   #restore(): void {
-    // readline goes up as many rows as the cursor stood below the prompt, to draw over what it drew before.
+    // readline moves up by the cursor's row before it redraws, so the cursor is first moved down as far.
     this.options.host.stdout.write('\n'.repeat(this.#lines.getCursorPos().rows));
     this.#lines.prompt(true);
   }
 
-  /** Terminals wrap anew what they show; readline, which draws after this, goes up as many rows as it went before. */
+  /** After a resize the terminal rewraps lines; this moves the cursor to the row that readline expects. */
   #resized(): void {
     if (this.#answer === undefined) return;
     const { stdout } = this.options.host;
     const { rows } = this.#lines.getCursorPos();
     if (rows > this.#row) moveCursor(stdout, 0, this.#row - rows);
-    // At the foot of the screen the cursor can go down only where newlines make room.
+    // On the last row of the screen, only newlines can move the cursor down.
     else stdout.write('\n'.repeat(this.#row - rows));
     this.#row = rows;
   }
 }
 
-/** Pasted blocks that are too long to be shown, by what stands for each in the line. */
+/** Pasted blocks that are too long to show, by the placeholder in the line. */
 type Pastes = Map<string, string>;
 
-/** What is longer is shown as one word: nobody edits it, and a screen would not hold it. */
+/** A longer paste is shown as a placeholder, because it would not fit on the screen. */
 const MAX_SHOWN_LINES = 12;
 const MAX_SHOWN_CHARACTERS = 1_000;
 
-/** C0 and C1 without newline and tab: no text, and readline would count columns for them. */
+/** C0 and C1 controls except newline and tab; readline would count columns for them. */
 const controls = /[\x00-\x08\x0b-\x1f\x7f-\x9f]/g;
 
 /**
- * A pasted block as it goes into the line: its own text, or where that is long a short word that is remembered in
- * `pastes` and stands for it. Line ends become newlines, those at the end are dropped, control characters too.
+ * The form in which a pasted block goes into the line: its text, or for a long one a short placeholder that `pastes` maps
+ * to the text. Line ends become newlines; newlines at the end and control characters are removed.
  */
 export function foldPaste(raw: string, pastes: Pastes): string {
   const text = raw.replace(/\r\n?/g, '\n').replace(controls, '').replace(/\n+$/, '');

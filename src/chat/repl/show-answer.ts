@@ -7,12 +7,12 @@ import { type Lex, loadLex, MarkdownStream } from './markdown/markdown-stream.ts
 import { type Ink, loadInk } from './markdown/spans.ts';
 
 export interface AnswerView {
-  /** The next piece of the answer, as it came. */
+  /** Adds the next piece of the answer. */
   text(piece: string): void;
   end(): void;
 }
 
-/** Lines longer than this are hard to read. */
+/** Longer lines are hard to read. */
 const MAX_COLUMNS = 100;
 const FRAME_MS = 40;
 /** Drawing takes at most a fifth of the time, however long a block gets. */
@@ -23,18 +23,18 @@ export interface AnswerViewOptions {
   readonly clock: Pick<Clock, 'steady' | 'sleep'>;
   readonly lex: Lex;
   readonly ink: Ink;
-  /** As it comes, on a terminal that could draw it too. */
+  /** True to show text as it arrives, even if the terminal could render it. */
   readonly raw?: boolean;
 }
 
-/** Shows an answer while it comes: finished blocks for good, and below them the one that is being written. */
+/** Shows an answer while it arrives: finished blocks once, and below them the block being written, redrawn. */
 export function showAnswer(options: AnswerViewOptions): AnswerView {
   return options.page.options.canRedraw && !options.raw
     ? new MarkdownView(options)
     : new PlainView(options.page);
 }
 
-/** As `showAnswer`, for one answer on a page of its own, which its end closes. */
+/** As `showAnswer`, for one answer on its own page, which closes with it. */
 export async function showOneAnswer({ io, clock }: Pick<Context, 'io' | 'clock'>): Promise<AnswerView> {
   const page = await io.page();
   const [ink, lex] = await Promise.all([loadInk(page.options.hasColor), loadLex()]);
@@ -48,7 +48,7 @@ export async function showOneAnswer({ io, clock }: Pick<Context, 'io' | 'clock'>
   };
 }
 
-/** Where lines cannot be drawn over again, or are not to be, the text goes out as it comes, unformatted. */
+/** Prints text as it arrives, unformatted, if lines cannot or should not be redrawn. */
 class PlainView implements AnswerView {
   readonly #safe: SafeStream;
   #last = '\n';
@@ -66,7 +66,7 @@ class PlainView implements AnswerView {
     if (this.#last !== '\n') this.#print('\n');
   }
 
-  /** The page ends an open line before it prints; a text that goes on is written past it. */
+  /** The page ends an open line before it prints, so a continued text must bypass it. */
   #print(text: string): void {
     if (text === '') return;
     this.#last = text.slice(-1);
@@ -89,7 +89,7 @@ class MarkdownView implements AnswerView {
   }
 
   text(piece: string): void {
-    // A pair that ends a line may come in two pieces.
+    // A CR LF pair may be split between two pieces.
     const whole = this.#carriageReturn + piece;
     this.#carriageReturn = whole.endsWith('\r') ? '\r' : '';
     const text = this.#carriageReturn === '' ? whole : whole.slice(0, -1);

@@ -22,31 +22,31 @@ import { type AnswerView, type AnswerViewOptions, showAnswer } from './show-answ
 
 export interface ConversationOptions {
   readonly api: ChatApi;
-  /** Undefined where neither flag nor profile names one: `/model` then does. */
+  /** Undefined if neither flag nor profile names a model; the user then chooses one with `/model`. */
   readonly model: string | undefined;
   readonly system?: string | undefined;
-  /** Those of `--tool`, which a session keeps. */
+  /** The tools of `--tool`, which a session stores. */
   readonly tools?: readonly ChatTool[] | undefined;
-  /** The turns to go on from (`--messages`); those of a session come from the session. */
+  /** The turns to continue from (`--messages`); those of a session come from the session. */
   readonly turns?: readonly ChatTurn[] | undefined;
-  /** Attached to the first question (`--image`). */
+  /** The images of the first question (`--image`). */
   readonly images?: readonly ChatPart[] | undefined;
   readonly session?: Session | undefined;
   readonly showThoughts?: boolean | undefined;
-  /** Begin with answers as they come (`/raw`). */
+  /** Start with unrendered answers (`/raw`). */
   readonly raw?: boolean | undefined;
   readonly models?: readonly string[] | undefined;
-  /** Images as typed -> what is sent. Throws GwError `usage`. */
+  /** Converts typed references to the images that are sent. Throws GwError `usage`. */
   readonly readImages: (references: readonly string[]) => Promise<ChatPart[]>;
-  /** Puts a question: `converse` with what the flags say beside the conversation. */
+  /** Asks a question: `converse` with the settings of the flags. */
   readonly ask: Ask;
-  /** Called with each answer once it has been shown: figures and warnings on stderr. What it returns makes it no answer. */
+  /** Prints usage and warnings after each answer. A returned error means that the answer is unusable. */
   readonly judge?: ((answer: ChatAnswer) => GwError | undefined) | undefined;
 }
 
 /**
- * Holds a conversation on the terminal until the user leaves it. Throws GwError `usage` where stdin or stdout is no
- * terminal or JSON is asked for, and the reason of the run's signal.
+ * Holds a conversation on the terminal until the user leaves it. Throws GwError `usage` if stdin or stdout is no terminal
+ * or JSON is requested, and the reason of the run's signal.
  */
 export async function startConversation(options: ConversationOptions, ctx: Context): Promise<void> {
   const { io, host } = ctx;
@@ -75,7 +75,7 @@ export async function startConversation(options: ConversationOptions, ctx: Conte
 
 type Terminal = Pick<AnswerViewOptions, 'page' | 'ink' | 'lex'>;
 
-/** A conversation while it is held on a terminal. */
+/** A running conversation on a terminal. */
 class Talk {
   readonly #conversation: Conversation;
   readonly #history: History;
@@ -112,7 +112,7 @@ class Talk {
       readText: async (value) => {
         if (!value.startsWith('@')) return value;
         const file = inHome(value.slice(1));
-        // No stdin, where the keys come from, and no pipe, for which nobody could stop waiting.
+        // Only regular files are read: stdin carries the keys, and waiting for a pipe could not be stopped.
         return readTextFile(file, `/system @${file}`, { cwd: host.cwd, signal }, readSmallFile);
       },
       save: async (file) =>
@@ -128,7 +128,7 @@ class Talk {
       try {
         if (await this.#take(entered.text)) break;
       } catch (error) {
-        // What the user can mend does not end the conversation.
+        // An error that the user can correct does not end the conversation.
         if (!(error instanceof GwError) || this.ctx.signal.aborted) throw error;
         this.ctx.io.error(error);
       }
@@ -140,7 +140,7 @@ class Talk {
     page.print(`${ink.faint(visible(text))}\n`);
   }
 
-  /** Undefined where the user left. */
+  /** Undefined if the user left. */
   async #read() {
     for (;;) {
       const entered = await this.editor.read(this.terminal.ink.strong('> '));
@@ -149,7 +149,7 @@ class Talk {
     }
   }
 
-  /** Whether the conversation ends with what was entered. */
+  /** True if the input ends the conversation. */
   async #take(text: string): Promise<boolean> {
     const command = parseCommand(text);
     if (command) return runCommand(command.name, command.rest, this.#commands);
@@ -158,7 +158,7 @@ class Talk {
     return false;
   }
 
-  /** Puts the turns, shows the answer, and answers the model's calls as the user says. */
+  /** Sends the turns, shows the answer, and asks the user for the results of the model's calls. */
   async #put(asked: readonly ChatTurn[]): Promise<void> {
     const { model, system, turns: earlier, raw } = this.#conversation;
     if (model === undefined) throw usage('no model is set', 'name one with /model NAME');
@@ -188,9 +188,9 @@ class Talk {
   }
 
   /**
-   * Asks and shows what comes. A stopped answer and one that breaks off are kept as far as they came; an error is shown
-   * and the conversation goes on. Throws only what ends the conversation. Gives the turn to keep, where there is one,
-   * and the answer, where it came to its end.
+   * Asks and shows the answer. A stopped or broken answer is kept as far as it came; an error is shown and the
+   * conversation goes on. Throws only errors that end the conversation. Returns the turn to keep, if there is one, and
+   * the answer, if it is complete.
    */
   async #ask(question: Question, view: AnswerView) {
     const { ask, showThoughts = false } = this.options;
@@ -222,7 +222,7 @@ class Talk {
   }
 }
 
-/** A message that begins with / is typed with a blank before it, so that it is no command. */
+/** A blank before a leading / makes it a message and not a command; the blank is removed here. */
 const messageOf = (typed: string) => typed.replace(/^ (?=\/)/, '').trimEnd();
 
 function welcome({ model, session }: Conversation): string {
@@ -234,7 +234,7 @@ function welcome({ model, session }: Conversation): string {
   return [...parts, '/help, or Ctrl-D to leave'].join(' · ');
 }
 
-/** A question as it is put: the whole conversation, and what it is asked with. */
+/** A complete question: the whole conversation and its settings. */
 interface Question {
   readonly turns: readonly ChatTurn[];
   readonly model: string;
@@ -243,27 +243,27 @@ interface Question {
   readonly signal: AbortSignal;
 }
 
-/** Puts a question to the gateway and tells of the answer as it comes; throws as `converse` does. */
+/** Asks the gateway and reports the answer as it arrives; throws as `converse` does. */
 export type Ask = (
   question: Question,
   onEvent: (event: ChatEvent) => void | Promise<void>,
 ) => Promise<ChatAnswer>;
 
 const KEPT = 1_000;
-/** Longer ones are documents, not lines that one goes back to. */
+/** Longer inputs are documents, which nobody wants in the history. */
 const MAX_CHARACTERS = 10_000;
 
-/** The lines typed in conversations of this user, of all of them together. */
+/** The input lines of all this user's conversations. */
 export interface History {
   /** Newest first. */
   readonly lines: readonly string[];
-  /** Stores a line, the key replaced in it. A disk that fails is warned of once. */
+  /** Stores a line, with the API key masked. A disk error is reported once. */
   add(line: string): void;
 }
 
 /**
- * Opens the history in the state directory (0600). A history that cannot be read or written is no reason not to talk:
- * it is warned of. `GW_LEDGER_PROMPTS=off` keeps prompts off the disk here too.
+ * Opens the history in the state directory (0600). An unreadable or unwritable history is only a warning, because it must
+ * not prevent a conversation. `GW_LEDGER_PROMPTS=off` applies here too.
  */
 export function openHistory(ctx: SessionContext): History {
   if (readSwitch(ctx.host.env, 'GW_LEDGER_PROMPTS') === false) return { lines: [], add: () => {} };
@@ -283,7 +283,7 @@ export function openHistory(ctx: SessionContext): History {
   tolerating(() => {
     ensureDirectory(dir);
     lines = readHistory(file);
-    // A line that another process adds at this very moment may be lost.
+    // A line that another process adds at this moment may be lost.
     const newest = lines.slice(-KEPT).map((line) => `${JSON.stringify(line)}\n`);
     if (lines.length > 2 * KEPT) replaceFile(file, newest.join(''));
   });
@@ -296,7 +296,7 @@ export function openHistory(ctx: SessionContext): History {
   };
 }
 
-/** A torn line is one line less to go back to. */
+/** A damaged line is skipped. */
 const readHistory = (file: string): string[] =>
   [...readLines(file)]
     .map(jsonOf)

@@ -5,16 +5,16 @@ import { jsonOf } from '../../json-text.ts';
 import type { ChatApi, ChatPart, ChatTool, ChatTurn, ToolCall } from '../chat.ts';
 import { chatApis } from '../chat.ts';
 
-/** What a conversation was held with; a later run goes on with it where it is told nothing else. */
+/** The settings of a conversation; a later run continues with them unless flags change them. */
 export interface SessionSettings {
   readonly api?: ChatApi | undefined;
   readonly model?: string | undefined;
   readonly system?: string | undefined;
-  /** What follows a call of a tool goes "with the same `tools`" ("Function calling"). */
+  /** Stored because a turn after a tool call needs "the same `tools`" ("Function calling"). */
   readonly tools?: readonly ChatTool[] | undefined;
 }
 
-/** A question with all that came of it: what is stored together or not at all. */
+/** A question with all its answers: they are stored together or not at all. */
 interface Exchange {
   readonly turns: readonly ChatTurn[];
   readonly settings: SessionSettings;
@@ -27,8 +27,7 @@ export function exchangeLine(exchange: Exchange, timeMs: number, hide: (text: st
 }
 
 /**
- * Reads one line; undefined for one that is torn or damaged.
- * Throws GwError `usage` for a line of a newer format, naming the file.
+ * Parses one line; undefined for a damaged one. Throws GwError `usage` naming the file for a line of a newer format.
  */
 function parseExchange(line: string, file: string): Exchange | undefined {
   const value = jsonOf(line);
@@ -67,8 +66,8 @@ const isToolCall = (value: unknown): value is ToolCall =>
 const isApi = (value: unknown): value is ChatApi => chatApis.includes(value as ChatApi);
 
 /**
- * Every exchange of a session's file in order, and how many lines could not be read; a missing file has none.
- * Throws the system's error, and GwError `usage` for a file of a newer format.
+ * All exchanges in a session's file, in order, and the number of unreadable lines; a missing file has none. Throws the
+ * system's error, and GwError `usage` for a file of a newer format.
  */
 export function readExchanges(file: string): { exchanges: Exchange[]; damaged: number } {
   const exchanges: Exchange[] = [];

@@ -22,9 +22,9 @@ export type SessionContext = Pick<Context, 'clock'> & {
 };
 
 /**
- * Opens a stored conversation, or one that begins with its first `append`. `fresh` starts it over: the old one stays
- * as it is until there is a first exchange to put in its place, and is then kept under a name of its own.
- * Throws GwError `usage` for a name that cannot be, and where the file cannot be read or its directory not be written.
+ * Opens a stored conversation, or a new one that is stored at its first `append`. `fresh` starts it over: the old file
+ * stays until the first new exchange, and is then renamed. Throws GwError `usage` for an invalid name, and if the file
+ * cannot be read or its directory cannot be written.
  */
 export async function openSession(
   rawName: string,
@@ -48,8 +48,8 @@ export async function openSession(
 }
 
 /**
- * A talk that nobody named, kept under the time it began from its first `append` on. What has not been gone on with for
- * 30 days goes. A disk that fails is warned of, and costs no answer.
+ * An unnamed conversation, stored at its first `append` under its start time. Those unused for 30 days are deleted. A
+ * disk error is only a warning, because it must not prevent an answer.
  */
 export function keptTalk(ctx: SessionContext): Session {
   const dir = directoryOf(ctx.host);
@@ -65,7 +65,7 @@ export function keptTalk(ctx: SessionContext): Session {
 
 const TALKS_KEPT_MS = 30 * 24 * 3_600_000;
 
-// That there are none yet, or what is wrong, is said when one is to be kept.
+// A missing or unreadable directory is reported when a conversation is to be stored.
 const talkNames = (dir: string): string[] =>
   (quietly(() => fs.readdirSync(dir)) ?? []).filter((name) => talkForm.test(name));
 const talkForm = /^\d{4}(-\d\d){2}-\d{6}(-\d+)?\.jsonl$/;
@@ -76,11 +76,11 @@ const directoryOf = (host: SessionContext['host']): string =>
 export interface StoredName {
   readonly name: string;
   readonly file: string;
-  /** Unix milliseconds of the last exchange. */
+  /** The time of the last exchange in Unix milliseconds. */
   readonly changedAtMs: number;
 }
 
-/** The stored conversations, the one that was talked in last first. Throws GwError `usage` for a directory of others. */
+/** The stored conversations, the latest first. Throws GwError `usage` for a directory of another user. */
 export function storedSessions(host: SessionContext['host']): StoredName[] {
   const dir = directoryOf(host);
   const names = fs.existsSync(dir) ? fs.readdirSync(dir).filter((each) => each.endsWith('.jsonl')) : [];
@@ -92,7 +92,7 @@ export function storedSessions(host: SessionContext['host']): StoredName[] {
   return found.sort((left, right) => right.changedAtMs - left.changedAtMs);
 }
 
-/** Removes a stored conversation; false where there is none. Throws GwError `usage` where it cannot be removed. */
+/** Deletes a stored conversation; false if there is none. Throws GwError `usage` if it cannot be deleted. */
 export async function deleteSession(rawName: string, ctx: SessionContext): Promise<boolean> {
   const name = parseSessionName(rawName, 'NAME');
   const dir = directoryOf(ctx.host);
@@ -112,21 +112,21 @@ export async function deleteSession(rawName: string, ctx: SessionContext): Promi
   return true;
 }
 
-/** A conversation on disk: one JSONL file, a line an exchange, whoever of several processes wrote it. */
+/** A conversation on disk: a JSONL file with a line per exchange, which several processes may write. */
 export class Session {
-  /** All turns so far, in the order of the file, as they were when it was last read. */
+  /** All turns, in the order of the file, as last read. */
   turns: readonly ChatTurn[] = [];
-  /** What the last exchange was held with; empty for a new session. */
+  /** The settings of the last exchange; empty for a new session. */
   settings: SessionSettings = {};
   readonly isNamed: boolean;
   #startsOver = false;
-  /** Which state of the file `turns` shows. */
+  /** The version of the file that `turns` shows. */
   #seen = '';
   #beganMs: number;
-  /** Whether the disk failed: what is said from then on is held in memory alone. */
+  /** True after a disk error: from then on, exchanges are kept only in memory. */
   #isLost = false;
 
-  /** @param name of a talk that nobody named: empty before there is something of it on disk */
+  /** @param name empty for an unnamed conversation until it is stored */
   constructor(
     public name: string,
     private readonly dir: string,
@@ -140,7 +140,7 @@ export class Session {
     return this.name === '' ? this.dir : path.join(this.dir, `${this.name}.jsonl`);
   }
 
-  /** Reads what other processes have added since. Throws GwError `usage` where the file cannot be read. */
+  /** Reads exchanges that other processes have added. Throws GwError `usage` if the file cannot be read. */
   reload(): void {
     if (this.#startsOver || this.name === '' || this.#isLost) return;
     try {
@@ -158,9 +158,8 @@ export class Session {
   }
 
   /**
-   * Stores a question with all that came of it, durable when this resolves. Several processes take turns; their
-   * exchanges stand one after the other, never mixed. Throws GwError `usage` where the lock cannot be had within 10 s,
-   * `internal` where the disk fails.
+   * Stores a question with all its answers, durably when this resolves. A lock keeps the exchanges of several processes
+   * apart. Throws GwError `usage` if the lock is not free within 10 s, and `internal` for a disk error.
    */
   async append(turns: readonly ChatTurn[], settings: SessionSettings = this.settings): Promise<void> {
     const { clock, io } = this.ctx;
@@ -194,7 +193,7 @@ export class Session {
     }
   }
 
-  /** Of two talks that begin in the same second, the later one gets a number. */
+  /** If two conversations begin in the same second, the later name gets a number. */
   #takeName(): void {
     ensureDirectory(this.dir);
     const time = new Date(this.#beganMs).toTimeString().slice(0, 8).replaceAll(':', '');
@@ -211,7 +210,7 @@ export class Session {
     }
   }
 
-  /** Forgets the turns; the next `append` begins a new file and keeps the old one under a name of its own. */
+  /** Forgets the turns; the next `append` renames the old file and begins a new one. */
   startOver(): void {
     this.turns = [];
     if (this.isNamed) this.#startsOver = true;
@@ -222,7 +221,7 @@ export class Session {
   }
 }
 
-/** Changes whenever the file does. */
+/** A value that changes whenever the file does. */
 function stateOf(file: string): string {
   const stats = fs.statSync(file, { throwIfNoEntry: false, bigint: true });
   return stats === undefined ? 'none' : `${stats.ino} ${stats.size} ${stats.mtimeNs}`;
@@ -237,7 +236,7 @@ function cannotOpen(error: unknown, file: string): unknown {
   });
 }
 
-/** The error of an exchange that has been shown and could not be stored. */
+/** The error of an exchange that was shown but could not be stored. */
 function cannotStore(error: unknown, file: string): unknown {
   const cause = error instanceof FailedSync ? error.cause : error;
   if (!isDiskFault(cause)) return error;
@@ -247,12 +246,12 @@ function cannotStore(error: unknown, file: string): unknown {
   });
 }
 
-/** So that the name with the time behind it is still one of a session. */
+/** Leaves room for the time that is appended to the name. */
 const MAX_STEM = 80;
 
 /**
- * Gives a session's file a free name of its own, `NAME.20261120t120000z`; call it under the session's lock. Returns the
- * name of the session that it is now, undefined where there was no file. Throws the system's error.
+ * Renames a session's file to a free name, `NAME.20261120t120000z`; call it under the session's lock. Returns the new
+ * session name, or undefined if there was no file. Throws the system's error.
  */
 function setAside(file: string, nowMs: number): string | undefined {
   if (!fs.existsSync(file)) return undefined;
@@ -272,10 +271,10 @@ function setAside(file: string, nowMs: number): string | undefined {
 }
 
 const shape = /^[a-z0-9][a-z0-9._-]{0,99}$/;
-/** Names that Windows keeps for devices, whatever follows the dot. */
+/** Names that Windows reserves for devices, whatever follows the dot. */
 const device = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/;
 
-/** The name of a session, which is also that of its file. Throws GwError `usage` for one that cannot be. */
+/** Checks the name of a session, which is also its file's name. Throws GwError `usage` for an invalid one. */
 export function parseSessionName(raw: string, flag = '--session'): string {
   if (shape.test(raw) && !device.test(raw)) return raw;
   const shown = JSON.stringify(raw.length > 80 ? `${raw.slice(0, 80)}…` : raw);

@@ -4,17 +4,17 @@ import { cutToWidth, displayWidth } from '../../../io/display-width.ts';
 import { visible } from '../../../io/escape.ts';
 import { asIs, type Ink, plainText, type Span, spansOf, wrap } from './spans.ts';
 
-/** What a text is drawn with and how wide. */
+/** The colours and the width for drawing a text. */
 export interface Drawing {
   readonly ink: Ink;
   readonly columns: number;
   readonly hasUnicode: boolean;
-  /** Code longer than the line is cut, for lines that are drawn over again; else it stays whole, to be copied. */
+  /** True to cut overlong code lines, in lines that are redrawn; otherwise code stays whole, so that it can be copied. */
   readonly cutCode: boolean;
 }
 
 const TAB = '    ';
-/** What stands deep within lists and quotes is wider than the terminal rather than narrower than this. */
+/** Text deep in lists and quotes is drawn wider than the terminal rather than narrower than this. */
 const MIN_COLUMNS = 8;
 
 export function blockLines(tokens: readonly Token[], drawing: Drawing): string[] {
@@ -91,7 +91,7 @@ function listLines({ items, ordered, start, loose }: Tokens.List, drawing: Drawi
   });
 }
 
-/** In a tight list what an item holds follows without blank lines. */
+/** In a tight list, the parts of an item follow without blank lines. */
 function itemLines(item: Tokens.ListItem, drawing: Drawing): string[] {
   const lines = item.loose
     ? blockLines(item.tokens, drawing)
@@ -99,7 +99,7 @@ function itemLines(item: Tokens.ListItem, drawing: Drawing): string[] {
   return lines.length === 0 ? [''] : lines;
 }
 
-/** A task's box comes as a token of its own beside the text that it belongs to. */
+/** The checkbox of a task is a token of its own, which is joined with its text. */
 function inlineTogether(tokens: readonly Token[]): Token[][] {
   const groups: Token[][] = [];
   for (const token of tokens) {
@@ -115,11 +115,11 @@ function inlineTogether(tokens: readonly Token[]): Token[][] {
   return groups;
 }
 
-/** Columns narrower than this cannot be read; a table that would need them is wider than the terminal. */
+/** A narrower column is unreadable, so such a table is drawn wider than the terminal. */
 const MIN_COLUMN = 4;
 const GAP = 3;
 
-/** A table with its cells wrapped, so that it fits the width where that is at all possible. */
+/** A table with its cells wrapped to fit the width, if that is possible. */
 export function tableLines({ header, rows, align }: Tokens.Table, drawing: Drawing): string[] {
   const { ink, columns } = drawing;
   const cells = [header, ...rows].map((row) => row.map((cell) => spansOf(cell.tokens, ink)));
@@ -152,7 +152,7 @@ function naturalWidths(cells: readonly (readonly Span[])[][], count: number): nu
   );
 }
 
-/** The widest columns cut down to a common width, so that the sum is no larger; what is left over goes to the last ones. */
+/** Reduces the widest columns to a common width that fits the total; the remainder goes to the last ones. */
 function fitted(widths: readonly number[], total: number): number[] {
   const cutTo = (limit: number) => widths.map((width) => Math.min(width, limit));
   let limit = MIN_COLUMN;
@@ -172,7 +172,7 @@ function fitted(widths: readonly number[], total: number): number[] {
   return narrowed;
 }
 
-/** Arguments are bounded: a table may have more columns and rows than a call takes. */
+/** No spread here, because a table may have more rows than a call accepts arguments. */
 const highest = (numbers: readonly number[]) => numbers.reduce((most, each) => Math.max(most, each), 0);
 
 const sum = (numbers: readonly number[]) => numbers.reduce((total, each) => total + each, 0);

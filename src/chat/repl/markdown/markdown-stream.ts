@@ -3,32 +3,32 @@ import { visible } from '../../../io/escape.ts';
 import { blockLines, type Drawing } from './blocks.ts';
 import { asIs, wrap } from './spans.ts';
 
-/** A long block is looked at again only when it has grown by this share: a list of a thousand lines is not read a thousand times. */
+/** A long block is parsed again only after growing by this share, and not for each line of a long list. */
 const GROWTH = 1 / 16;
-/** A block or a line that is longer than any that people read ends the drawing: what follows is plain. */
+/** A longer block or line ends the rendering: the rest of the text is shown plain. */
 const MAX_BLOCK = 64 * 1024;
 const MAX_LINE = 8 * 1024;
-/** A piece that is longer is taken in parts, so that blocks are found in it before it counts as one. */
+/** A longer piece is split, so that its blocks are found before it exceeds the limit of a block. */
 const MAX_PIECE = 16 * 1024;
 
 /**
- * Markdown that comes in pieces. A block is finished, and drawn for good, when another one has begun behind it; the one
- * that is being written is drawn again with each piece. No more than one block is kept, however long the text.
+ * Renders Markdown that arrives in pieces. A block is finished, and drawn for the last time, when the next one has begun;
+ * the block being written is drawn again with each piece. Only one block is kept, however long the text is.
  */
 export class MarkdownStream {
   #open = '';
-  /** Whether a blank line stands before what comes next. */
+  /** True if a blank line precedes the next block. */
   #hasGap = false;
-  /** True once the text has passed a limit, or the lexer has given up. */
+  /** True once the text has exceeded a limit, or the lexer has failed. */
   #isPlain = false;
-  /** How much of the open text is whole lines. */
+  /** The length of the complete lines in the open text. */
   #wholeLength = 0;
-  /** How much of that the lexer has seen. */
+  /** The length of these that the lexer has seen. */
   #lexedLength = 0;
 
   constructor(private readonly lex: Lex) {}
 
-  /** Takes the next piece, which must be safe for the terminal; returns the lines that are finished by it. */
+  /** Adds the next piece, which must be safe for the terminal; returns the lines that it finishes. */
   push(piece: string, drawing: Drawing): string[] {
     const parts = Math.max(1, Math.ceil(piece.length / MAX_PIECE));
     return Array.from({ length: parts }, (_, at) =>
@@ -47,7 +47,7 @@ export class MarkdownStream {
     return this.#isPlain ? [...finished, ...this.#plain()] : finished;
   }
 
-  /** The block that is being written, as it would look if it ended here. */
+  /** The block being written, as it would look if it ended here. */
   live(drawing: Drawing): string[] {
     const lines = this.#draw(drawing);
     return lines.length > 0 && this.#hasGap ? ['', ...lines] : lines;
@@ -82,7 +82,7 @@ export class MarkdownStream {
     return spaced;
   }
 
-  /** Whole lines as they are, and a line without end as soon as it is too long to be drawn again. */
+  /** Complete lines unchanged, and an incomplete line once it is too long to be drawn again. */
   #plain(): string[] {
     const isLong = this.#open.length - this.#wholeLength > MAX_LINE;
     const text = this.#open.slice(0, isLong ? this.#open.length : this.#wholeLength);
@@ -100,7 +100,7 @@ export class MarkdownStream {
     this.#lexedLength = this.#wholeLength;
   }
 
-  /** Undefined for text that the lexer cannot take; what follows is plain. */
+  /** Undefined if the lexer fails; the rest of the text is then plain. */
   #lexed(text: string): Token[] | undefined {
     if (this.#isPlain) return undefined;
     try {
@@ -117,18 +117,18 @@ const hasLongLine = (text: string): boolean => text.split('\n').some(({ length }
 /** The lexer of the Markdown library. */
 export type Lex = (text: string) => Token[];
 
-/** Blocks within blocks, or marks within marks, beyond this are text: nobody could see the difference. */
+/** Deeper nested blocks or marks are shown as text, because nobody could see the difference. */
 const MAX_DEPTH = 16;
-/** Emphasis that reaches further than this is none: the library looks for the other end of every mark. */
+/** Longer emphasis is not recognised, because the library searches the other end of every mark. */
 const MAX_EMPHASIS = 1_000;
-/** How many marks of emphasis are looked at in one text. */
+/** The number of emphasis marks that are examined in one text. */
 const MAX_MARKS = 4_000;
-/** Short rows are filled up to the width of the first: a table of few bytes can have millions of cells. */
+/** Short rows are padded to the width of the first, so a table of few bytes could have millions of cells. */
 const MAX_CELLS = 10_000;
 
 /**
- * Loads the Markdown library, held to limits: a text of 64 KiB with lines of at most 8 KiB is read within a moment,
- * whatever it holds.
+ * Loads the Markdown library with limits: a text of 64 KiB with lines of at most 8 KiB is parsed quickly, whatever it
+ * contains.
  */
 export async function loadLex(): Promise<Lex> {
   const { Lexer, Tokenizer } = await import('marked');

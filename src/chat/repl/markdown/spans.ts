@@ -6,7 +6,7 @@ type Paint = (text: string) => string;
 
 export const asIs: Paint = (text) => text;
 
-/** The styles of the colouring library for the parts of a text. */
+/** Styles of the colouring library for the parts of a text. */
 const styles = {
   strong: ['bold'],
   emphasis: ['italic'],
@@ -18,10 +18,10 @@ const styles = {
   heading: ['bold'],
 } as const;
 
-/** How the parts of a text are drawn. Without colour the marks of Markdown stay, because nothing else tells. */
+/** The painters for the parts of a text. Without colour the marks of Markdown stay, as nothing else shows them. */
 export type Ink = Readonly<Record<keyof typeof styles, Paint>> & { readonly hasColor: boolean };
 
-/** Loads the colouring library, where there is colour. */
+/** Loads the colouring library, if there is colour. */
 export async function loadInk(hasColor: boolean): Promise<Ink> {
   const chalk = hasColor ? new (await import('chalk')).Chalk({ level: 1 }) : undefined;
   const paints = Object.entries(styles).map(([part, [first, second]]) => {
@@ -31,13 +31,13 @@ export async function loadInk(hasColor: boolean): Promise<Ink> {
   return { ...Object.fromEntries(paints), hasColor };
 }
 
-/** A piece of text that is painted in one way; a newline in it is a line break that was meant. */
+/** A piece of text with one painter; a newline in it is an intended line break. */
 export interface Span {
   readonly text: string;
   readonly paint: Paint;
 }
 
-/** Inline Markdown -> painted pieces, safe for a terminal. */
+/** Converts inline Markdown to painted pieces that are safe for a terminal. */
 export function spansOf(tokens: readonly Token[], ink: Ink): Span[] {
   return [...spans(tokens, ink, asIs)];
 }
@@ -76,7 +76,7 @@ function* span(token: Tokens.Generic, ink: Ink, paint: Paint): Generator<Span> {
     case 'escape':
       return yield { text: safe(token.text), paint };
     default:
-      // The lexer has resolved `&#27;` and its like by now, so that what was safe before need not be safe here.
+      // The lexer has resolved entities such as `&#27;`, so the text must be made safe again.
       if (inner.length > 0) yield* spans(inner, ink, paint);
       else yield { text: softened(safe(token.text ?? token.raw)), paint };
   }
@@ -89,7 +89,7 @@ function* marked(inner: readonly Token[], mark: string, own: Paint, ink: Ink, pa
   yield* marks;
 }
 
-/** An address stands beside its text: a link that cannot be seen is one that deceives. */
+/** The address is shown beside the text of a link, because a hidden address could deceive. */
 function* link(token: Tokens.Link, ink: Ink, paint: Paint): Generator<Span> {
   const inner = [...spans(token.tokens, ink, within(paint, ink.link))];
   yield* inner;
@@ -108,7 +108,7 @@ function safe(text: unknown): string {
   return visible(typeof text === 'string' ? text : '');
 }
 
-/** A line's end within a paragraph is a blank; lines are broken anew. */
+/** A line end within a paragraph becomes a blank, because lines are wrapped again. */
 function softened(text: string): string {
   return text.replace(/[ \t]*\n[ \t]*/g, ' ');
 }
@@ -123,7 +123,7 @@ interface Piece {
   readonly columns: number;
 }
 
-/** Breaks painted text into lines of at most `columns` columns; a word that is longer is cut. */
+/** Wraps painted text into lines of at most `columns` columns; a longer word is cut. */
 export function wrap(spans: readonly Span[], columns: number): string[] {
   const width = Math.max(1, columns);
   const lines = new Lines(width);
@@ -158,7 +158,7 @@ class Lines {
 
   constructor(private readonly width: number) {}
 
-  /** Stands before the next word, unless that begins a line. */
+  /** The blank is kept until the next word, and dropped if that begins a line. */
   addBlank(blank: Piece): void {
     if (this.#line.length > 0) this.#blank = blank;
   }
@@ -204,7 +204,7 @@ class Lines {
   }
 }
 
-/** Neighbours of one paint are painted at once: fewer control sequences for the terminal. */
+/** Neighbours with the same painter are painted together, which needs fewer control sequences. */
 function paintTogether(line: readonly Piece[]): string {
   let text = '';
   let run = '';
