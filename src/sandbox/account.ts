@@ -13,8 +13,8 @@ export const limitsOf = (pool: Pool, account: AccountType) =>
   pool === '4k' ? fourKLimits : accountLimits[account];
 
 /**
- * Counts a request against the rate of its pool: so many in any 60 s of the sandbox's own, faster time. Throws Refusal (429, `Retry-After`) where the
- * window is full; a refused request does not count.
+ * Counts a request against the rate of its pool over 60 s of the sandbox's faster time. Throws Refusal (429,
+ * `Retry-After`) if the window is full; a refused request does not count.
  */
 export function countRequest(
   { store, account, speed }: Pick<World, 'store' | 'account' | 'speed'>,
@@ -22,10 +22,10 @@ export function countRequest(
   nowMs: number,
 ): void {
   const most = limitsOf(pool, account).requestsPerMinute;
-  // A speed that cannot be told is one that nobody keeps pace with.
+  // An infinite speed has no shorter minute, because no client could keep to one.
   const minuteMs = Number.isFinite(speed) ? MINUTE_MS / Math.max(1, speed) : MINUTE_MS;
   const minute = Math.floor(nowMs / MINUTE_MS);
-  /** The requests of the last 60 s of its time, without those that came after the first `upTo` of this minute. */
+  /** The requests of the last 60 s of sandbox time; of the current minute only the first `upTo`. */
   const windowBefore = (upTo?: number) =>
     [
       ...store.marks(requestRow(pool, minute - 1)),
@@ -41,13 +41,13 @@ export function countRequest(
     });
   };
   refuseWhenFull(windowBefore());
-  // Another process may have taken the last place since; the order of the marks says who was first.
+  // Another process may have taken the last place; the order of the marks decides who was first.
   refuseWhenFull(windowBefore(store.append(requestRow(pool, minute), nowMs)));
 }
 
 /**
- * Takes a task in where the account still has a place for it; throws Refusal (429) where it has none. Two processes
- * that take the last place at once may both be refused, but never both let in.
+ * Adds a task if the account has a free place; otherwise throws Refusal (429). Two processes that compete for the last
+ * place may both be refused, but are never both admitted.
  */
 export function admitTask(store: SandboxStore, task: SandboxTask, account: AccountType): void {
   store.add(task);
@@ -63,7 +63,7 @@ export function admitTask(store: SandboxStore, task: SandboxTask, account: Accou
   );
 }
 
-/** Drops what has outlived its time, at most once an hour. */
+/** Deletes expired data, at most once an hour. */
 export function sweepWhenDue(store: SandboxStore, nowMs: number): void {
   const last = store.marks(sweepRow).at(-1) ?? 0;
   if (Math.abs(nowMs - last) < 60 * MINUTE_MS) return;
@@ -80,14 +80,14 @@ const bearer = (headers: IncomingHttpHeaders) =>
   /^Bearer +(.+)$/i.exec(headers.authorization ?? '')?.[1]?.trim();
 
 interface CredentialForm {
-  /** How it is sent, in words. */
+  /** A description of how the credential is sent. */
   readonly form: string;
   readonly read: (headers: IncomingHttpHeaders) => string | undefined;
-  /** Checks what must be sent beside the key; throws Refusal. */
+  /** Checks headers that must accompany the key; throws Refusal. */
   readonly checkRest?: (headers: IncomingHttpHeaders) => void;
 }
 
-/** How each credential is sent ("Authentication"), in words and in headers. */
+/** The ways to send each credential ("Authentication"), in words and in headers. */
 const credentials: Readonly<Record<Credential, CredentialForm>> = {
   bearer: { form: 'Authorization: Bearer <API_KEY>', read: bearer },
   messages: {
@@ -98,7 +98,7 @@ const credentials: Readonly<Record<Credential, CredentialForm>> = {
   geo: { form: 'x-geo-api-key: <API_KEY>', read: (headers) => header(headers, 'x-geo-api-key') },
 };
 
-/** `x-api-key` goes with `provider-version: <date string>`; `Authorization: Bearer` is accepted without one. */
+/** `x-api-key` requires `provider-version: <date string>`; `Authorization: Bearer` does not. */
 function checkProviderVersion(headers: IncomingHttpHeaders): void {
   const version = header(headers, 'provider-version');
   if (version === undefined) {
@@ -112,12 +112,12 @@ function checkProviderVersion(headers: IncomingHttpHeaders): void {
   }
 }
 
-/** A key with this end is known but may not do anything, so that the 403 can be seen. */
+/** A key with this ending gets 403 for everything, so that clients can test that reply. */
 export const RESTRICTED_KEY_END = '-restricted';
 
 /**
- * Lets a request in or throws the Refusal: 401 without the key or with another, 403 for a restricted one, 400 where
- * a header is missing that goes with the key.
+ * Checks a request's credential. Throws Refusal: 401 for a missing or wrong key, 403 for a restricted one, 400 for a
+ * missing header that must accompany the key.
  */
 export function checkCredential(credential: Credential, headers: IncomingHttpHeaders, key: string): void {
   const { form, read, checkRest } = credentials[credential];

@@ -9,7 +9,7 @@ import { errorReply, Refusal, type SandboxReply } from './reply.ts';
 import { checkBody, formNote, type RequestBody, readBody } from './request-body.ts';
 import { type Call, findRoute, type Route, type World } from './route.ts';
 
-/** The gateway's own address: routes, credentials, bodies, rates, then the endpoint. */
+/** The listener of the API: it checks route, credential, body and rate before the endpoint answers. */
 export function apiListener(routes: readonly Route[], world: World, note: NoteRequest): RequestListener {
   return listen('api', world, note, async (request, response, url, entry) => {
     const isControl = world.control !== undefined && url.pathname.startsWith(CONTROL_PATH);
@@ -61,7 +61,7 @@ function notRouted(method: string, path: string, methods: readonly string[]): Re
   return new Refusal(404, `${path} takes ${allow}, not ${method}.`, 'NotFound', { allow });
 }
 
-/** Reads a request's body, counts it against its rate and checks it, in this order. Throws Refusal. */
+/** Reads a request's body, counts it against its rate, and checks it, in this order. Throws Refusal. */
 async function letIn(
   request: IncomingMessage,
   route: Route,
@@ -83,7 +83,7 @@ async function letIn(
   return { body: checked ? checked.read : json, ...(form && { form }) };
 }
 
-/** Tells of fields that were passed over, each once for its endpoint, and keeps them in the log. */
+/** Reports ignored fields, once per endpoint and field, and records them in the log. */
 function passingOver({ endpoint }: Route, world: World, entry: SandboxRequest): Call['passOver'] {
   return (fields) => {
     if (fields.length > 0) entry.passedOver = fields;
@@ -92,7 +92,7 @@ function passingOver({ endpoint }: Route, world: World, entry: SandboxRequest): 
   };
 }
 
-/** The header that says what became of a request, for tests of other programs. */
+/** The header with the verdict on a request, for tests of other programs. */
 export const VERDICT_HEADER = 'x-sandbox-verdict';
 const LONGEST_VERDICT = 200;
 
@@ -108,7 +108,7 @@ function withVerdict(reply: SandboxReply, entry: SandboxRequest): SandboxReply {
   return { ...reply, headers: { ...reply.headers, [VERDICT_HEADER]: verdict } };
 }
 
-/** The body of a request whose route takes one, also kept in the log. Throws Refusal. */
+/** The body of a request whose route takes one; it is also logged. Throws Refusal. */
 async function readRouteBody(
   request: IncomingMessage,
   { endpoint, multipart }: Route,

@@ -4,23 +4,23 @@ import { type IncomingMessage, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SandboxTask } from './task.ts';
 
-/** A status callback: when it is due (Unix milliseconds), and what it says. */
+/** A status callback: its time in Unix milliseconds, and its body. */
 interface Callback {
   readonly atMs: number;
   readonly body: () => unknown;
 }
 
-/** The answer to a family C `challenge` must come within so long ("Events"). */
+/** The time limit for answering a family C `challenge` ("Events"). */
 const CHALLENGE_MS = 3000;
 const ANSWER_MS = 10_000;
 const MAX_ANSWER_BYTES = 64 * 1024;
 const MAX_WATCHED_TASKS = 1000;
 const MAX_SLEEP_MS = 2 ** 31 - 1;
 
-/** The ports of this machine that may be called; `any` where only this process can name one. */
+/** The loopback ports that may be called; `any` if only this process can name one. */
 export type CallbackPorts = readonly number[] | 'any';
 
-/** The port of an address that may be called if its port may: plain HTTP on this machine, nothing else. */
+/** The port of a callback URL; undefined unless it is plain HTTP on this machine. */
 export function loopbackPort(address: string): number | undefined {
   if (!URL.canParse(address)) return undefined;
   const { protocol, hostname, port } = new URL(address);
@@ -29,8 +29,8 @@ export function loopbackPort(address: string): number | undefined {
 }
 
 /**
- * Sends status callbacks while its server is open. Nobody waits for one, and one that fails is over: a caller that
- * missed it polls, as without callbacks.
+ * Sends status callbacks while its server is open. Nothing waits for a callback, and a failed one is not repeated: a
+ * client that missed it can poll.
  */
 export class Callbacks {
   readonly #tell: (what: string) => void;
@@ -41,9 +41,9 @@ export class Callbacks {
 
   /**
    * @param now Unix milliseconds
-   * @param ports those that may be called
-   * @param tell told of an address that is not called
-   * @param challengeMs how long the echo of a challenge may take
+   * @param ports the ports that may be called
+   * @param tell receives a message about a URL that is not called
+   * @param challengeMs the time limit for the echo of a challenge
    */
   constructor(
     private readonly now: () => number,
@@ -57,8 +57,8 @@ export class Callbacks {
   }
 
   /**
-   * Posts these callbacks, each when it is due, in order. An address whose port was not allowed is not called.
-   * @param challenge first post a `challenge`, and go on only where it is echoed in time (family C)
+   * Posts these callbacks in order, each at its time. A URL with a port that is not allowed is not called.
+   * @param challenge post a `challenge` first, and continue only if it is echoed in time (family C)
    */
   send(address: string | undefined, callbacks: readonly Callback[], challenge: boolean): void {
     if (address === undefined || this.#watched >= MAX_WATCHED_TASKS || !this.#isAllowed(address)) return;
@@ -78,14 +78,14 @@ export class Callbacks {
     return false;
   }
 
-  /** The clock has jumped ahead: what has become due is sent now. */
+  /** Sends callbacks that are due after a jump of the clock. */
   clockMoved(): void {
     this.#moved.abort();
     this.#moved = new AbortController();
     setMaxListeners(0, this.#moved.signal);
   }
 
-  /** Drops what is due later and what is under way. */
+  /** Drops pending callbacks and aborts running ones. */
   close(): void {
     this.#closing.abort();
   }
@@ -108,7 +108,7 @@ export class Callbacks {
 
   async #waitUntil(atMs: number): Promise<void> {
     const { signal } = this.#closing;
-    // A timer may ring a millisecond early; the task must have changed when the callback says so.
+    // A timer may fire a millisecond early, but the task must have changed before its callback.
     let leftMs = atMs - this.now() + 2;
     while (leftMs > 0) {
       const beganMs = this.now();
@@ -124,14 +124,14 @@ export class Callbacks {
   }
 }
 
-/** Posts JSON on a connection of its own; gives the text of a 2xx reply, rejects otherwise. */
+/** Posts JSON on a new connection; returns the text of a 2xx reply, and rejects otherwise. */
 async function post(address: string, body: unknown, withinMs: number, closing: AbortSignal): Promise<string> {
   const text = JSON.stringify(body);
   const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) };
   const signal = AbortSignal.any([closing, AbortSignal.timeout(withinMs)]);
   const sent = request(address, { method: 'POST', headers, agent: false, signal }).end(text);
   const [response] = (await once(sent, 'response')) as [IncomingMessage];
-  // What breaks off now is told by the response.
+  // Later errors are reported through the response.
   sent.on('error', () => {});
   let answer = '';
   for await (const chunk of response.setEncoding('utf8')) {
@@ -152,8 +152,8 @@ function echoOf(answer: string): unknown {
 }
 
 /**
- * A callback for each change of a task's status after its creation.
- * @param bodyAt what a callback says, of the task as it stands at that moment (Unix milliseconds)
+ * A callback for each status change of a task after its creation.
+ * @param bodyAt makes the body from the task's state at that time (Unix milliseconds)
  */
 export function statusCallbacks(task: SandboxTask, bodyAt: (nowMs: number) => unknown): Callback[] {
   const moments = [...new Set([task.startsAtMs, task.endsAtMs])];

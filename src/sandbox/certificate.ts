@@ -1,11 +1,11 @@
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 import { isIP } from 'node:net';
 
-// A certificate for an address of this machine (RFC 5280), made without any other program: Node can sign, and has no
-// call that makes one.
+// Makes a certificate for an address of this machine (RFC 5280). Node can sign, but has no function that makes a
+// certificate.
 
 const DAY_MS = 86_400_000;
-/** Clients take none of more days. */
+/** Clients accept no longer validity. */
 const LIFE_MS = 397 * DAY_MS;
 
 export interface ServerCertificate {
@@ -46,7 +46,7 @@ export function makeCertificate(host: string, nowMs: number): ServerCertificate 
   };
 }
 
-/** One value in DER: its tag, the length of its content, its content. */
+/** A value in DER: its tag, the length of its content, and its content. */
 function der(tag: number, ...parts: readonly Uint8Array[]): Buffer {
   const content = Buffer.concat(parts);
   const { length } = content;

@@ -7,7 +7,7 @@ import { jsonReply, Refusal, type SandboxReply } from './reply.ts';
 import { checkBody, readBody, refuseField } from './request-body.ts';
 import type { World } from './route.ts';
 
-// What a test of another program asks of the sandbox itself, under a path that the service cannot have (`--control`).
+// Requests of other programs' tests to the sandbox itself (`--control`), under a path that the service cannot have.
 
 export const CONTROL_PATH = '/_sandbox/';
 const KEPT_REQUESTS = 1000;
@@ -31,21 +31,21 @@ const bodies = {
   }),
 } as const;
 
-/** Keeps the log that control shows, and answers its requests. */
+/** Keeps the log of requests, and answers control requests. */
 export class Control {
   readonly #requests: SandboxRequest[] = [];
 
-  /** @param forward moves the sandbox's clock by so many milliseconds */
+  /** @param forward moves the sandbox's clock by this many milliseconds */
   constructor(private readonly forward: (ms: number) => void) {}
 
-  /** Keeps a request; its headers hold keys and are never shown. */
+  /** Logs a request; its headers contain keys and are never shown. */
   note(entry: SandboxRequest): void {
     if (entry.path.startsWith(CONTROL_PATH)) return;
     this.#requests.push(entry);
     if (this.#requests.length > KEPT_REQUESTS) this.#requests.shift();
   }
 
-  /** Throws Refusal for another key, path or body. */
+  /** Throws Refusal for a wrong key, path or body. */
   async answer(request: IncomingMessage, url: URL, world: World): Promise<SandboxReply> {
     checkCredential('bearer', request.headers, world.key);
     const asked = `${request.method} ${url.pathname.slice(CONTROL_PATH.length)}`;
@@ -87,7 +87,7 @@ export class Control {
   }
 }
 
-/** A request without its headers, and without the query of an output's address, which opens it. */
+/** A request without its headers, and without the query of an output URL, which gives access to it. */
 const shown = ({ headers: _, path, atMs, server, ...entry }: SandboxRequest) => ({
   server,
   at: new Date(atMs).toISOString(),

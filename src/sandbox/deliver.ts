@@ -9,7 +9,7 @@ import type { World } from './route.ts';
 const SLOW_PIECES = 20;
 const MISSING_BYTES = 17;
 
-/** Acts out the faults that leave a request without any reply; true where one did. */
+/** Applies the faults that leave a request without any reply; true if one applied. */
 export function vanish(struck: Struck | undefined, request: IncomingMessage): boolean {
   if (struck?.fault.kind === 'reset-before') request.socket.resetAndDestroy();
   else if (struck?.fault.kind === 'hang') request.resume();
@@ -17,7 +17,7 @@ export function vanish(struck: Struck | undefined, request: IncomingMessage): bo
   return true;
 }
 
-/** What `empty`, `garbage` and the faults of streams make of the reply to a request that was taken. */
+/** Applies `empty`, `garbage` and the stream faults to the reply of an accepted request. */
 export function mangle(struck: Struck | undefined, reply: SandboxReply): SandboxReply {
   const kind = struck?.fault.kind;
   if (kind === 'empty') return { ...withoutEvents(reply), status: 200, body: Buffer.alloc(0) };
@@ -40,7 +40,7 @@ function withoutEvents({ events: _, ...reply }: SandboxReply): SandboxReply {
 const wholeBody = ({ events, body }: SandboxReply): Uint8Array =>
   events ? Buffer.from([...events].map((event) => event.text).join('')) : body;
 
-/** An HTML page, as something between client and gateway would answer. */
+/** An HTML page, as a proxy between client and gateway would send. */
 const htmlReply: SandboxReply = {
   status: 200,
   headers: { 'content-type': 'text/html; charset=utf-8' },
@@ -48,8 +48,8 @@ const htmlReply: SandboxReply = {
 };
 
 /**
- * The reply of the faults that answer in place of an endpoint or a file.
- * @param refuse an error as this listener words it
+ * The reply of faults that replace an endpoint or a file.
+ * @param refuse makes an error in this listener's form
  */
 export function replyInstead(
   struck: Struck | undefined,
@@ -65,8 +65,8 @@ export function replyInstead(
 }
 
 /**
- * Sends a reply with `Date` (the sandbox's clock) and `x-request-id`, at its own pace, and with what `reset-after`,
- * `cut`, `slow` and `wrong-length` do to it.
+ * Sends a reply at its pace, with `Date` (the sandbox's clock) and `x-request-id`, and applies `reset-after`, `cut`,
+ * `slow` and `wrong-length`.
  */
 export async function deliver(
   reply: SandboxReply,
@@ -94,7 +94,7 @@ export async function deliver(
   const head = {
     date: new Date(atMs).toUTCString(),
     'x-request-id': randomBytes(12).toString('hex'),
-    // Said where it is a speed that can be written.
+    // The header is sent only for a finite speed.
     ...(Number.isFinite(world.speed) && { [SPEED_HEADER]: String(world.speed) }),
     ...reply.headers,
   };
@@ -107,7 +107,7 @@ export async function deliver(
     return;
   }
   const body = wholeBody(reply);
-  // A stream has no length unless a wrong one is asked for.
+  // A stream has no length, unless a wrong one is requested.
   const promised = body.length + (kind === 'wrong-length' ? MISSING_BYTES : 0);
   const length = reply.events && kind !== 'wrong-length' ? {} : { 'content-length': String(promised) };
   response.writeHead(reply.status, { ...length, ...head });
@@ -128,7 +128,7 @@ export async function deliver(
 
 type Wait = (ms: number) => Promise<void>;
 
-/** A pause that ends early when the client goes; of Infinity, only then. One at a time. */
+/** Returns a pause that ends early if the client disconnects; a pause of Infinity ends only then. One at a time. */
 function waiting(response: ServerResponse): Wait {
   let wake: (() => void) | undefined;
   response.once('close', () => wake?.());
@@ -143,7 +143,7 @@ function waiting(response: ServerResponse): Wait {
   };
 }
 
-/** Writes each event by itself when it is due; stops when the client has gone. */
+/** Writes each event at its time; stops if the client has disconnected. */
 async function writeEvents(
   events: Iterable<ReplyEvent>,
   response: ServerResponse,

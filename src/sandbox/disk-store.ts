@@ -4,18 +4,18 @@ import { join } from 'node:path';
 import { hasOutlived, isDownloadRowOf, type KeptDocument, minuteOfRow, type SandboxStore } from './store.ts';
 import type { SandboxTask } from './task.ts';
 
-// state directory/
+// The state directory contains:
 //   secret                             32 random bytes
-//   tasks/ID.json                      one task each, put there by rename
-//   unfinished/ENDS_AT_MS.POOL.ID      empty; lets a create count the running tasks without reading all records
-//   marks/ROW                          16 bytes a mark: the time (float64) and 8 random bytes
-//   documents/KIND/NAME.json           one document each, put there by rename, or under a new name where it must be new
+//   tasks/ID.json                      a task, put there by rename
+//   unfinished/ENDS_AT_MS.POOL.ID      empty; lets a create count running tasks without reading all records
+//   marks/ROW                          16 bytes per mark: its time (float64) and 8 random bytes
+//   documents/KIND/NAME.json           a document, put there by rename, or by link if it must be new
 
 const markBytes = 16;
 const idForm = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 const errorCode = (error: unknown) => (error as NodeJS.ErrnoException | null)?.code;
 
-/** Runs a file operation; gives `otherwise` where the file is missing (another process was quicker). */
+/** Runs a file operation; returns `otherwise` if the file is missing (another process may have removed it). */
 function ifThere<T>(operate: () => T, otherwise: T): T {
   try {
     return operate();
@@ -27,19 +27,19 @@ function ifThere<T>(operate: () => T, otherwise: T): T {
 
 const unlink = (path: string) => ifThere(() => fs.unlinkSync(path), undefined);
 
-/** Gives a whole file a new name. Throws EEXIST where a file has it. */
+/** Moves a complete file to a new name. Throws EEXIST if that name is taken. */
 function nameAnew(from: string, to: string): void {
   try {
     fs.linkSync(from, to);
   } catch (error) {
     if (errorCode(error) === 'EEXIST') throw error;
-    // Some file systems have no second names: an empty file takes the name.
+    // Some file systems have no hard links, so an empty file reserves the name.
     fs.closeSync(fs.openSync(to, 'wx', 0o600));
     fs.renameSync(from, to);
   }
 }
 
-/** Makes one level: Node's recursive mkdir never ends on file systems that make no directories, such as /proc. */
+/** Makes one level: Node's recursive mkdir never returns on file systems without directories, such as /proc. */
 function makeFolder(path: string): void {
   try {
     fs.mkdirSync(path, { mode: 0o700 });
@@ -49,9 +49,9 @@ function makeFolder(path: string): void {
 }
 
 /**
- * A store that several processes may use at once and that outlives them. Each fact is a file that appears whole or a
- * single append, so that no lock is needed.
- * @param stateDir made if missing (its parent must be there), readable by this user only
+ * A store that several processes may use at once and that persists. Each fact is a file that appears whole, or a single
+ * append, so that no lock is needed.
+ * @param stateDir created if missing (its parent must exist), readable by this user only
  */
 export function diskStore(stateDir: string): SandboxStore {
   const folder = (name: string) => join(stateDir, name);
@@ -64,7 +64,7 @@ export function diskStore(stateDir: string): SandboxStore {
 
   const readTask = (path: string): SandboxTask | undefined => {
     const task = readJson(path) as SandboxTask | undefined;
-    return task?.plan === undefined ? undefined : task; // an older sandbox kept its tasks in another form
+    return task?.plan === undefined ? undefined : task; // an older sandbox stored its tasks in another form
   };
   const readMarks = (row: string) => ifThere(() => fs.readFileSync(markPath(row)), Buffer.alloc(0));
   const store: SandboxStore = {
@@ -189,7 +189,7 @@ function empty(dir: string): void {
   for (const name of fs.readdirSync(dir)) unlink(join(dir, name));
 }
 
-/** Writes a file beside its place and publishes it whole. */
+/** Writes a temporary file beside the target and publishes it whole. */
 function writeWhole(
   path: string,
   bytes: string | Uint8Array,
@@ -204,7 +204,7 @@ function writeWhole(
   }
 }
 
-/** What a JSON file holds; undefined where it is gone, or was cut by a machine that went down. */
+/** The content of a JSON file; undefined if it is gone, or was cut by a crash of the machine. */
 function readJson(path: string): unknown {
   const text = ifThere(() => fs.readFileSync(path, 'utf8'), '');
   try {
@@ -214,7 +214,7 @@ function readJson(path: string): unknown {
   }
 }
 
-/** A file name for any ID: itself where it can be one in any file system, else its digest. */
+/** A file name for any ID: the ID itself if every file system allows it, else its digest. */
 const documentName = (id: string): string =>
   /^[a-z0-9][a-z0-9_-]{0,99}$/.test(id) ? id : `~${createHash('sha256').update(id).digest('hex')}`;
 
@@ -223,7 +223,7 @@ function loadSecret(path: string): Uint8Array {
   const known = read();
   if (known?.length) return known;
   try {
-    // Of two first servers, one secret wins.
+    // If two servers start first at the same time, one secret wins.
     writeWhole(path, randomBytes(32), nameAnew);
   } catch (error) {
     if (errorCode(error) !== 'EEXIST') throw error;

@@ -1,10 +1,10 @@
 import type { ReplyEvent } from './reply.ts';
 import { seededRandom } from './seeded.ts';
 
-/** Where a fault can strike: creates, queries and chats of the API, fetches of outputs, or a task's own end. */
+/** Where a fault can occur: creates, queries and chats of the API, downloads of outputs, or the end of a task. */
 export type FaultPlace = 'create' | 'query' | 'chat' | 'output' | 'task';
 const requestPlaces = ['create', 'query', 'chat', 'output'] as const;
-/** Where replies are streamed: chats, and images. */
+/** Requests whose replies can be streams: chats, and images. */
 const streamPlaces = ['chat', 'create'] as const;
 const wheres = {
   create: ['create'],
@@ -15,7 +15,7 @@ const wheres = {
   task: ['task'],
 } as const satisfies Record<string, readonly FaultPlace[]>;
 
-/** Every fault: how it is written, where it applies, and what it does. The help text and the parser read this table. */
+/** Every fault: its syntax, where it applies, and its effect. Help and parser read this table. */
 const table = {
   status: {
     form: /^[45]\d\d(\+\d{1,6})?$/,
@@ -61,7 +61,7 @@ const table = {
   { form?: RegExp; written?: string; at: readonly FaultPlace[]; does: string }
 >;
 export type FaultKind = keyof typeof table;
-/** The faults of a stream's events; a reply that was not asked to stream they leave alone. */
+/** The faults of a stream's events; they do not affect a reply that is no stream. */
 export type StreamFaultKind = {
   [Kind in FaultKind]: (typeof table)[Kind]['at'] extends typeof streamPlaces ? Kind : never;
 }[FaultKind];
@@ -69,20 +69,20 @@ export type StreamFaultKind = {
 export interface Fault {
   readonly where: keyof typeof wheres;
   readonly kind: FaultKind;
-  /** As it stood in the SPEC. */
+  /** The text in the SPEC. */
   readonly spec: string;
-  /** Where it strikes: what `where` and `kind` have in common. */
+  /** The places that both `where` and `kind` allow. */
   readonly places: readonly FaultPlace[];
   readonly status?: number;
   readonly retryAfterS?: number;
   /** Failure code of `fail=CODE`. */
   readonly code?: string;
   readonly times?: number;
-  /** Strikes in so many of a hundred requests. */
+  /** The percentage of requests that it strikes. */
   readonly percent?: number;
 }
 
-/** A SPEC of faults that cannot be read; the message gives the grammar. */
+/** A SPEC of faults that cannot be parsed; the message gives the grammar. */
 export class FaultSpecError extends Error {
   override readonly name = 'FaultSpecError';
 }
@@ -106,8 +106,8 @@ export const faultHelp: readonly string[] = [
 ];
 
 /**
- * Reads a SPEC such as `create:503+3:x2,output:cut:20%`.
- * Throws FaultSpecError with one sentence that names the part and lists the grammar.
+ * Parses a SPEC such as `create:503+3:x2,output:cut:20%`. Throws FaultSpecError, whose message names the faulty part and
+ * the grammar.
  */
 export function parseFaults(spec: string): Fault[] {
   return spec.split(',').map((part) => parseFault(part.trim()));
@@ -151,13 +151,13 @@ function readLimit(
   throw bad(`"${limit}" is neither xCOUNT (from 1) nor P% (0-100)`);
 }
 
-/** A fault that strikes now, for the nth time. */
+/** A fault that occurs now, for the nth time. */
 export interface Struck {
   readonly fault: Fault;
   readonly nth: number;
 }
 
-/** Decides which requests a sandbox's faults strike; keeps their counts. */
+/** Decides which requests the faults strike, and counts them. */
 export class FaultDraw {
   readonly #atStart: readonly Fault[];
   #faults: readonly Fault[];
@@ -171,12 +171,12 @@ export class FaultDraw {
     this.#random = seededRandom(seed);
   }
 
-  /** As they stand in the SPEC, in the order in which they strike. */
+  /** The faults as in the SPEC, in the order of their priority. */
   specs(): string[] {
     return this.#faults.map(({ spec }) => spec);
   }
 
-  /** A fault that goes before the others. */
+  /** Adds a fault with priority over the others. */
   strikeNext(fault: Fault): void {
     this.#faults = [fault, ...this.#faults];
   }
@@ -186,12 +186,12 @@ export class FaultDraw {
     this.#counts.clear();
   }
 
-  /** Back to the faults of the start, none of them used up. */
+  /** Restores the initial faults with full counts. */
   reset(): void {
     this.replace(this.#atStart);
   }
 
-  /** The first fault that applies here and is not used up; `spares` exempts this one request from a fault. */
+  /** The first fault that applies here and is not used up; `spares` exempts this request from a fault. */
   draw(place: FaultPlace, spares: (fault: Fault) => boolean = () => false): Struck | undefined {
     for (const fault of this.#faults) {
       if (!fault.places.includes(place) || spares(fault)) continue;
@@ -210,7 +210,7 @@ const ODD_PIECE_CHARS = 7;
 
 type Bend = (events: readonly ReplyEvent[]) => ReplyEvent[];
 
-/** Puts a text between the halves of a stream, due with the first event of the second. */
+/** Inserts a text in the middle of a stream, at the time of the next event. */
 const inTheMiddle =
   (text: string, goesOn = true): Bend =>
   (events) => {
@@ -225,7 +225,7 @@ const errorEvent = {
 };
 
 const bends: Readonly<Record<StreamFaultKind, Bend>> = {
-  // The reply's JSON takes the place of the stream before it comes here.
+  // The reply's JSON has replaced the stream before this is called.
   'plain-json': (events) => [...events],
   'odd-form': (events) => events.flatMap(oddly),
   'unknown-event': inTheMiddle('event: surprise\ndata: {"type":"surprise","surprise":true}\n\n'),
@@ -251,7 +251,7 @@ export const isStreamFault = (kind: string): kind is StreamFaultKind => Object.h
 export const bendEvents = (kind: StreamFaultKind, events: Iterable<ReplyEvent>): ReplyEvent[] =>
   bends[kind]([...events]);
 
-/** A prompt with this word passes the request's checks and fails the review of the output. */
+/** A prompt with this word passes the request's checks, and the finished output fails the review. */
 export const SENSITIVE_OUTPUT_WORD = 'sensitive-output';
 
 /** A prompt with this word is refused by family C's content review before anything is created (422). */

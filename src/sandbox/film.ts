@@ -6,16 +6,16 @@ import { checkPicture, inWords, outside, type Refuse } from './media-check.ts';
 import { clipFile, clipFrames, type Film, framesPerS } from './movie.ts';
 import type { SandboxTask } from './task.ts';
 
-// Films and sounds, made and read with the library that is loaded for them alone.
+// Makes and reads films and sounds with a library that only this module loads.
 
-/** Before its first packet are those of the encoder's start. */
+/** The packets before `first` belong to the encoder's start. */
 const tone = { file: 'tone.m4a', packetS: 1024 / 48_000, first: 4, packets: 64 } as const;
 
 /**
- * Makes the video of a task: its clip looped to the asked length, with a tone when audio was asked for, without
- * encoding anything. The same task, variant and mark give the same bytes.
- * @param of the task it belongs to, the folder of the clips, and what makes an equal film in other bytes: a variant
- *   other than 0, a mark
+ * Makes the video of a task without encoding: its clip is looped to the requested length, with a tone if audio is
+ * requested. The same task, variant and mark give the same bytes.
+ * @param of the task, the folder of the clips, and two values that give an equal film other bytes: a variant other than
+ * 0, and a mark
  */
 export async function makeMovie(
   film: Film,
@@ -52,7 +52,7 @@ export async function makeMovie(
   return Buffer.concat([file, freeBox(`${task.id} ${variant}${mark && ` ${mark}`}`)]);
 }
 
-/** Gives an output's track the packets of a clip's, again and again for so many seconds. */
+/** Fills an output track with a clip's packets, repeated for this many seconds. */
 async function loop<Config>(
   from: (media.InputTrack & { getDecoderConfig(): Promise<Config | null> }) | null,
   to: { add(packet: media.EncodedPacket, meta?: { decoderConfig?: Config }): Promise<void>; close(): void },
@@ -70,14 +70,14 @@ async function loop<Config>(
   to.close();
 }
 
-/** Seconds from 1904-01-01, where MP4 and MOV count from, to 1970-01-01. */
+/** Seconds from 1904-01-01, the epoch of MP4 and MOV, to 1970-01-01. */
 const MP4_EPOCH_S = 2_082_844_800;
 const parents = new Set(['moov', 'trak', 'mdia']);
 const dated = new Set(['mvhd', 'tkhd', 'mdhd']);
 
 /**
  * Sets every creation and modification time of an MP4 or MOV in place, so that the same task gives the same bytes
- * whenever its file is made. The boxes are those that the library writes: of sizes and times in 32 bits.
+ * whenever its file is made. It handles only the boxes that the library writes, with 32-bit sizes and times.
  * @param unixS Unix seconds
  */
 function setBoxTimes(file: Buffer, unixS: number): void {
@@ -92,7 +92,7 @@ function setBoxTimes(file: Buffer, unixS: number): void {
   }
 }
 
-/** A `free` box that holds a text: bytes that players skip, at the end of a file. */
+/** A `free` box with a text: bytes at the end of a file that players skip. */
 function freeBox(text: string): Uint8Array {
   const content = Buffer.from(text);
   const box = Buffer.alloc(8 + content.length);
@@ -109,7 +109,7 @@ export async function checkClip(
   limits: MediaLimits,
   refuse: Refuse,
 ): Promise<number> {
-  // It would write what a file holds straight to the terminal of whoever runs the sandbox.
+  // Otherwise the library would print file contents to the terminal of the sandbox.
   media.Logging.level = media.LogLevel.Silent;
   const formats = modality === 'audio' ? [media.WAVE, media.MP3] : [media.MP4, media.QTFF];
   const input = new media.Input({ formats, source: new media.BufferSource(bytes) });
@@ -123,7 +123,7 @@ export async function checkClip(
   if (!picture) throw refuse('a video without a picture');
   checkPicture({ width: picture.displayWidth, height: picture.displayHeight }, limits, refuse);
   const { averagePacketRate } = await picture.computePacketStats(RATE_PACKETS);
-  // A rate is measured over whole ticks of the file's clock: 23.976 may come out a hair lower.
+  // The rate is measured in whole ticks of the file's clock, so 23.976 may come out slightly lower.
   if (limits.framesPerS && outside(Number(averagePacketRate.toFixed(2)), roundedRange(limits.framesPerS))) {
     throw refuse(`${averagePacketRate.toFixed(2)} frames a second, ${inWords(limits.framesPerS)} are taken`);
   }

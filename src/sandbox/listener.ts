@@ -6,9 +6,8 @@ import type { World } from './route.ts';
 export type NoteRequest = (entry: SandboxRequest, done: boolean) => void;
 
 /**
- * A request listener that notes each request when it comes and when it is over, refuses what is not meant for this
- * address or comes from a page of another origin, and turns what a handler throws into a dropped connection: a handler
- * answers its own refusals.
+ * A request listener that logs each request at its start and end, and refuses requests for other hosts or from pages of
+ * other origins. If a handler throws, the connection is dropped, because handlers answer their own refusals.
  */
 export function listen(
   server: SandboxRequest['server'],
@@ -42,12 +41,12 @@ export function listen(
   };
 }
 
-/** What a page of an allowed origin may read of a reply beside the usual headers. */
+/** The reply headers that a page of an allowed origin may read beside the usual ones. */
 const exposed =
   'date, etag, content-length, content-range, accept-ranges, retry-after, x-request-id, x-sandbox-verdict';
 const PREFLIGHT_S = '600';
 
-/** The reply to a stranger or to a preflight; undefined for a request to answer, allowed to its origin. */
+/** The reply to a forbidden origin or a preflight; undefined for a request to answer, with its CORS headers set. */
 function answerForBrowsers(
   { headers, method, socket }: IncomingMessage,
   response: ServerResponse,
@@ -85,7 +84,7 @@ function answerForBrowsers(
   };
 }
 
-/** One request as the sandbox saw it. Headers and output addresses hold credentials: whoever prints must choose. */
+/** One request as the sandbox saw it. Headers and output URLs contain credentials, so printing code must select fields. */
 export interface SandboxRequest {
   readonly server: 'api' | 'output';
   readonly method: string;
@@ -93,19 +92,19 @@ export interface SandboxRequest {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** Unix milliseconds. */
   readonly atMs: number;
-  /** The JSON body, once it was read; of a form its fields, and its files by their sizes. */
+  /** The JSON body, once it is read; of a form its fields, and the sizes of its files. */
   body?: unknown;
-  /** Missing where no reply was begun. */
+  /** Absent if no reply was begun. */
   status?: number;
-  /** The fault that met this request, as it stands in the SPEC. */
+  /** The fault that struck this request, as in the SPEC. */
   fault?: string;
   acceptedTaskId?: string;
-  /** Fields that the document does not list, which were taken without effect. */
+  /** Undocumented fields that were accepted without effect. */
   passedOver?: readonly string[];
-  /** Other spellings than the document's, and what they were read as: `a as b`. */
+  /** Undocumented spellings and how they were read: `a as b`. */
   respelled?: readonly string[];
-  /** What its reply says became of it. */
+  /** The verdict in its reply. */
   verdict?: string;
-  /** Why it was refused: the error's code, and the field where one broke a rule. */
+  /** Why it was refused: the error's code, and the field if one broke a rule. */
   refusal?: string;
 }

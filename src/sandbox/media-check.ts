@@ -12,9 +12,9 @@ export const inWords = ({ min, max }: Range) =>
   max === Number.POSITIVE_INFINITY ? `at least ${min}` : `${min}-${max}`;
 
 /**
- * Checks a file that came as Base64 against the limits of its kind, as far as they are stated. Throws the Refusal that
- * `refuse` makes of the broken rule.
- * @returns the length of a clip in seconds; nothing of an image
+ * Checks a Base64 file against the documented limits of its kind. Throws the Refusal that `refuse` makes of the broken
+ * rule.
+ * @returns the length of a clip in seconds; undefined for an image
  */
 export async function checkMedia(
   modality: Modality,
@@ -54,11 +54,11 @@ export function base64Bytes(url: string): Uint8Array | undefined {
   return Buffer.from(url.slice(url.indexOf(',') + 1), 'base64');
 }
 
-/** Width and height in pixels and the format's name; undefined where the bytes are no image. */
+/** Width and height in pixels, and the format's name; undefined if the bytes are no image. */
 export async function readImageSize(bytes: Uint8Array) {
   const { imageSize } = await import('image-size');
   try {
-    // A copy, because image-size looks at the memory behind a view, which can hold more than the view.
+    // A copy, because image-size reads the memory behind a view, which may be larger than the view.
     const size = imageSize(new Uint8Array(bytes));
     return size.width > 0 && size.height > 0 ? size : undefined;
   } catch {
@@ -90,7 +90,7 @@ export async function makePng(
   const lineBytes = 1 + channels * widthPx;
   const raw = new Uint8Array(lineBytes * heightPx);
   for (let y = 0; y < heightPx; y++) paintRow(raw.subarray(y * lineBytes + 1, (y + 1) * lineBytes), y);
-  // Each line becomes its difference to the one above: a picture that changes slowly is mostly zeros then.
+  // Each line is stored as its difference to the line above, which is mostly zeros in a smooth picture.
   for (let at = raw.length - 1; at >= lineBytes; at--) raw[at] = (raw[at] ?? 0) - (raw[at - lineBytes] ?? 0);
   for (let y = 0; y < heightPx; y++) raw[y * lineBytes] = 2; // the filter "up"
   const head = Buffer.alloc(13);

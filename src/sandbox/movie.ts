@@ -4,7 +4,7 @@ import type { OutputFile } from './output-source.ts';
 import type { World } from './route.ts';
 import type { SandboxTask } from './task.ts';
 
-/** Frame rate of every clip and so of every output. */
+/** Frame rate of every clip, and so of every output. */
 export const framesPerS = 24;
 
 export const clipFrames = 48;
@@ -16,10 +16,10 @@ export function aspectOf(ratio: string): number {
   return width / height;
 }
 
-/** Short edges of the resolutions that do not have their number in pixels. */
+/** Short edges of the resolutions whose name is not their number of pixels. */
 const edges: Readonly<Record<string, number>> = { '2k': 1440, '4k': 2160 };
 
-/** Picture size in pixels: the short edge has the resolution's number, or that of `2k` and `4k`; the long edge is even. */
+/** The picture size: the short edge is the resolution's number, or fixed for `2k` and `4k`; the long edge is even. */
 export function pictureSize(
   resolution: string,
   ratio: string,
@@ -31,28 +31,28 @@ export function pictureSize(
     : { widthPx: edge, heightPx: even(edge / aspect) };
 }
 
-/** The tokens that a film counts for: all its pixels, divided by 1024. */
+/** The token count of a film: all its pixels, divided by 1024. */
 export function filmTokens({ resolution, ratio, durationS }: Film): number {
   const { widthPx, heightPx } = pictureSize(resolution, ratio);
   return Math.round((widthPx * heightPx * framesPerS * durationS) / 1024);
 }
 
-/** The file in `clips/` that outputs of this size are made of. */
+/** The file in `clips/` for outputs of this size. */
 export const clipFile = (resolution: string, ratio: string): string =>
   `${resolution}-${ratio.replace(':', 'x')}.mp4`;
 
-/** The fixed ratio that a picture of this size comes closest to. */
+/** The fixed ratio nearest to a picture's size. */
 export function nearestRatio(widthPx: number, heightPx: number): (typeof alphaFixedRatios)[number] {
   const distance = (ratio: string) => Math.abs(Math.log(widthPx / heightPx / aspectOf(ratio)));
   return alphaFixedRatios.reduce((best, ratio) => (distance(ratio) < distance(best) ? ratio : best));
 }
 
-/** A video that a finished task offers: one of the clips, looped. */
+/** The video of a finished task: one of the clips, looped. */
 export interface Film {
   readonly durationS: number;
-  /** One of the ratios that there are clips of. */
+  /** A ratio for which there is a clip. */
   readonly ratio: string;
-  /** In lower case, as the clips are named. */
+  /** In lower case, as in the names of the clips. */
   readonly resolution: string;
   readonly format: 'mp4' | 'mov';
   readonly audio: boolean;
@@ -60,12 +60,12 @@ export interface Film {
 
 const types = { mp4: 'video/mp4', mov: 'video/quicktime' } as const;
 
-/** The name of a task's video in its address. */
+/** The name of a task's video in its URL. */
 export const videoFile = (film: Film): string => `video.${film.format}`;
 
 /**
  * A film as a file of its task. The same task and mark give the same bytes.
- * @param mark tells two equal films of one task apart
+ * @param mark distinguishes two equal films of one task
  */
 export const filmFile = (film: Film, task: SandboxTask, world: World, mark = ''): OutputFile => ({
   type: types[film.format],
@@ -74,8 +74,8 @@ export const filmFile = (film: Film, task: SandboxTask, world: World, mark = '')
 });
 
 /**
- * Draws the last frame of an output as a PNG of the video's size, from the formula that the clips are made with
- * (`clips/README.md`): a still gradient and a disc that goes round in two seconds.
+ * Draws the last frame of an output as a PNG of the video's size, with the formula of the clips (`clips/README.md`): a
+ * still gradient and a disc that goes round in two seconds.
  */
 export function makeLastFrame(output: Pick<Film, 'resolution' | 'ratio' | 'durationS'>): Promise<Uint8Array> {
   const { widthPx, heightPx } = pictureSize(output.resolution, output.ratio);

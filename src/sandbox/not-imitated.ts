@@ -11,7 +11,7 @@ import {
 } from './image/order.ts';
 import { FINAL_FIRST_TEXT, IMAGE_S } from './image/reply.ts';
 
-/** What the embedded gateway does not imitate, a sentence each, for help texts. */
+/** Limits of the embedded gateway, a sentence each, for help texts. */
 export const notImitated: readonly string[] = [
   'It makes no video from a prompt: each output is a short test clip, looped to the asked size, ratio and length.',
   'Outputs are 8-bit H.264 also where the service sends 10-bit H.265 (standard 2.0 4k, 2.5 1080p) or professional mov.',

@@ -18,7 +18,7 @@ import { type SandboxTask, statusAt } from './task.ts';
 
 const redirectedMark = 'redirected';
 
-/** The object store that holds the outputs: signed links, ranges, strong tags, and documented caps of downloads. */
+/** The object store of the outputs: signed links, ranges, strong ETags, and the documented caps of downloads. */
 export function outputListener(world: World, note: NoteRequest): RequestListener {
   const kept = new OutputFiles();
   return listen('output', world, note, async (request, response, url, entry) => {
@@ -64,12 +64,12 @@ async function answer(
   return fileReply(bytes, file.type, request.headers, struck?.fault.kind === 'no-range');
 }
 
-/** A file of a task, by the task's family. */
+/** The file function of each family. */
 const filesOf: Readonly<
   Record<string, (task: SandboxTask<never>, name: string, world: World) => OutputFile | undefined>
 > = { [alphaFamily.name]: alphaFile, [betaFamily.name]: betaFile, [gammaFamily.name]: gammaFile };
 
-/** A file that there is: of an image, or of a task that has succeeded and whose record lives. */
+/** An existing file: of an image, or of a succeeded task whose record has not expired. */
 function findFile(id: string, name: string, world: World): OutputFile | undefined {
   const task = world.store.task(id);
   if (!task) return imageFile(id, name, world);
@@ -104,10 +104,10 @@ function fileReply(
   };
 }
 
-/** The reply of the faults that answer in the file's place. */
+/** The reply of faults that replace a file. */
 function insteadOf(struck: Struck | undefined, url: URL, world: World): SandboxReply | undefined {
   if (struck?.fault.kind === 'expired') return expiredReply();
-  // The same listener by its other name is another origin to a client.
+  // To a client, the same listener under its other host name is another origin.
   const target = new URL(`${url.pathname}${url.search}`, world.outputUrl().replace('127.0.0.1', 'localhost'));
   target.searchParams.set(redirectedMark, '1');
   return replyInstead(struck, { status: 302, to: target.href }, (status, headers) =>
@@ -115,15 +115,15 @@ function insteadOf(struck: Struck | undefined, url: URL, world: World): SandboxR
   );
 }
 
-/** The bytes a reply holds; `end` is the last one. */
+/** The bytes of a reply; `end` is the last one. */
 interface ByteRange {
   readonly start: number;
   readonly end: number;
 }
 
 /**
- * Reads a `Range` header for a file of `sizeBytes`. Undefined: send the whole file (no header, another unit, several
- * ranges, or nothing that can be read); `unsatisfiable`: 416.
+ * Parses a `Range` header for a file of `sizeBytes`. Undefined means the whole file (no header, another unit, several
+ * ranges, or an invalid header); `unsatisfiable` means 416.
  */
 export function readRange(
   header: string | undefined,
@@ -142,18 +142,18 @@ export function readRange(
   return { start, end: last === '' ? sizeBytes - 1 : Math.min(Number(last), sizeBytes - 1) };
 }
 
-/** Whether `If-Range` still allows a part: the very same strong tag, or no such header. */
+/** True if `If-Range` allows a part: the same strong ETag, or no such header. */
 const rangeStillHolds = (ifRange: string | undefined, etag: string): boolean =>
   ifRange === undefined || ifRange.trim() === etag;
 
-/** The longest film and the largest picture have some 10 MB. */
+/** The longest film and the largest picture have about 10 MB. */
 const KEPT_FILES = 6;
 
-/** Has files made when they are asked for, each once, and keeps the latest in memory. */
+/** Makes files when they are requested, each once, and keeps the latest in memory. */
 class OutputFiles {
   readonly #made = new Map<string, Promise<Uint8Array>>();
 
-  /** The bytes of a file, made now where they are not kept under this key. */
+  /** The bytes of a file; they are made now unless they are kept under this key. */
   get(key: string, make: () => Promise<Uint8Array>): Promise<Uint8Array> {
     const known = this.#made.get(key);
     if (known) return known;

@@ -3,11 +3,11 @@ import type { World } from './route.ts';
 
 export interface OutputFile {
   readonly type: string;
-  /** How often it may be fetched, where the document says so. */
+  /** The maximum number of downloads, if the document states one. */
   readonly maxDownloads?: number;
   /**
-   * Makes the bytes when they are first asked for; the listener keeps the latest in memory.
-   * @param variant 0 for the file as it is; another number gives an equal one in other bytes, where there is one
+   * Makes the bytes at the first request; the listener keeps the latest in memory.
+   * @param variant 0 for the file itself; another number gives an equal file in other bytes, if possible
    */
   make(variant: number): Promise<Uint8Array>;
 }
@@ -16,8 +16,8 @@ const signatureOf = (secret: Uint8Array, path: string, expiresS: number) =>
   createHmac('sha256', secret).update(`${path}\n${expiresS}`).digest('hex');
 
 /**
- * The address of an output file. Whoever holds it may fetch the file until it expires.
- * @param expiresAtMs Unix milliseconds; the link dies with their second
+ * The URL of an output file. Whoever has it may download the file until it expires.
+ * @param expiresAtMs Unix milliseconds; the link expires at the end of their second
  */
 export function signedLink(
   { store, outputUrl }: Pick<World, 'store' | 'outputUrl'>,
@@ -30,7 +30,7 @@ export function signedLink(
   return `${outputUrl()}${path}?expires=${expiresS}&signature=${signatureOf(store.secret, path, expiresS)}`;
 }
 
-/** Whether a request's address bears a good signature, and whether its time has passed. */
+/** Checks the signature in a request's URL, and whether it has expired. */
 export function checkLink(secret: Uint8Array, url: URL, nowMs: number): 'good' | 'expired' | 'bad' {
   const expires = url.searchParams.get('expires') ?? '';
   const given = Buffer.from(url.searchParams.get('signature') ?? '');

@@ -1,23 +1,23 @@
-/** What a listener is about to send; the delivery adds `Date`, `x-request-id` and `Content-Length`. */
+/** A reply that is to be sent; delivery adds `Date`, `x-request-id` and `Content-Length`. */
 export interface SandboxReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
   readonly acceptedTaskId?: string;
-  /** How long after the request the reply begins, in milliseconds; at once where absent. */
+  /** The delay before the reply begins, in milliseconds after the request; none if absent. */
   readonly readyAfterMs?: number;
-  /** A streamed reply: its events. `body` is then what the same request would have got unstreamed. */
+  /** The events of a streamed reply; `body` is then the equivalent whole reply. */
   readonly events?: Iterable<ReplyEvent>;
 }
 
-/** A piece of a streamed reply that is sent on its own. */
+/** A piece of a streamed reply that is sent by itself. */
 export interface ReplyEvent {
   readonly text: string;
-  /** When it is due, in milliseconds after the request; never where Infinity. */
+  /** Its time in milliseconds after the request; Infinity means never. */
   readonly atMs: number;
 }
 
-/** The type, code and words that go with a status ("Errors"); the document does not list types and codes, these are plausible ones. */
+/** The error type, code and message of each status ("Errors"); types and codes are invented, as none are documented. */
 const words: Readonly<Record<number, readonly [type: string, code: string, message: string]>> = {
   400: ['invalid_request_error', 'InvalidParameter', 'The request is not valid.'],
   401: ['authentication_error', 'InvalidApiKey', 'The API key is missing or not valid.'],
@@ -43,13 +43,13 @@ export function jsonReply(
   };
 }
 
-/** A stream of events; `body` is the JSON that the same request would have got unstreamed. */
+/** A stream of events; `body` is the equivalent whole reply as JSON. */
 export function eventReply(events: Iterable<ReplyEvent>, body: unknown): SandboxReply {
   const headers = { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' };
   return { ...jsonReply(200, body, headers), events };
 }
 
-/** What stands under `error` in the body of a refusal. */
+/** The value of `error` in the body of a refusal. */
 export function errorObject(
   status: number,
   said: { readonly code?: string; readonly message?: string },
@@ -58,7 +58,7 @@ export function errorObject(
   return { message: said.message ?? message, type, code: said.code ?? code };
 }
 
-/** An error body `{error:{message,type,code}}` ("Errors"); `code` and `message` default to the status's own words. */
+/** An error body `{error:{message,type,code}}` ("Errors"); `code` and `message` default to the status's own. */
 export function errorReply(
   status: number,
   said: { readonly code?: string; readonly message?: string } = {},
@@ -81,7 +81,7 @@ export function xmlErrorReply(
   return { status, headers: { 'content-type': 'application/xml', ...headers }, body: Buffer.from(xml) };
 }
 
-/** A request that the gateway refuses: thrown while it is looked at, sent as an error body. */
+/** A request that the gateway refuses: thrown by checks, and sent as an error body. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   constructor(
@@ -89,7 +89,7 @@ export class Refusal extends Error {
     message: string,
     readonly code?: string,
     readonly headers: Readonly<Record<string, string>> = {},
-    /** What was refused, where it is a field. */
+    /** The refused field, if it is one. */
     readonly field?: string,
   ) {
     super(message);

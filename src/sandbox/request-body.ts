@@ -6,15 +6,15 @@ import { unlistedIn } from '../gateway/unlisted.ts';
 import { Refusal } from './reply.ts';
 import type { World } from './route.ts';
 
-/** What a request carries: JSON, or a form where the route takes one. */
+/** The content of a request: JSON, or a form if the route accepts one. */
 export interface RequestBody {
   readonly json?: unknown;
   readonly form?: FormBody;
 }
 
 /**
- * Reads a body by its content type. Throws Refusal (400) for another type than the route takes, a body over `maxBytes`,
- * or what is not of its type.
+ * Reads a body by its content type. Throws Refusal (400) for a content type that the route does not accept, a body over
+ * `maxBytes`, or invalid content.
  */
 export async function readBody(
   request: IncomingMessage,
@@ -33,8 +33,8 @@ export async function readBody(
 }
 
 /**
- * Hands each piece of a body on, to its end. Of one over `most` bytes the rest is thrown away and it is refused (400) at
- * its end, so that a client that is still writing gets to read the refusal.
+ * Passes each piece of a body to `take`. If the body exceeds `most` bytes, the rest is discarded and the Refusal (400)
+ * comes at its end, so that a client that is still writing can read it.
  */
 async function takeIn(pieces: Pieces, most: number, take: (piece: Buffer) => void): Promise<void> {
   let bytes = 0;
@@ -58,10 +58,10 @@ async function readBytes(request: IncomingMessage, maxBytes = Number.POSITIVE_IN
   return Buffer.concat(pieces);
 }
 
-/** Deeper than any documented body by far, and shallow enough for what walks through one. */
+/** Far deeper than any documented body, and shallow enough for recursive code. */
 const DEEPEST_JSON = 256;
 
-/** How deep the brackets outside of texts are nested, up to one more than is taken. */
+/** The nesting depth of brackets outside of texts, counted up to one more than allowed. */
 function depthOf(json: Uint8Array): number {
   let depth = 0;
   let deepest = 0;
@@ -94,8 +94,8 @@ const fieldName = (path: readonly PropertyKey[]) =>
     .join('');
 
 /**
- * Looks at a body: the first rule that it breaks, or the body as it is read and the names of what the document neither lists
- * nor forbids, without places in lists. A strict sandbox takes none of these.
+ * Checks a body: returns the first rule that it breaks, or the body as read and the names of undocumented fields (without
+ * list indexes). A strict sandbox refuses such fields.
  */
 export function readAgainst(
   schema: z.ZodMiniType,
@@ -125,10 +125,10 @@ function refusalOf(issue: z.core.$ZodIssue | undefined): Refusal {
   return new Refusal(400, said, 'InvalidParameter', {}, unknown);
 }
 
-/** A rule in words for any program: without the flag of gw that stands behind it. */
+/** Removes the flag of gw from a rule's text, because other programs use the sandbox too. */
 export const withoutFlags = (rule: string) => rule.replace(/ \((gw [a-z ]+)?--[a-z-]+\)/, '');
 
-/** The refusal (400 `InvalidParameter`) of a field for a rule that it breaks; an empty path is the body. */
+/** The refusal (400 `InvalidParameter`) of a field for a broken rule; an empty path is the body. */
 export const refuseField = (path: readonly PropertyKey[], rule: string): Refusal =>
   new Refusal(
     400,
@@ -140,12 +140,12 @@ export const refuseField = (path: readonly PropertyKey[], rule: string): Refusal
 
 /** A part of a multipart body. */
 export interface FormPart {
-  /** `image[]`. */
+  /** The field's name, such as `image[]`. */
   readonly field: string;
-  /** Of a file. */
+  /** The name of a file; absent for a text field. */
   readonly name?: string;
   readonly type?: string;
-  /** Its beginning, where the form is large; `sizeBytes` is of all of it. */
+  /** Only the beginning if the form is large; `sizeBytes` is the full size. */
   readonly bytes: Buffer;
   readonly sizeBytes: number;
 }
@@ -156,16 +156,16 @@ export interface FormBody {
   readonly files: readonly FormPart[];
 }
 
-/** The sandbox's own bound for a form, where the endpoint has none: the document states no gateway-wide limit. */
+/** The sandbox's own limit for a form if the endpoint has none; the document states no gateway-wide limit. */
 const MAX_FORM_BYTES = 512 * MB;
-/** Of a form's parts so much is kept in all, and of those that come later the beginning, where an image has its size. */
+/** The bytes of all parts that are kept; of later parts only the beginning is kept, which contains an image's size. */
 const KEPT_BYTES = 16 * MB;
 const KEPT_OF_LATER_BYTES = 256 * 1024;
 
 export const isFormType = (contentType: string | undefined): boolean =>
   /^multipart\/form-data\s*(;|$)/i.test(contentType ?? '');
 
-/** Reads a multipart body. Throws Refusal (400 `InvalidRequest`) for what is none, or breaks off. */
+/** Reads a multipart body. Throws Refusal (400 `InvalidRequest`) for an invalid or incomplete one. */
 export async function readForm(
   pieces: Pieces,
   contentType: string,
@@ -185,7 +185,7 @@ export async function readForm(
   return { fields, files };
 }
 
-/** A form as the log of requests keeps it: its files by their sizes. */
+/** A form in the log of requests, with its files by size. */
 export const formNote = ({ fields, files }: FormBody): object => ({
   fields: Object.fromEntries(fields),
   files: files.map(({ bytes: _, ...file }) => file),
@@ -198,14 +198,14 @@ const LONGEST_HEAD = 64 * 1024;
 type Head = Pick<FormPart, 'field' | 'name' | 'type'>;
 
 /**
- * Takes a multipart body apart (RFC 2046, RFC 7578) as it comes, so that a form of hundreds of megabytes takes tens.
- * Node's own reader holds all of it, twice more than once, and refuses short boundaries.
+ * Parses a multipart body (RFC 2046, RFC 7578) as it arrives, so that a form of hundreds of megabytes needs tens. Node's
+ * own parser holds it more than twice and refuses short boundaries.
  */
 export class FormSplitter {
   readonly #delimiter: Buffer | undefined;
   readonly #parts: FormPart[] = [];
   #state: 'between' | 'head' | 'part' | 'end' | 'broken' = 'between';
-  /** What was not looked at yet. The first delimiter may begin the body, without a line break before it. */
+  /** The unread bytes. The first delimiter may begin the body, without a line break before it. */
   #left: Buffer = Buffer.from(CRLF);
   #part: { readonly head: Head; readonly kept: Buffer[]; sizeBytes: number } | undefined;
   #keptBytes = 0;
@@ -217,7 +217,7 @@ export class FormSplitter {
     if (!isUsable) this.#state = 'broken';
   }
 
-  /** The parts of a form that has ended; undefined for what is none, or broke off. */
+  /** The parts of a complete form; undefined for an invalid or incomplete one. */
   get parts(): readonly FormPart[] | undefined {
     return this.#state === 'end' ? this.#parts : undefined;
   }
@@ -228,12 +228,12 @@ export class FormSplitter {
     while (this.#state === 'head' ? this.#readHead() : this.#readToDelimiter());
   }
 
-  /** Takes what comes before the next delimiter; whether there is more to look at. */
+  /** Reads up to the next delimiter; true if there is more to read. */
   #readToDelimiter(): boolean {
     const delimiter = this.#delimiter;
     if (delimiter === undefined || this.#state === 'end' || this.#state === 'broken') return false;
     const at = this.#left.indexOf(delimiter);
-    // The end of what is there may be the beginning of a delimiter.
+    // The end of the available bytes may be the beginning of a delimiter.
     const until = at < 0 ? Math.max(0, this.#left.length - delimiter.length + 1) : at;
     this.#keep(this.#left.subarray(0, until));
     this.#left = this.#left.subarray(at < 0 ? until : at + delimiter.length);
@@ -277,7 +277,7 @@ export class FormSplitter {
     const kept = bytes.subarray(0, Math.max(keptOfIt, KEPT_BYTES - this.#keptBytes));
     part.sizeBytes += bytes.length;
     this.#keptBytes += kept.length;
-    // A copy, or each piece would hold on to the memory that it came in.
+    // A copy, because a view would keep the whole received chunk in memory.
     if (kept.length > 0) part.kept.push(Buffer.from(kept));
   }
 }
@@ -297,7 +297,7 @@ function readPartHead(text: string): Head | undefined {
   return { field, ...(name !== undefined && { name }), ...(type && { type }) };
 }
 
-/** A parameter of a header's value, quoted or not; browsers write quotes and line breaks in it as `%22`, `%0D`, `%0A`. */
+/** A parameter of a header, quoted or not; browsers encode quotes and line breaks in it as `%22`, `%0D`, `%0A`. */
 function parameterOf(header: string, name: string): string | undefined {
   const found = new RegExp(`;\\s*${name}=(?:"((?:[^"\\\\]|\\\\.)*)"|([^\\s;"]+))`, 'i').exec(header);
   const quoted = found?.[1]

@@ -8,48 +8,48 @@ import type { FormBody } from './request-body.ts';
 import type { SandboxStore } from './store.ts';
 import type { Pool } from './task.ts';
 
-/** A request that was let in: its path parameters, its address, and its checked body or its form. */
+/** An admitted request: its path parameters, its URL, and its checked body or its form. */
 export interface Call {
   readonly params: Readonly<Record<string, string>>;
   readonly url: URL;
-  /** Checked against the route's schema; undefined where a form came, or the route takes no body. */
+  /** Checked against the route's schema; undefined if a form came or the route takes no body. */
   readonly body: unknown;
-  /** What a multipart request carried, unchecked. */
+  /** The content of a multipart request, unchecked. */
   readonly form?: FormBody;
-  /** To be told of fields that were taken though the document does not list them. */
+  /** Reports undocumented fields that were accepted. */
   readonly passOver: (fields: readonly string[]) => void;
 }
 
-/** What a route may want to know of a request that it refuses. */
+/** Facts about a refused request that its route may need. */
 export interface Refused {
   readonly url: URL;
-  /** A fault wants family B's refusals to come with status 200. */
+  /** True if a fault asks for family B's refusals with status 200. */
   readonly codeOnly: boolean;
 }
 
-/** An endpoint's row with what the embedded gateway does about it. */
+/** An endpoint with the embedded gateway's implementation. */
 export interface Route {
   readonly endpoint: Endpoint;
-  /** The body is checked by `answer`, in whose words it is refused. */
+  /** The body is checked by `answer`, which words its refusals itself. */
   readonly checksBody?: true;
   /**
-   * Rewrites what the format's public clients spell in another way than the document, where that is not forbidden, and
-   * adds each rewriting to `told`: `a as b`.
+   * Rewrites spellings of public clients that differ from the document's without being forbidden, and adds each to
+   * `told`: `a as b`.
    */
   readonly respell?: (body: unknown, told: Set<string>) => unknown;
-  /** Also takes multipart form data; `answer` checks it. */
+  /** Also accepts multipart form data; `answer` checks it. */
   readonly multipart?: true;
-  /** Which rate the request counts against, from the body as it came; none: the document states no rate. */
+  /** The rate that the request counts against, by its raw body; absent if the document states no rate. */
   readonly pool?: (body: unknown) => Pool;
-  /** Its refusals in another shape than `{error:{…}}`; a wrong key is refused by the gateway all the same. */
+  /** Makes refusals in another form than `{error:{…}}`; a wrong key is still refused in the common form. */
   readonly refuse?: (refusal: Refusal, asked: Refused) => SandboxReply;
   /** May throw Refusal. */
   readonly answer: (call: Call, world: World) => SandboxReply | Promise<SandboxReply>;
 }
 
 /**
- * The route of a request; `methods` where the path exists for others only; an empty list where there is no such path. Of
- * rows that differ by the `Action` of their fixed query, the one that the request names.
+ * The route of a request; `methods` if the path exists only for other methods; an empty list if there is no such path.
+ * Routes that differ by the `Action` in their fixed query are distinguished by the request's action.
  */
 export function findRoute(
   routes: readonly Route[],
@@ -71,33 +71,33 @@ export function findRoute(
   return { methods };
 }
 
-/** What every part of a running sandbox shares. */
+/** The state that all parts of a running sandbox share. */
 export interface World {
   readonly store: SandboxStore;
   readonly key: string;
   readonly account: AccountType;
-  /** How many times faster than the service tasks run. */
+  /** How much faster than the service tasks run. */
   readonly speed: number;
-  /** How many tokens of an answer a chat model writes in a second, the speed counted in. */
+  /** The tokens per second of a chat model, with the speed applied. */
   readonly tokensPerS: number;
   /** Shortest life of a task from `queued` to its end, in milliseconds. */
   readonly minTaskMs: number;
-  /** Refuses what the document does not list, in place of passing it over. */
+  /** True to refuse undocumented fields instead of ignoring them. */
   readonly strict: boolean;
-  /** Tells whoever runs the sandbox what no reply can say; each sentence once. */
+  /** Reports facts to the user that no reply can contain; each sentence once. */
   readonly tell: (what: string) => void;
   readonly faults: FaultDraw;
-  /** Answers `/_sandbox/…`, where that is open. */
+  /** Answers `/_sandbox/…`, if enabled. */
   readonly control?: Control | undefined;
   /** Posts status callbacks of families B and C. */
   readonly callbacks: Callbacks;
-  /** How long the gaps of a `slow` reply are, in milliseconds. */
+  /** The gaps of a `slow` reply, in milliseconds. */
   readonly slowGapMs: number;
   /** The host that it listens at, and the other origins whose pages may call. */
   readonly host: string;
   readonly cors: readonly string[];
   readonly clipsDir: string;
-  /** Folder of the WebAssembly files of the image codecs, by their names. */
+  /** Folder of the WebAssembly files of the image codecs. */
   readonly wasmDir: string;
   /** Unix milliseconds. */
   now(): number;

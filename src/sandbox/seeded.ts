@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 
-/** An integer in [0, 2^31) that depends on the words alone. */
+/** An integer in [0, 2^31) that depends only on the words. */
 export function seededInt(...words: readonly string[]): number {
   return createHash('sha256').update(words.join('\0')).digest().readUInt32BE(0) >>> 1;
 }
 
-/** A generator of numbers in [0, 1) that gives the same row for the same seed (mulberry32). */
+/** A generator of numbers in [0, 1) with the same sequence for the same seed (mulberry32). */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -29,41 +29,41 @@ import { memoryStore } from './store.ts';
 import { type SandboxStatus, type SandboxTask, statusAt } from './task.ts';
 
 export interface SandboxOptions {
-  /** The one key that is let in; a key that ends in `-restricted` gets 403. */
+  /** The only valid API key; it gets 403 if it ends in `-restricted`. */
   readonly key: string;
   readonly account: AccountType;
-  /** How many times faster than the service tasks run and chat models write; above 0, may be Infinity. */
+  /** How much faster than the service tasks run and chat models write; above 0, may be Infinity. */
   readonly speed: number;
   readonly faults: readonly Fault[];
-  /** Folder of the clips that outputs are made of (`src/sandbox/clips`, or its copy beside the bundle). */
+  /** Folder of the clips for outputs (`src/sandbox/clips`, or its copy beside the bundle). */
   readonly clipsDir: string;
-  /** Folder of the WebAssembly files of the image codecs, by their names (`dist/wasm`). */
+  /** Folder of the image codecs' WebAssembly files (`dist/wasm`). */
   readonly wasmDir: string;
-  /** Where tasks are remembered between runs, shared by any number of servers; without it all is forgotten at the end. */
+  /** Where tasks are stored between runs, shared by any number of servers; without it they are lost at the end. */
   readonly stateDir?: string | undefined;
-  /** Ports of the API and of the outputs; 0 or none: any free one. */
+  /** Ports of the API and of the outputs; 0 or absent means any free port. */
   readonly port?: number | undefined;
   readonly outputPort?: number | undefined;
-  /** Address of this machine to listen at, or a name of it (default 127.0.0.1). */
+  /** The address or host name to listen at (default 127.0.0.1). */
   readonly host?: string | undefined;
   readonly tls?: ServerCertificate | undefined;
-  /** Origins whose pages may call; none unless said. */
+  /** Origins whose pages may call; none by default. */
   readonly cors?: readonly string[] | undefined;
-  /** Ports of this machine that status callbacks may go to; none unless said. */
+  /** Loopback ports that status callbacks may use; none by default. */
   readonly callbackPorts?: CallbackPorts | undefined;
-  /** Refuse what the document does not list; unless said, it is passed over and told of. */
+  /** Refuse undocumented fields; by default they are ignored and reported. */
   readonly strict?: boolean | undefined;
-  /** Whether `/_sandbox/…` is open, for tests of other programs. */
+  /** Enables `/_sandbox/…`, for tests of other programs. */
   readonly control?: boolean | undefined;
-  /** Told, once each, what a caller should know and no reply can say. */
+  /** Receives facts that no reply can contain, each once. */
   readonly tell?: ((what: string) => void) | undefined;
-  /** Unix milliseconds; the system's clock when absent. */
+  /** Unix milliseconds; the system's clock if absent. */
   readonly now?: (() => number) | undefined;
   /** Called when a request is over, with or without a reply. */
   readonly log?: ((request: SandboxRequest) => void) | undefined;
-  /** Whether `requests` keeps what came, bodies included; only without a `stateDir` unless said. */
+  /** True if `requests` keeps all requests with their bodies; by default only without a `stateDir`. */
   readonly keepRequests?: boolean | undefined;
-  /** How many tokens a second a chat model writes at speed 1 (default 50). */
+  /** The tokens per second of a chat model at speed 1 (default 50). */
   readonly tokensPerS?: number | undefined;
   /** Shortest life of a task, in milliseconds (default 0). */
   readonly minTaskMs?: number | undefined;
@@ -74,20 +74,20 @@ export interface SandboxOptions {
 }
 
 export interface Sandbox {
-  /** `http://HOST:PORT` (https with `tls`) of the API, and of the outputs: another origin. */
+  /** `http://HOST:PORT` (https with `tls`) of the API, and of the outputs, which are another origin. */
   readonly baseUrl: string;
   readonly outputUrl: string;
-  /** Every request so far, oldest first; empty where they are not kept. */
+  /** Every request so far, oldest first; empty if they are not kept. */
   readonly requests: readonly SandboxRequest[];
   tasks(): (SandboxTask & { readonly status: SandboxStatus })[];
-  /** Drops all connections and all callbacks, and stops. */
+  /** Drops all connections and callbacks, and stops. */
   close(): Promise<void>;
 }
 
 /**
- * Starts the embedded gateway: two real HTTP servers on this machine that answer as the gateway's document says.
- * Throws RangeError for a speed that is not above 0, and the system's error where a port or the state directory cannot
- * be used (`EADDRINUSE`, `EACCES`).
+ * Starts the embedded gateway: two HTTP servers on this machine that answer as the gateway's document says. Throws
+ * RangeError unless the speed is above 0, and the system's error if a port or the state directory cannot be used
+ * (`EADDRINUSE`, `EACCES`).
  */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   if (!(options.speed > 0)) throw new RangeError(`the speed must be a number above 0, not ${options.speed}`);
@@ -195,7 +195,7 @@ const modelsRoute: Route = {
     }),
 };
 
-/** `GET /v1/dashboard/billing/subscription`: the public dashboard shape, as the document shows none. */
+/** `GET /v1/dashboard/billing/subscription`: in the public form, because the document shows none. */
 const billingRoute: Route = {
   endpoint: billingQuery,
   answer: (_, world: World) => {
@@ -219,7 +219,7 @@ const billingRoute: Route = {
   },
 };
 
-/** Everything the embedded gateway answers, a list for each family. */
+/** All routes of the embedded gateway, family by family. */
 export const routes: readonly Route[] = [
   modelsRoute,
   billingRoute,
@@ -231,7 +231,7 @@ export const routes: readonly Route[] = [
   ...assetRoutes,
 ];
 
-/** Unix seconds that every model of the sandbox was "created" at. */
+/** The creation time of every sandbox model, in Unix seconds. */
 const CREATED_S = 1_767_225_600;
 
 const entry = (id: string, ownedBy: string, endpointTypes: readonly string[]) => ({
@@ -242,7 +242,7 @@ const entry = (id: string, ownedBy: string, endpointTypes: readonly string[]) =>
   supported_endpoint_types: endpointTypes,
 });
 
-/** Made-up money: the document states no amounts. */
+/** Invented amounts, because the document states none. */
 const limitUsd = { enterprise: 10_000, personal: 120 } as const;
 const SOFT_SHARE = 0.8;
 const YEAR_S = 365 * 86_400;

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Pool, SandboxTask } from './task.ts';
 
-/** What the embedded gateway remembers. Times are Unix milliseconds. */
+/** The memory of the embedded gateway. Times are Unix milliseconds. */
 export interface SandboxStore {
-  /** Signs output links; shared by all servers on one state directory. */
+  /** Signs output links; all servers on one state directory share it. */
   readonly secret: Uint8Array;
   add(task: SandboxTask): void;
   remove(task: SandboxTask): void;
@@ -11,32 +11,32 @@ export interface SandboxStore {
   tasks(): SandboxTask[];
   /** IDs of the tasks of a pool that have not ended at `nowMs`. */
   unfinished(pool: Pool, nowMs: number): string[];
-  /** Appends a mark to a row of marks; returns how many stood before it. Exact between processes. */
+  /** Appends a mark to a row of marks; returns the number of marks before it. Exact across processes. */
   append(row: string, atMs: number): number;
   marks(row: string): number[];
   /**
-   * Keeps a document, in place of the one that is there under this kind and ID.
-   * @param kind `[a-z][a-z0-9-]*`; what belongs to one part of the sandbox
+   * Stores a document, and replaces an existing one of this kind and ID.
+   * @param kind `[a-z][a-z0-9-]*`, used by one part of the sandbox
    * @param id any text
-   * @param value what JSON can hold
+   * @param value plain JSON
    */
   put(kind: string, id: string, value: object, life?: DocumentLife): void;
-  /** As `put`, where there is none yet: false, and nothing kept, where there is one. Exact between processes. */
+  /** As `put`, but if the document exists, nothing is stored and the result is false. Exact across processes. */
   putNew(kind: string, id: string, value: object, life?: DocumentLife): boolean;
-  /** The document under this kind and ID. Not for changing: `put` the changed one. */
+  /** The document of this kind and ID. It must not be changed; `put` a changed copy. */
   get(kind: string, id: string): unknown;
-  /** Every document of a kind by its ID, in no order that means anything. */
+  /** All documents of a kind by ID, in no defined order. */
   all(kind: string): ReadonlyMap<string, unknown>;
-  /** Forgets a document; false where there was none. */
+  /** Deletes a document; false if there was none. */
   drop(kind: string, id: string): boolean;
-  /** Forgets everything but the secret. */
+  /** Deletes everything except the secret. */
   clear(): void;
-  /** Drops what has outlived its time at `nowMs`: tasks and documents, and minutes of requests after two. */
+  /** Deletes tasks and documents that have expired at `nowMs`, and marks of requests after two minutes. */
   sweep(nowMs: number): void;
 }
 
 export interface DocumentLife {
-  /** A sweep after this moment drops the document; without it, it stays. */
+  /** A sweep after this time deletes the document; without it, the document stays. */
   readonly expiresAtMs?: number;
 }
 
@@ -45,7 +45,7 @@ export interface KeptDocument extends DocumentLife {
   readonly value: unknown;
 }
 
-/** Whether a sweep drops it at `nowMs`. */
+/** True if a sweep at `nowMs` deletes it. */
 export const hasOutlived = ({ expiresAtMs }: DocumentLife, nowMs: number): boolean =>
   expiresAtMs !== undefined && nowMs >= expiresAtMs;
 
@@ -62,11 +62,11 @@ export const downloadRow = (taskId: string, file: string): string => `downloads.
 export const isDownloadRowOf = (row: string, taskId: string): boolean =>
   row.startsWith(`downloads.${taskId}.`);
 
-/** A store that forgets everything with its server. */
+/** A store that is lost when its server ends. */
 export function memoryStore(): SandboxStore {
   const tasks = new Map<string, SandboxTask>();
   const rows = new Map<string, number[]>();
-  // Documents are kept as text, as a disk would keep them: nobody changes one by changing what he got.
+  // Documents are kept as text, as on disk, so that changing a returned value does not change the store.
   const kinds = new Map<string, Map<string, string>>();
   const dropRows = (fits: (row: string) => boolean) => {
     for (const row of rows.keys()) if (fits(row)) rows.delete(row);

@@ -3,7 +3,7 @@ import { SENSITIVE_OUTPUT_WORD } from './faults.ts';
 import type { World } from './route.ts';
 import { seededInt } from './seeded.ts';
 
-/** Which limits a task and its create request count against ("Limits": standard 2.0 4K has its own). */
+/** The limits that a task and its create count against ("Limits": standard 2.0 4K has its own). */
 export type Pool = 'standard' | '4k';
 export const pools = ['standard', '4k'] as const satisfies readonly Pool[];
 
@@ -11,35 +11,35 @@ export const pools = ['standard', '4k'] as const satisfies readonly Pool[];
 export interface TaskFailure {
   readonly code: string;
   readonly message: string;
-  /** It ends `cancelled`, which only family C documents. */
+  /** It ends as `cancelled`, which only family C documents. */
   readonly cancelled?: true;
 }
 
-/** When a task was taken, starts and ends. Unix milliseconds. */
+/** The times when a task is accepted, starts and ends, in Unix milliseconds. */
 export interface TaskTimes {
   readonly createdAtMs: number;
   readonly startsAtMs: number;
   readonly endsAtMs: number;
 }
 
-/** An accepted task. Everything that will happen to it is decided when it is accepted. Times are Unix milliseconds. */
+/** An accepted task. Everything about it is decided at acceptance. Times are Unix milliseconds. */
 export interface SandboxTask<Plan = unknown> extends TaskTimes {
   readonly id: string;
   readonly family: string;
   readonly model: string;
-  /** Absent where the document limits neither rate nor number. */
+  /** Absent if the document limits neither rate nor number. */
   readonly pool?: Pool;
-  /** From then on there is no such task. */
+  /** From this time on the task does not exist. */
   readonly expiresAtMs: number;
-  /** Present: the task ends with this. */
+  /** If present, the task fails in this way. */
   readonly failure?: TaskFailure;
-  /** What its family knows of it: what it will offer, and what its record says. JSON. */
+  /** The family's own data: the outputs and the content of the record, as JSON. */
   readonly plan: Plan;
 }
 
 export type SandboxStatus = 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled';
 
-/** Where a task stands at `nowMs`, and since when. */
+/** The status of a task at `nowMs`, and since when it has it. */
 export function statusAt(
   task: SandboxTask,
   nowMs: number,
@@ -52,8 +52,8 @@ export function statusAt(
 }
 
 /**
- * A family's task whose record still lives.
- * @template Plan what that family keeps in its tasks
+ * A family's task whose record has not expired.
+ * @template Plan the family's own data of its tasks
  */
 export function findTask<Plan>(world: World, family: string, id: string): SandboxTask<Plan> | undefined {
   const task = world.store.task(id);
@@ -61,21 +61,21 @@ export function findTask<Plan>(world: World, family: string, id: string): Sandbo
   return lives ? (task as SandboxTask<Plan>) : undefined;
 }
 
-/** `PREFIX-20261120212137-` and 80 random bits: the time makes lists readable. */
+/** `PREFIX-20261120212137-` and 80 random bits; the time makes lists readable. */
 export function makeTaskId(prefix: string, nowMs: number): string {
   const time = new Date(nowMs).toISOString().replaceAll(/\D/g, '').slice(0, 14);
   return `${prefix}-${time}-${randomBytes(10).toString('hex')}`;
 }
 
-/** How long the tasks of a family wait and run at speed 1: so long at least, and up to `spread` longer. */
+/** How long the tasks of a family wait and run at speed 1: at least `least`, and up to `spread` longer. */
 export interface TaskPace {
   readonly queueMs: { readonly least: number; readonly spread: number };
   readonly runMs: { readonly least: number; readonly spread: number; readonly perOutputS: number };
-  /** By what a resolution multiplies the run. */
+  /** The factor of each resolution for the run. */
   readonly factors: Readonly<Record<string, number>>;
 }
 
-/** How long a task waits and runs; the same ID always as long. */
+/** How long a task waits and runs; always the same for the same ID. */
 export const paceOf = (
   id: string,
   { queueMs, runMs, factors }: TaskPace,
@@ -87,7 +87,7 @@ export const paceOf = (
     (factors[resolution] ?? 1),
 });
 
-/** Scales a queue and a run to the sandbox's speed; together they last no less than its shortest life of a task. */
+/** Scales waiting and running to the sandbox's speed; together they last at least the shortest life of a task. */
 export function taskTimes(
   createdAtMs: number,
   { queueMs, runMs }: { readonly queueMs: number; readonly runMs: number },
@@ -101,7 +101,7 @@ export function taskTimes(
   };
 }
 
-/** What a prompt can ask for: the review finds the finished video sensitive. */
+/** A prompt can ask for this failure: the review finds the finished video sensitive. */
 export const reviewFailure = (prompt: string): TaskFailure | undefined =>
   prompt.includes(SENSITIVE_OUTPUT_WORD)
     ? {
@@ -111,8 +111,8 @@ export const reviewFailure = (prompt: string): TaskFailure | undefined =>
     : undefined;
 
 /**
- * How the sandbox's faults want a new task to end; undefined where they leave it alone.
- * @param endings whether the family documents `cancelled`; `task:cancel` passes over the others
+ * The failure that the faults demand for a new task; undefined if there is none.
+ * @param endings whether the family documents `cancelled`; otherwise `task:cancel` does not apply
  */
 export function forcedFailure(world: World, endings: 'failed' | 'or cancelled'): TaskFailure | undefined {
   const fault = world.faults.draw('task', ({ kind }) => kind === 'cancel' && endings === 'failed')?.fault;

@@ -21,7 +21,7 @@ import {
   taskTimes,
 } from '../task.ts';
 
-/** What a task of family A keeps. */
+/** The family-specific data of an alpha task. */
 export interface AlphaPlan {
   readonly film: Film;
   readonly lastFrame: boolean;
@@ -29,24 +29,24 @@ export interface AlphaPlan {
   readonly webSearches?: number;
 }
 
-/** What a field left out becomes; the document states no defaults, these are the sandbox's choice. */
+/** Defaults of omitted fields; the document states none, so these are the sandbox's choice. */
 const defaults = { durationS: 5, resolution: '720p', ratio: '16:9', format: 'mp4' } as const;
 
-/** At speed 1 a clip of 5 s at 720p takes 60-90 s from create to its end, as services of this kind do. */
+/** At speed 1, a clip of 5 s at 720p takes 60-90 s from create to its end, like comparable services. */
 const pace = {
   queueMs: { least: 3000, spread: 6000 },
   runMs: { least: 40_000, spread: 10_000, perOutputS: 4000 },
   factors: { '480p': 0.8, '720p': 1, '1080p': 1.5, '4k': 3 },
 };
 
-/** Which limits a create request counts against; the body may still be anything. */
+/** The limits that a create request counts against; the body is not checked yet. */
 export function poolOf(body: unknown): Pool {
   const { model, resolution } = (body ?? {}) as { model?: unknown; resolution?: unknown };
   const takes4k = alphaModels[String(model)]?.resolutions.some((one) => one === '4k');
   return takes4k && resolution === '4k' ? '4k' : 'standard';
 }
 
-/** Decides everything about a task: its ID, what it will offer, when it starts and ends, and whether it fails. */
+/** Plans a whole task: its ID, its outputs, when it starts and ends, and whether it fails. */
 export async function planTask(body: AlphaCreateBody, world: World): Promise<SandboxTask<AlphaPlan>> {
   const createdAtMs = world.now();
   const id = makeTaskId('vt', createdAtMs);
@@ -78,7 +78,7 @@ async function planFilm(body: AlphaCreateBody, id: string): Promise<Film> {
   const least = alphaModels[body.model]?.durationS.min ?? defaults.durationS;
   const image = ratio === 'adaptive' ? await firstImageSize(body.content) : undefined;
   return {
-    // The service would follow the edited video or choose by the prompt; the sandbox has neither and takes 4-12 s.
+    // The service would follow the edited video or the prompt; the sandbox picks 4-12 s.
     durationS: duration === AUTO_DURATION ? least + (seededInt(id, 'duration') % 9) : duration,
     ratio: ratio !== 'adaptive' ? ratio : image ? nearestRatio(image.width, image.height) : defaults.ratio,
     resolution: body.resolution ?? defaults.resolution,
@@ -87,7 +87,7 @@ async function planFilm(body: AlphaCreateBody, id: string): Promise<Film> {
   };
 }
 
-/** On 2.5 the task type is inferred from prompt and assets, and its constraints are checked after the start ("2.5 task constraints"). */
+/** On 2.5 the task type is inferred, and its constraints are checked after the start ("2.5 task constraints"). */
 function constraintFailure(body: AlphaCreateBody, prompt: string): TaskFailure | undefined {
   const { ratio, duration, omni_reference_task_type: task = 'auto' } = body;
   const hasVideo = body.content.some((item) => item.type === 'video_url');
@@ -106,8 +106,8 @@ const refuse = (nth: number, item: AlphaContentItem, rule: string) =>
   new Refusal(400, `Invalid parameter content[${nth}].${item.type}.url: ${rule}.`, 'InvalidParameter');
 
 /**
- * Checks what a request refers to: assets must be usable, and media sent as Base64 must keep the model's limits ("Asset
- * limits per request"; none are stated for 2.0). Addresses are not fetched. Throws Refusal.
+ * Checks the references of a request: assets must be usable, and Base64 media must be within the model's limits ("Asset
+ * limits per request"; none are stated for 2.0). URLs are not downloaded. Throws Refusal.
  * @returns the assets that it uses
  */
 export async function checkReferences(body: AlphaCreateBody, world: World): Promise<KeptAsset[]> {
@@ -133,7 +133,7 @@ export async function checkReferences(body: AlphaCreateBody, world: World): Prom
   return assets;
 }
 
-/** The size of a request's first image, where it was sent as Base64 and can be read. */
+/** The size of a request's first image, if it came as readable Base64. */
 async function firstImageSize(
   content: readonly AlphaContentItem[],
 ): Promise<{ readonly width: number; readonly height: number } | undefined> {

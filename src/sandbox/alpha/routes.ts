@@ -39,7 +39,7 @@ export const alphaRoutes: readonly Route[] = [
 
 const seconds = (unixMs: number) => Math.floor(unixMs / 1000);
 
-/** Settings of the service that every record shows; family A has no field to ask for another value. */
+/** Settings of the service in every record; family A has no fields to change them. */
 const serviceSettings = {
   execution_expires_after: 172_800,
   service_tier: 'default',
@@ -58,7 +58,7 @@ const createReply = (task: SandboxTask) => ({
   created_at: seconds(task.createdAtMs),
 });
 
-/** The task record at this moment ("Task record (query response) fields"); a failed one has only its six fields. */
+/** The current task record ("Task record (query response) fields"); a failed task has only its six fields. */
 function taskRecord(task: SandboxTask<AlphaPlan>, world: World): Record<string, unknown> {
   const { status, sinceMs } = statusAt(task, world.now());
   const head = { id: task.id, model: task.model, status };

@@ -4,7 +4,7 @@ import { Refusal } from '../reply.ts';
 import type { World } from '../route.ts';
 import { seededInt } from '../seeded.ts';
 
-// What the library holds, kept as documents. Times are Unix milliseconds.
+// The content of the library, stored as documents. Times are Unix milliseconds.
 
 export interface KeptGroup {
   readonly id: string;
@@ -16,7 +16,7 @@ export interface KeptGroup {
   readonly updatedAtMs: number;
 }
 
-/** An asset. When its processing ends, and how, is decided when it is created. */
+/** An asset. The end and result of its processing are decided at creation. */
 export interface KeptAsset {
   readonly id: string;
   readonly name: string;
@@ -34,11 +34,11 @@ export interface KeptAsset {
 const GROUP = 'asset-group';
 export const ASSET = 'asset';
 
-/** The project that a request names, or the one where it names none. */
+/** The project of a request, or the default project. */
 export const projectOf = ({ ProjectName }: { readonly ProjectName?: string }): string =>
   ProjectName ?? DEFAULT_PROJECT;
 
-/** Times as the document shows them: UTC, RFC 3339. */
+/** Times in the document's format: UTC, RFC 3339. */
 const timeText = (atMs: number): string => new Date(atMs).toISOString().replace(/\.\d+Z$/, 'Z');
 
 export function statusOf({ readyAtMs, failure }: KeptAsset, nowMs: number): AssetStatus {
@@ -49,21 +49,21 @@ export function statusOf({ readyAtMs, failure }: KeptAsset, nowMs: number): Asse
 const notThere = (what: string, id: string, project: string) =>
   new Refusal(404, `The ${what} ${id} does not exist in the project ${project}.`, 'ResourceNotFound');
 
-/** A group of a project. Throws Refusal (404) where there is none. */
+/** A group of a project. Throws Refusal (404) if it does not exist. */
 export function findGroup(id: string, project: string, { store }: World): KeptGroup {
   const group = store.get(GROUP, id) as KeptGroup | undefined;
   if (group?.project !== project) throw notThere('asset group', id, project);
   return group;
 }
 
-/** An asset of a project whose group is there. Throws Refusal (404) where there is none. */
+/** An asset of a project, with an existing group. Throws Refusal (404) if there is none. */
 export function findAsset(id: string, project: string, world: World): KeptAsset {
   const asset = existing(id, world);
   if (asset?.project !== project) throw notThere('asset', id, project);
   return asset;
 }
 
-/** An asset of any project whose group is there. */
+/** An asset of any project with an existing group. */
 function existing(id: string, { store }: World): KeptAsset | undefined {
   const asset = (store.get(ASSET, id) as KeptAsset | undefined) ?? sampleAsset(id);
   return asset && (isSample(id) || store.get(GROUP, asset.groupId) !== undefined) ? asset : undefined;
@@ -71,7 +71,7 @@ function existing(id: string, { store }: World): KeptAsset | undefined {
 
 export const allGroups = ({ store }: World): KeptGroup[] => [...store.all(GROUP).values()] as KeptGroup[];
 
-/** Every asset whose group is there. */
+/** All assets with an existing group. */
 export function allAssets({ store }: World): KeptAsset[] {
   const groups = store.all(GROUP);
   return ([...store.all(ASSET).values()] as KeptAsset[]).filter(({ groupId }) => groups.has(groupId));
@@ -79,12 +79,12 @@ export function allAssets({ store }: World): KeptAsset[] {
 
 export const keepGroup = (group: KeptGroup, { store }: World): void => store.put(GROUP, group.id, group);
 
-/** Keeps an asset; one of the samples stays as it is. */
+/** Stores an asset; the sample assets never change. */
 export function keepAsset(asset: KeptAsset, { store }: World): void {
   if (!isSample(asset.id)) store.put(ASSET, asset.id, asset);
 }
 
-/** As {@link findAsset}, to change or delete it. Throws Refusal for a sample too. */
+/** As {@link findAsset}, for changing or deleting the asset. Throws Refusal for a sample asset too. */
 export function findOwnAsset(id: string, project: string, world: World): KeptAsset {
   const asset = findAsset(id, project, world);
   if (!isSample(id)) return asset;
@@ -92,7 +92,7 @@ export function findOwnAsset(id: string, project: string, world: World): KeptAss
 }
 
 export function dropGroup(id: string, { store }: World): void {
-  // The group first: without it none of its assets is there any more.
+  // The group goes first, because without it none of its assets exists any more.
   store.drop(GROUP, id);
   for (const asset of store.all(ASSET).values()) {
     const { id: assetId, groupId } = asset as KeptAsset;
@@ -100,14 +100,14 @@ export function dropGroup(id: string, { store }: World): void {
   }
 }
 
-/** Assets that are there without an upload: these, and whatever follows, as in `asset-sandbox-image-1`. */
+/** IDs of sample assets that always exist begin with one of these, as in `asset-sandbox-image-1`. */
 export const sampleStarts: readonly string[] = assetTypes.map(
   (type) => `asset-sandbox-${type.toLowerCase()}-`,
 );
 
 export const isSample = (id: string): boolean => sampleStarts.some((start) => id.startsWith(start));
 
-/** Long ago, also for a machine whose clock is years behind: a sample is ready from the start. */
+/** Early enough for a machine whose clock is years behind, so that samples are always ready. */
 const SAMPLE_MS = Date.UTC(2000, 0, 1);
 const sampleEndings = { Image: 'png', Video: 'mp4', Audio: 'mp3' } as const;
 
@@ -127,7 +127,7 @@ function sampleAsset(id: string): KeptAsset | undefined {
   };
 }
 
-/** A group as the gateway shows it ("Asset group object fields"). */
+/** A group in the gateway's form ("Asset group object fields"). */
 export const groupRecord = (group: KeptGroup) => ({
   Id: group.id,
   Name: group.name,
@@ -138,7 +138,7 @@ export const groupRecord = (group: KeptGroup) => ({
   UpdateTime: timeText(group.updatedAtMs),
 });
 
-/** An asset as the gateway shows it at `nowMs` ("Asset object fields"). */
+/** An asset at `nowMs` in the gateway's form ("Asset object fields"). */
 export function assetRecord(asset: KeptAsset, nowMs: number) {
   const status = statusOf(asset, nowMs);
   const { failure, lastUsedAtMs } = asset;
@@ -158,7 +158,7 @@ export function assetRecord(asset: KeptAsset, nowMs: number) {
   };
 }
 
-/** Words in a URL's path that make the asset fail, and the code that it fails with ("Asset failure codes"). */
+/** Words in a URL's path that make the asset fail, with the failure code ("Asset failure codes"). */
 export const failureWords = {
   unavailable: { code: 'AssetURLUnavailable', message: 'The URL could not be downloaded.' },
   'too-large': { code: 'AssetTooLarge', message: 'The file is over the download cap of 200 MB.' },
@@ -166,14 +166,14 @@ export const failureWords = {
   mismatch: { code: 'AssetTypeMismatch', message: 'The AssetType differs from the detected file type.' },
 } as const;
 
-/** How long the processing of a file takes at speed 1. */
+/** The processing time of a file at speed 1. */
 const paceMs: Readonly<Record<AssetType, { readonly least: number; readonly spread: number }>> = {
   Image: { least: 4_000, spread: 4_000 },
   Audio: { least: 6_000, spread: 6_000 },
   Video: { least: 12_000, spread: 12_000 },
 };
 
-/** Decides when the processing of a new asset ends, and whether it fails: the URL is not fetched, its words say it. */
+/** Decides when the processing of a new asset ends and whether it fails. The URL is not downloaded; its words decide. */
 export function planProcessing(
   { id, type, url, createdAtMs }: Pick<KeptAsset, 'id' | 'type' | 'url' | 'createdAtMs'>,
   { speed }: Pick<World, 'speed'>,
@@ -193,9 +193,9 @@ function failureOf(type: AssetType, url: string): KeptAsset['failure'] {
 }
 
 /**
- * An asset that a video request refers to ("Using an asset in a family A request"): it must exist, be `Active` and of the
- * type that its place takes. A video request names no project ("using an asset must use the same project"): its assets are
- * of any one project. Throws the Refusal that `refuse` makes of the broken rule.
+ * Checks an asset that a video request refers to ("Using an asset in a family A request"): it must exist, be
+ * `Active`, and have the type for its place. A video request names no project ("using an asset must use the same
+ * project"), so all its assets must be of one project. Throws the Refusal that `refuse` makes of the broken rule.
  * @param place `image_url`, `video_url` or `audio_url`
  * @param before the request's assets before this one
  */
@@ -219,7 +219,7 @@ export function checkAsset(
   return asset;
 }
 
-/** Notes when assets were last used to submit a video task. */
+/** Records the last use of assets in a video task. */
 export function markUsed(assets: readonly KeptAsset[], nowMs: number, world: World): void {
   for (const asset of assets) keepAsset({ ...asset, lastUsedAtMs: nowMs }, world);
 }

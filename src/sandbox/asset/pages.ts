@@ -35,7 +35,7 @@ type Kept = Pick<KeptAsset, 'id' | 'name' | 'project' | 'createdAtMs' | 'updated
   readonly groupId: string;
 };
 
-/** "Fuzzy": the words stand somewhere in the name, in any case. */
+/** "Fuzzy": the words occur in the name, in any case. */
 export const nameFits = (name: string, words: string | undefined): boolean =>
   words === undefined || name.toLowerCase().includes(words.toLowerCase());
 
@@ -64,7 +64,7 @@ export function groupPage(body: ListBody, world: World): object {
   return pageOf('ListAssetGroups', groups, body, world, (group: KeptGroup) => groupRecord(group));
 }
 
-/** One page in either mode ("Pagination"). Throws Refusal for a token of another list. */
+/** A page in either paging mode ("Pagination"). Throws Refusal for a token of another list. */
 function pageOf<K extends Kept>(
   action: string,
   kept: readonly K[],
@@ -105,7 +105,7 @@ function pageOf<K extends Kept>(
   };
 }
 
-/** Where a page ended: what it was sorted by, and the ID. */
+/** The end of a page: the value of the sort field, and the ID. */
 type Position = readonly [string | number, string];
 
 function compare([a, aId]: Position, [b, bId]: Position): number {
@@ -113,7 +113,7 @@ function compare([a, aId]: Position, [b, bId]: Position): number {
   return aId < bId ? -1 : aId > bId ? 1 : 0;
 }
 
-/** Tokens of one list: "other parameters must stay unchanged or token validation fails". */
+/** Tokens are bound to one list: "other parameters must stay unchanged or token validation fails". */
 function tokensOf(action: string, { NextToken: _, ...bound }: ListBody, { store }: World) {
   const sealOf = (position: string) =>
     createHmac('sha256', store.secret)
@@ -139,7 +139,7 @@ function tokensOf(action: string, { NextToken: _, ...bound }: ListBody, { store 
   };
 }
 
-/** The same parameters in another order are the same parameters. */
+/** Sorts the keys of an object, because the order of parameters does not matter. */
 function sorted(value: unknown): unknown {
   if (!isObject(value)) return value;
   return Object.entries(value)

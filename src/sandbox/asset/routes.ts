@@ -54,7 +54,7 @@ import { assetPage, groupPage, type ListBody, nameFits } from './pages.ts';
 
 const versionOf = (url: URL) => url.searchParams.get('Version') ?? '';
 
-/** The body is read as it comes and checked here, because its refusals have codes of their own. */
+/** The body is read raw and checked here, because refusals of the library have their own codes. */
 const actionRoute = (endpoint: Endpoint, action: AssetAction, needsVersion: boolean): Route => ({
   endpoint,
   checksBody: true,
@@ -76,7 +76,7 @@ function checkVersion(url: URL): void {
   throw new Refusal(400, `Version is ${ASSET_VERSION}, not ${version}.`, 'InvalidParameter.Version');
 }
 
-/** What comes to the path of the actions and names none of them. */
+/** Requests to the actions' path that name no known action. */
 const otherAction: Route = {
   endpoint: { ...getAsset, name: 'assets.other', path: '/' },
   checksBody: true,
@@ -108,11 +108,11 @@ const metadata = (action: string, version: string) => ({
   Region: REGION,
 });
 
-/** A success in the envelope of the library ("Envelope of every action response"). */
+/** A success in the library's envelope ("Envelope of every action response"). */
 const libraryReply = (action: string, result: object): SandboxReply =>
   jsonReply(200, { ResponseMetadata: metadata(action, ASSET_VERSION), Result: result });
 
-/** A refusal in the envelope: `Result` is left out. */
+/** A refusal in the library's envelope, without `Result`. */
 const libraryRefusal = (refusal: Refusal, action: string, version: string): SandboxReply =>
   jsonReply(
     refusal.status,
@@ -125,15 +125,15 @@ const libraryRefusal = (refusal: Refusal, action: string, version: string): Sand
     refusal.headers,
   );
 
-/** The library has one word for a body that is not JSON; refusals of its own come with their codes. */
+/** The library has one code for a body that is not JSON; its own refusals already have codes. */
 const codeOf = ({ code, status }: Refusal): string => {
   if (code === 'InvalidContentType' || code === 'RequestTooLarge') return 'InvalidRequest';
   return code ?? (status >= 500 ? 'InternalError' : 'InvalidRequest');
 };
 
 /**
- * As `checkBody`; throws the Refusal (400) whose code names the first field: `MissingParameter.X`
- * or `InvalidParameter.X` ("Errors").
+ * As `checkBody`, but throws a Refusal (400) whose code names the first field: `MissingParameter.X` or
+ * `InvalidParameter.X` ("Errors").
  */
 function checkLibraryBody(schema: z.ZodMiniType, body: unknown, world: Pick<World, 'strict'>): string[] {
   if (!isObject(body)) {
@@ -143,9 +143,9 @@ function checkLibraryBody(schema: z.ZodMiniType, body: unknown, world: Pick<Worl
   if ('unlisted' in checked) return checked.unlisted;
   const { issue } = checked;
   const path = [...issue.path, ...(issue.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [])];
-  // Items of a list are not told apart in a code.
+  // A code does not contain the index of a list item.
   const field = path.filter((part) => typeof part !== 'number').join('.');
-  // The half of a pair that was left out is missing too.
+  // If one field of a required pair is left out, it counts as missing.
   const isMissing = issue.code !== 'unrecognized_keys' && valueAt(body, issue.path) === undefined;
   const isUnknown = issue.code === 'unrecognized_keys';
   const rule = isUnknown ? 'not a parameter of this action' : withoutFlags(issue.message);
@@ -154,7 +154,7 @@ function checkLibraryBody(schema: z.ZodMiniType, body: unknown, world: Pick<Worl
     : new Refusal(400, `The parameter ${field} is not valid: ${rule}.`, `InvalidParameter.${field}`);
 }
 
-// The two look-ups without an envelope ("REST aliases"); they see the default project.
+// The two lookups without an envelope ("REST aliases"); they see only the default project.
 
 /** `GET /api/assets`, by creation time descending. Throws Refusal. */
 function restPage({ url, passOver }: Call, world: World): object {
@@ -178,11 +178,11 @@ function restPage({ url, passOver }: Call, world: World): object {
 
 interface LibraryAction {
   readonly endpoint: Endpoint;
-  /** The `Result`, from a checked body. May throw Refusal. */
+  /** Makes the `Result` from a checked body. May throw Refusal. */
   answer(body: Body, world: World): object;
 }
 
-/** A checked body: every action has some of these. */
+/** The fields of checked bodies; every action uses some of them. */
 interface Body {
   readonly Id: string;
   readonly Name?: string;

@@ -19,14 +19,14 @@ import {
 } from '../task.ts';
 import { outputItems } from './products.ts';
 
-/** What a task of family B can make ("Output items by `type`"). */
+/** The kinds of output of family B ("Output items by `type`"). */
 export const betaProducts = ['video', 'image', 'audio', 'voice', 'element'] as const;
 export type BetaProduct = (typeof betaProducts)[number];
 
-/** Words in a prompt that make the sandbox offer this instead of a video: `output-audio`; several may stand in one. */
+/** Words in a prompt that choose the outputs, such as `output-audio`; several may be combined. */
 export const productWord = (product: BetaProduct): string => `output-${product}`;
 
-/** What a task of family B keeps. */
+/** The family-specific data of a beta task. */
 export interface BetaPlan {
   readonly film: Film;
   readonly products: readonly BetaProduct[];
@@ -35,28 +35,28 @@ export interface BetaPlan {
   readonly externalId?: string;
 }
 
-/** At speed 1, from create to its end some 50-110 s. */
+/** At speed 1 a task takes about 50-110 s from create to its end. */
 const pace = {
   queueMs: { least: 2000, spread: 6000 },
   runMs: { least: 35_000, spread: 15_000, perOutputS: 3500 },
   factors: { '720p': 1, '1080p': 1.4, '4k': 2.5 },
 };
 
-/** How long the sandbox keeps records of family B, which is not documented: longer than their outputs live. */
+/** How long the sandbox keeps records of family B (not documented): longer than their outputs live. */
 export const BETA_RECORD_DAYS = 60;
 const DAY_MS = 24 * 3_600_000;
 
-/** One task in so many is never seen `processing` ("any of the three may follow"). */
+/** One task in this many never shows `processing` ("any of the three may follow"). */
 const STRAIGHT_ONE_IN = 5;
 
-/** What a setting left out becomes ("Family B endpoints"), also where the document shows no body. */
+/** Defaults of omitted settings ("Family B endpoints"), also for bodies that the document does not show. */
 const defaults = { resolution: '720p', ratio: '16:9' } as const;
 const MAX_FILM_S = 60;
 
 const oneOf = (known: readonly string[], value: unknown): string | undefined =>
   typeof value === 'string' && known.includes(value) ? value : undefined;
 
-/** Decides everything about a task of family B. */
+/** Plans a whole task of family B. */
 export function planTask(request: BetaRequest, variant: BetaVariant, world: World): SandboxTask<BetaPlan> {
   const createdAtMs = world.now();
   const id = makeTaskId('vb', createdAtMs);
@@ -93,7 +93,7 @@ export function planTask(request: BetaRequest, variant: BetaVariant, world: Worl
   };
 }
 
-/** The products that the prompt names, in its order; a video where it names none. */
+/** The products named in the prompt, in order; a video if there are none. */
 function productsOf(prompt: string): BetaProduct[] {
   const named = betaProducts
     .map((product) => ({ product, at: prompt.indexOf(productWord(product)) }))
@@ -103,10 +103,10 @@ function productsOf(prompt: string): BetaProduct[] {
   return named.length > 0 ? named : ['video'];
 }
 
-/** What the sandbox reads of a create body of family B, whether the document shows that body or not. */
+/** The parts of a create body that the sandbox uses, including bodies that the document does not show. */
 type BetaRequest = Awaited<ReturnType<typeof readBetaRequest>>;
 
-/** Reads a create body that has passed its schema; checks O1's Base64 images. Throws Refusal. */
+/** Reads a create body that matches its schema, and checks O1's Base64 images. Throws Refusal. */
 export async function readBetaRequest(body: Readonly<Record<string, unknown>>) {
   const options = fieldsOf(body.options);
   const items = Array.isArray(body.contents) ? body.contents.map(fieldsOf) : [];
@@ -114,7 +114,7 @@ export async function readBetaRequest(body: Readonly<Record<string, unknown>>) {
   return {
     prompt,
     settings: fieldsOf(body.settings),
-    /** Of a first frame that came as Base64. */
+    /** The ratio of a first frame that came as Base64. */
     imageRatio: await checkImages(items),
     watermark: fieldsOf(options.watermark_info).enabled === true,
     externalId: betaFamily.externalIds?.idOf(body),
@@ -124,12 +124,12 @@ export async function readBetaRequest(body: Readonly<Record<string, unknown>>) {
 
 const imageTypes: readonly unknown[] = ['first_frame', 'last_frame', 'refer_image'];
 
-/** Checks the images of `contents` that came as Base64 ("O1 combination rules"); returns the first frame's ratio. */
+/** Checks the Base64 images of `contents` ("O1 combination rules"); returns the first frame's ratio. */
 async function checkImages(items: readonly Readonly<Record<string, unknown>>[]): Promise<string | undefined> {
   let ratio: string | undefined;
   for (const [nth, { type, url }] of items.entries()) {
     if (!imageTypes.includes(type) || typeof url !== 'string' || /^https?:/i.test(url)) continue;
-    // O1 takes Base64 with and without the head of a data URI.
+    // O1 accepts Base64 with and without the head of a data URI.
     const bytes = base64Bytes(url) ?? Buffer.from(url, 'base64');
     const refuse = (rule: string) => refuseField(['contents', nth, 'url'], rule);
     await checkMedia('image', bytes, betaO1Media.image, refuse);
@@ -148,7 +148,7 @@ const words: Readonly<Record<SandboxStatus, string>> = {
   cancelled: 'failed',
 };
 
-/** The status of a task at a moment, in family B's words. */
+/** The status of a task at a given time, in family B's words. */
 export const betaStatus = (task: SandboxTask, nowMs: number): string => words[statusAt(task, nowMs).status];
 
 const headOf = (task: SandboxTask<BetaPlan>, nowMs: number) => ({
@@ -159,13 +159,13 @@ const headOf = (task: SandboxTask<BetaPlan>, nowMs: number) => ({
   ...(task.plan.externalId !== undefined && { external_id: task.plan.externalId }),
 });
 
-/** The field `data` of the create reply, whenever it is asked for again. */
+/** The field `data` of the create reply, also for a repeated create. */
 export const createdData = (task: SandboxTask<BetaPlan>): object => ({
   ...headOf(task, task.createdAtMs),
   status: 'submitted',
 });
 
-/** The task record at a moment ("Task record in the query response"). */
+/** The task record at a given time ("Task record in the query response"). */
 export function taskRecord(task: SandboxTask<BetaPlan>, world: World, nowMs: number): object {
   const head = headOf(task, nowMs);
   const { failure } = task;
@@ -174,7 +174,7 @@ export function taskRecord(task: SandboxTask<BetaPlan>, world: World, nowMs: num
   return { ...head, message: '', outputs: outputItems(task, world), billing: billingOf(task) };
 }
 
-/** Made-up prices: the document states none. Credit in CNY a second of video, or apiece. */
+/** Invented prices, because the document states none: CNY per second of video, or per item. */
 const listPriceS: Readonly<Record<string, number>> = { '720p': 0.6, '1080p': 1, '4k': 2.4 };
 const LIST_PRICE_APIECE = 0.8;
 const DISCOUNT = 0.9;
@@ -190,10 +190,10 @@ const packageOf: Readonly<Record<BetaProduct, 'video' | 'image' | 'audio'>> = {
 
 const rounded = (amount: number): number => Math.round(amount * 100) / 100;
 
-/** How a task was paid for: by credit, by test credit, by a resource package, or by the last of one and credit. */
+/** The ways of payment: credit, test credit, a resource package, or the rest of a package and credit. */
 const ways = ['balance', 'test_balance', 'unit', 'both'] as const;
 
-/** The details of billing of a task that succeeded ("Billing items"); which way it was paid depends on its ID. */
+/** The billing of a successful task ("Billing items"); its ID decides the way of payment. */
 function billingOf({ id, plan }: SandboxTask<BetaPlan>): Record<string, unknown>[] {
   const way = ways[seededInt(id, 'billing') % ways.length];
   return plan.products.flatMap((product) => {

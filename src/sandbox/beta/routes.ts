@@ -24,7 +24,7 @@ const createRoute = (endpoint: BetaCreate): Route => ({
   },
 });
 
-/** The tasks that a query asks for by one of the two kinds of ID; throws Refusal where it is not exactly one. */
+/** The tasks of a query by one of the two kinds of ID; throws Refusal unless exactly one kind is given. */
 function askedFor(query: URLSearchParams, world: World): SandboxTask<BetaPlan>[] {
   const [taskIds, externalIds] = ['task_ids', 'external_task_ids'].map(
     (name) => query.get(name) || undefined,
@@ -60,7 +60,7 @@ const requestId = () => randomBytes(16).toString('hex');
 const betaReply = (data: unknown): SandboxReply =>
   jsonReply(200, { code: 0, message: 'SUCCEED', request_id: requestId(), data });
 
-/** Codes other than 0 are not documented; these are plausible ones. */
+/** Plausible codes, because the document lists none other than 0. */
 const codes: Readonly<Record<string, number>> = {
   InvalidParameter: 1201,
   InvalidRequest: 1200,
@@ -70,7 +70,7 @@ const OTHER_CODE = 1200;
 
 /**
  * A refusal in family B's envelope, with the error object of every error body ("Errors").
- * @param codeOnly answers with status 200, so that only `code` says it
+ * @param codeOnly use status 200, so that only `code` shows the refusal
  */
 function betaRefusalReply(refusal: Refusal, codeOnly: boolean): SandboxReply {
   const code = codes[refusal.code ?? ''] ?? OTHER_CODE;
@@ -91,14 +91,14 @@ function findByExternalId(externalId: string, world: World): Task | undefined {
   const { task } = claim;
   const kept = findTask<BetaPlan>(world, betaFamily.name, task.id);
   if (kept || world.now() >= task.expiresAtMs) return kept;
-  // A server died between the claim and the task: the claim is what counts.
+  // A server died after storing the claim and before storing the task; the claim decides.
   world.store.add(task);
   return task;
 }
 
 /**
- * Takes a task in. Its external ID is unique in the account, also between processes: throws Refusal where another task
- * holds it.
+ * Adds a task. Its external ID is unique in the account, across all processes: throws Refusal if another task has the
+ * same one.
  */
 function admitBetaTask(task: Task, world: World): void {
   const { externalId } = task.plan;
@@ -113,18 +113,18 @@ function admitBetaTask(task: Task, world: World): void {
 }
 
 function claims(externalId: string, task: Task, world: World): boolean {
-  // The whole task stands in the claim, so that claim and task come into being at one moment.
+  // The claim contains the whole task, so that both are stored at the same moment.
   const claim = () => world.store.putNew(kind, externalId, { task }, { expiresAtMs: task.expiresAtMs });
   if (claim()) return true;
   if (findByExternalId(externalId, world)) return false;
-  world.store.drop(kind, externalId); // its task has outlived its time
+  world.store.drop(kind, externalId); // the task of this claim has expired
   return claim();
 }
 
 const DEFAULT_LIMIT = 100;
 const WINDOW_MS = 30 * 24 * 3_600_000;
 
-/** Where a page begins: the time range of the first one, and the task that the page before ended with. */
+/** The start of a page: the time range of the first page, and the last task of the previous one. */
 interface Position {
   readonly startMs: number;
   readonly endMs: number;
@@ -132,8 +132,8 @@ interface Position {
 }
 
 /**
- * One page of the cursor query, newest task first ("Cursor query `POST /tasks`"). A cursor keeps the time range of the
- * first page, so that tasks created meanwhile do not move the pages. Throws Refusal.
+ * One page of the cursor query, newest task first ("Cursor query `POST /tasks`"). A cursor contains the time range of the
+ * first page, so that new tasks do not shift the pages. Throws Refusal.
  */
 function listPage(body: BetaListBody, world: World): object {
   const { limit = DEFAULT_LIMIT, filters = [] } = body;

@@ -17,9 +17,9 @@ export interface Call {
   readonly arguments: unknown;
 }
 
-/** What the model says: everything in tokens, so that it can be counted, cut and paced. */
+/** The model's answer, in tokens, so that it can be counted, cut and paced. */
 export interface Answer {
-  /** Decides IDs: the same question has the same. */
+  /** Decides the IDs, so that the same question gets the same ones. */
   readonly seed: string;
   readonly thoughts: readonly string[];
   readonly text: readonly string[];
@@ -27,11 +27,11 @@ export interface Answer {
   readonly end: 'done' | 'stop' | 'length' | 'calls' | 'filter';
   /** The stop sequence that ended it. */
   readonly stop: string | undefined;
-  /** Tokens of text and calls, without the reasoning. */
+  /** The tokens of text and calls, without reasoning. */
   readonly outputTokens: number;
 }
 
-/** Answers a question; the same question always in the same way. `nth` counts further answers to it from 1. */
+/** Answers a question, always in the same way. `nth` numbers further answers to it, from 1. */
 export function answer(question: Question, nth = 0): Answer {
   const seed = nth === 0 ? seedOf(question) : `${seedOf(question)}-${nth}`;
   const nothing = { seed, thoughts: [], text: [], calls: [], stop: undefined, outputTokens: 0 };
@@ -65,7 +65,7 @@ const seedOf = (question: Question): string => {
   return String(seededInt(JSON.stringify([model, messages, prompt, images, toolResults])));
 };
 
-/** The text, ended by a stop sequence or by the limit. */
+/** The text, cut at a stop sequence or at the limit. */
 function said(
   question: Question,
   seed: string,
@@ -113,8 +113,8 @@ function firstWords(text: string): string {
 }
 
 /**
- * The tools that are called: the forced one; those that the prompt names; where some must be called and none is
- * named, the first. None once their results are there.
+ * Chooses the tools to call: the forced tool, or the tools that the prompt names, or the first one if a call is required.
+ * None if their results are already there.
  */
 function toolsToCall({ tools, toolChoice, toolResults, prompt }: Question): readonly ToolOffer[] {
   if (toolResults.length > 0 || toolChoice === 'none') return [];
@@ -123,13 +123,13 @@ function toolsToCall({ tools, toolChoice, toolResults, prompt }: Question): read
   return toolChoice === 'any' && named.length === 0 ? tools.slice(0, 1) : named;
 }
 
-/** Whether a prompt names a tool: `get_weather`, or the same words with blanks. */
+/** True if a prompt names a tool: `get_weather`, or the same words with blanks. */
 function isNamed(name: string, prompt: string): boolean {
   const pattern = name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/[_-]/g, '[_ -]');
   return new RegExp(`(?<![\\w-])${pattern}(?![\\w-])`, 'i').test(prompt);
 }
 
-// The made-up text of answers. Some words are not ASCII, so that a client that cuts characters is found out.
+// The invented text of answers. Some words are not ASCII, to reveal clients that split characters.
 
 const words = (
   'amber anchor basin birch café candle cedar cloud coast copper delta dune ember fern field flint forest ' +
@@ -138,7 +138,7 @@ const words = (
   'snow sparrow spruce stone summit thistle tide timber valley velvet violet water willow winter 日本 🦊'
 ).split(' ');
 
-/** So many words in sentences of seven, the same for the same seed. */
+/** Makes this many words in sentences of seven, always the same for the same seed. */
 function prose(seed: string, count: number): string {
   const random = seededRandom(seededInt(seed));
   const said = Array.from({ length: count }, (_, nth) => {
@@ -149,7 +149,7 @@ function prose(seed: string, count: number): string {
   return said.join(' ');
 }
 
-/** An answer that uses what Markdown has, for clients that show it. */
+/** An answer with all elements of Markdown, for clients that render it. */
 const markdownSample = `# A heading
 
 Some *emphasis*, some **strength**, \`code\` and a [link](https://example.com/).
@@ -175,7 +175,7 @@ const MOST_CHARS = 1000;
 type JsonSchema = Fields;
 const schemaList = (value: unknown): JsonSchema[] => itemsOf(value).filter(isObject);
 
-/** Texts of the formats that JSON Schema names. */
+/** Sample texts of the formats that JSON Schema names. */
 const formats: Readonly<Record<string, string>> = {
   date: '2026-11-20',
   time: '12:00:00Z',
@@ -186,8 +186,8 @@ const formats: Readonly<Record<string, string>> = {
 };
 
 /**
- * A value that fits a JSON schema, the same for the same seed. Knows types (in either case), const, enum, default,
- * bounds, formats, nested objects and arrays, `anyOf`, `oneOf`, `allOf` and local `$ref`; patterns it does not.
+ * Makes a value that matches a JSON schema, always the same for the same seed. It supports types (in either case), const,
+ * enum, default, bounds, formats, nested objects and arrays, `anyOf`, `oneOf`, `allOf` and local `$ref`, but no patterns.
  */
 export const sampleOf = (schema: unknown, seed: string): unknown =>
   isObject(schema) ? sample(schema, { root: schema, seed, name: 'value', depth: 0 }) : {};
@@ -224,7 +224,7 @@ function sample(given: JsonSchema, place: Place): unknown {
   }
 }
 
-/** Follows a reference and takes the first of the alternatives. */
+/** Resolves a reference, and takes the first alternative. */
 function resolve(schema: JsonSchema, { root, depth }: Place): JsonSchema {
   let found = schema;
   for (let steps = depth; steps < DEEPEST; steps++) {
@@ -254,7 +254,7 @@ function merge(schemas: readonly JsonSchema[]): JsonSchema {
   return Object.keys(properties).length > 0 ? { ...merged, properties } : merged;
 }
 
-/** The type's name in lower case (Gemini-style schemas write capitals); where several, the first that is not null. */
+/** The type's name in lower case (Gemini-style schemas use capitals); of several, the first that is not null. */
 function typeOf(schema: JsonSchema): string {
   const types = [schema.type].flat().map((type) => String(type).toLowerCase());
   const type = types.find((one) => one !== 'null') ?? 'null';
@@ -267,14 +267,14 @@ function sampleObject(schema: JsonSchema, place: Place): Record<string, unknown>
   if (!isObject(schema.properties)) return {};
   const required = new Set([schema.required].flat());
   const entries = Object.entries(schema.properties)
-    // A schema that holds itself ends where it may.
+    // A recursive schema ends as soon as only optional properties remain.
     .filter(([name]) => place.depth < DEEPEST / 2 || required.has(name))
     .filter(() => place.depth < DEEPEST)
     .map(([name, inner]): [string, unknown] => [
       name,
       isObject(inner) ? sample(inner, { ...place, name, depth: place.depth + 1 }) : null,
     ]);
-  // From entries, so that a property called __proto__ is one like any other.
+  // Built from entries, so that a property called __proto__ is an ordinary one.
   return Object.fromEntries(entries);
 }
 
@@ -309,10 +309,10 @@ function sampleText(schema: JsonSchema, place: Place): string {
 /** Longest run of characters that counts as one token. */
 const COUNTED_CHARS = 16;
 
-/** Cuts a text into its tokens: a word each, with the white space before it; long words in pieces. */
+/** Splits a text into tokens: each is a word with the white space before it; long words are cut. */
 export const tokensOf = (text: string): string[] => text.match(/\s*\S{1,16}|\s+$/gu) ?? [];
 
-/** How many tokens a text has, without making them: it may be megabytes long. */
+/** Counts the tokens of a text without making them, because it may be megabytes long. */
 export function countTokens(text: string): number {
   let tokens = 0;
   let inWord = 0;
@@ -323,7 +323,7 @@ export function countTokens(text: string): number {
   return tokens;
 }
 
-/** A reply as events, or whole when its last token is there. */
+/** A reply as a stream of events, or as a whole after its last token. */
 export function chatReply(
   whole: unknown,
   events: Iterable<ReplyEvent> | undefined,
@@ -335,13 +335,13 @@ export function chatReply(
   return { ...jsonReply(200, whole), readyAfterMs: pace(tokens) };
 }
 
-/** What a chat model of middling size writes in a second, at speed 1. */
+/** The speed of a medium chat model, at speed 1. */
 export const TOKENS_PER_S = 50;
 
-/** The first token takes as long as so many others. */
+/** The first token takes as long as this many others. */
 const FIRST_TOKENS = 20;
 
-/** When the nth token of an answer is there, in milliseconds after the request. */
+/** The time of the nth token in milliseconds after the request. */
 export type Pace = (nthToken: number) => number;
 
 export const paceOf =

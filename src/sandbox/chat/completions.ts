@@ -20,10 +20,10 @@ import {
 
 type Message = CompletionsBody['messages'][number];
 
-/** Reads a chat completions body ("Chat completions"); throws Refusal (400) where it breaks a rule. */
+/** Reads a chat completions body ("Chat completions"); throws Refusal (400) if it breaks a rule. */
 export async function readCompletions(body: CompletionsBody): Promise<Question> {
   chatModel(body.model, ({ endpointTypes }) => endpointTypes.includes('openai'));
-  // A tool of another kind is taken and never called.
+  // A tool of another kind is accepted but never called.
   const tools: ToolOffer[] = (body.tools ?? []).flatMap(({ type, function: offered }) =>
     type === 'function' ? [{ name: offered.name, parameters: offered.parameters }] : [],
   );
@@ -43,7 +43,7 @@ export async function readCompletions(body: CompletionsBody): Promise<Question> 
   };
 }
 
-/** Reads the messages in order; returns the tool results that stand at the end. */
+/** Reads the messages in order; returns the tool results at the end. */
 function readMessages(messages: readonly Message[], input: Input): ToolResult[] {
   const callNames = new Map<string, string>();
   let results: ToolResult[] = [];
@@ -65,7 +65,7 @@ function readMessages(messages: readonly Message[], input: Input): ToolResult[] 
   return results;
 }
 
-/** The text of a message, its parts a line each; images go to the input. */
+/** The text of a message with one part a line; images are added to the input. */
 function readContent({ content }: Message, nth: number, input: Input): string {
   if (typeof content === 'string') return content;
   const texts: string[] = [];
@@ -89,7 +89,7 @@ function readChoice(choice: CompletionsBody['tool_choice']): Question['toolChoic
 
 function readFormat(format: CompletionsBody['response_format']): Question['json'] {
   if (format === undefined || format.type === 'text') return undefined;
-  // Some clients write the schema beside this type.
+  // Some clients put the schema beside this type.
   if (format.type === 'json_object') return { schema: field(format, 'schema') };
   const schema = format.type === 'json_schema' ? field(format, 'json_schema', 'schema') : undefined;
   if (schema !== undefined) return { schema };
@@ -173,8 +173,8 @@ function usageOf({ inputTokens }: Question, { thoughts, outputTokens }: Answer) 
 }
 
 /**
- * The answer as events. The document does not show the chunk's shape; this is the public one.
- * @param withUsage the figures come in a last chunk without choices, as `include_usage` asks
+ * The answer as events. The document does not show the chunk's form; this is the public one.
+ * @param withUsage send usage in a last chunk without choices, as `include_usage` requests
  */
 function* chunks(
   head: Head,

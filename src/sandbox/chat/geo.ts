@@ -18,13 +18,13 @@ import {
   UNRELIABLE_REASONING_TOKENS,
 } from './input.ts';
 
-/** The document names no limit; this is the public API's. */
+/** The document states no limit; this is the public API's. */
 const MOST_CANDIDATES = 8;
 
 type Content = GeoBody['contents'][number];
 
 /**
- * Reads the body of a Gemini-style request ("Gemini-style generation"); throws Refusal (400) where it breaks a rule.
+ * Reads the body of a Gemini-style request ("Gemini-style generation"); throws Refusal (400) if it breaks a rule.
  * @param model from the path
  */
 export async function readGeo(model: string, body: GeoBody): Promise<Question> {
@@ -62,7 +62,7 @@ export async function readGeo(model: string, body: GeoBody): Promise<Question> {
   };
 }
 
-/** Reads one content; returns the function responses in it. */
+/** Reads one content; returns its function responses. */
 function readContent({ role, parts }: Content, nth: number, input: Input): ToolResult[] {
   const texts: string[] = [];
   const results: ToolResult[] = [];
@@ -86,7 +86,7 @@ function readContent({ role, parts }: Content, nth: number, input: Input): ToolR
   return results;
 }
 
-/** The declared functions; tools of other kinds are taken and never used. */
+/** The declared functions; tools of other kinds are accepted and never used. */
 const readTools = (tools: GeoBody['tools']): ToolOffer[] =>
   (tools ?? []).flatMap((tool, nth) =>
     listField(tool, 'functionDeclarations').map((declared, at) => {
@@ -112,14 +112,14 @@ function readToolConfig(
 }
 
 function readFormat(config: GeoBody['generationConfig']): Question['json'] {
-  // Which types there are, and which of them go with a schema, the document does not say.
+  // The document does not say which types exist, and which allow a schema.
   const { responseMimeType: type, responseSchema: schema } = config ?? {};
   return type === 'application/json' || schema !== undefined ? { schema } : undefined;
 }
 
 type ThinkingConfig = NonNullable<GeoBody['generationConfig']>['thinkingConfig'];
 
-/** "Disabling thinking": a budget of 0 works on some models and is not reliable on others; -1 leaves it to the model. */
+/** "Disabling thinking": a budget of 0 works on some models only; -1 lets the model decide. */
 function reasoningTokens(model: string, config: ThinkingConfig): number {
   const { thinkingLevel, thinkingBudget } = config ?? {};
   if (thinkingBudget === 0) {
@@ -143,7 +143,7 @@ const finishReasons: Readonly<Record<Answer['end'], string>> = {
 
 /**
  * The reply of the Gemini-style endpoints, whole or as `data:` events ("Gemini-style response").
- * @param answers one a candidate
+ * @param answers one per candidate
  */
 export function geoReply(
   question: Question,
@@ -181,7 +181,7 @@ function usageOf({ inputTokens }: Question, answers: readonly Answer[]) {
   };
 }
 
-/** The parts of an answer with the tokens each costs: text whole, or a part for each token. */
+/** The parts of an answer with their token counts: the text as a whole, or one part per token. */
 function* partsOf(
   { reasoning }: Question,
   { thoughts, text, calls }: Answer,
@@ -214,7 +214,7 @@ function* events(
   });
   for (const [index, answer] of answers.entries()) {
     if (!question.reasoning.shown) token += answer.thoughts.length;
-    // The last part waits, so that the finish reason comes with it, and the usage with that of the last candidate.
+    // The last part is delayed, so that it carries the finish reason, and the last candidate's also the usage.
     let waiting: unknown[] = [];
     for (const { part, tokens } of partsOf(question, answer, 'tokens')) {
       if (waiting.length > 0) yield event({ candidates: [candidate(index, waiting)] });

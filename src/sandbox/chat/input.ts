@@ -12,18 +12,18 @@ import { refuseField } from '../request-body.ts';
 import { type SeenImage, seeBytes, TILE_TOKENS } from '../seen-image.ts';
 import { countTokens } from './answer.ts';
 
-/** Every message costs so many tokens beside its text. */
+/** The token count of every message beside its text. */
 const MESSAGE_TOKENS = 3;
 
-/** Collects what a request holds while its messages are read in order. */
+/** Collects the content of a request while its messages are read in order. */
 export class Input {
   readonly #images: Promise<SeenImage>[] = [];
   #messages = 0;
   #tokens = 0;
-  /** The last text of a user that is not blank. */
+  /** The last user text that is not blank. */
   prompt = '';
 
-  /** Counts a message, or the system prompt where the endpoint has it outside the messages. */
+  /** Counts a message; `isOne` is false for a system prompt that is outside the messages. */
   message(isOne = true): void {
     if (isOne) this.#messages++;
     this.#tokens += MESSAGE_TOKENS;
@@ -33,7 +33,7 @@ export class Input {
     this.#tokens += countTokens(text);
   }
 
-  /** Text of one user message, all its parts together. */
+  /** The text of one user message, with all its parts. */
   userText(text: string): void {
     this.text(text);
     if (text.trim() !== '') this.prompt = text;
@@ -43,15 +43,15 @@ export class Input {
     if (value !== undefined) this.text(JSON.stringify(value));
   }
 
-  /** @param path where the image stands in the body */
+  /** @param path the image's path in the body */
   image(url: string, path: readonly PropertyKey[]): void {
     const seen = seeImage(url, path);
-    // Looked at in `seen()`; until then a refusal must not count as unhandled.
+    // The result is awaited in `seen()`; until then a rejection must not count as unhandled.
     seen.catch(() => {});
     this.#images.push(seen);
   }
 
-  /** What was collected; throws Refusal (400) for the first image that is none. */
+  /** The collected content; throws Refusal (400) for the first invalid image. */
   async seen(): Promise<{
     readonly messages: number;
     readonly prompt: string;
@@ -72,47 +72,47 @@ export interface ToolOffer {
   readonly parameters: unknown;
 }
 
-/** What the caller's program answered to a call. */
+/** The result that the caller's program returned for a call. */
 export interface ToolResult {
   readonly name: string;
   readonly content: string;
 }
 
-/** What a chat request asks, whichever of the three endpoints it came to. */
+/** The content of a chat request, common to the three endpoints. */
 export interface Question {
   readonly model: string;
-  /** How many messages the conversation has. */
+  /** The number of messages in the conversation. */
   readonly messages: number;
   /** The text of the last turn. */
   readonly prompt: string;
   readonly images: readonly SeenImage[];
   readonly tools: readonly ToolOffer[];
-  /** `any`: some tool must be called; a name: that one. */
+  /** `any`: some tool must be called; a name: that tool. */
   readonly toolChoice: 'auto' | 'none' | 'any' | { readonly name: string };
-  /** The results that the last turn brings; none where it is a question. */
+  /** The results in the last turn; empty if it is a question. */
   readonly toolResults: readonly ToolResult[];
-  /** JSON is asked for, of this schema where there is one. */
+  /** Set if JSON is requested, with its schema if given. */
   readonly json: { readonly schema: unknown } | undefined;
-  /** The output limit, reasoning included. */
+  /** The output limit, including reasoning. */
   readonly maxTokens: number | undefined;
   readonly stops: readonly string[];
   readonly reasoning: Reasoning;
   readonly inputTokens: number;
 }
 
-/** How long the model thinks before it answers, and whether the caller gets to read it. */
+/** The amount of reasoning before the answer, and whether the caller gets to see it. */
 export interface Reasoning {
   readonly tokens: number;
   readonly shown: boolean;
 }
 
-/** As {@link seeBytes} of a Base64 data URI; any other address is not fetched. */
+/** As {@link seeBytes} for a Base64 data URI; any other URL is not downloaded. */
 const seeImage = async (url: string, path: readonly PropertyKey[]): Promise<SeenImage> =>
   /^data:/i.test(url)
     ? seeBytes(base64Bytes(url) ?? new Uint8Array(), path)
     : { words: 'an address, not fetched', tokens: TILE_TOKENS };
 
-/** The value at a path of a JSON value whose shape is not known; undefined where the path does not lead on. */
+/** The value at a path of a JSON value of unknown form; undefined if the path does not exist. */
 export const field = (value: unknown, ...path: readonly PropertyKey[]): unknown => valueAt(value, path);
 
 export const textField = (value: unknown, ...path: readonly (string | number)[]): string | undefined => {
@@ -123,7 +123,7 @@ export const textField = (value: unknown, ...path: readonly (string | number)[])
 export const listField = (value: unknown, ...path: readonly string[]): readonly unknown[] =>
   itemsOf(field(value, ...path));
 
-/** A choice checked against the tools there are. Throws Refusal (400) that names the field. */
+/** Checks a tool choice against the offered tools. Throws Refusal (400) naming the field. */
 export function checkedChoice(
   choice: Question['toolChoice'] | undefined,
   tools: readonly ToolOffer[],
@@ -138,7 +138,7 @@ export function checkedChoice(
   return choice;
 }
 
-/** The tool that a result answers; throws Refusal (400) for a result of a call that was never made. */
+/** The tool that a result answers; throws Refusal (400) for a result without a call. */
 export function nameOfCall(
   names: ReadonlyMap<string, string>,
   id: string,
@@ -149,7 +149,7 @@ export function nameOfCall(
   throw refuseField(path, `no earlier message has a call ${id}`);
 }
 
-/** Tokens of thought for an effort or a thinking level; far fewer than the service's, as answers are short too. */
+/** Thought tokens for an effort or a thinking level; far fewer than the service's, because answers are short too. */
 const tokensOfEffort: Readonly<Record<ReasoningEffort | (typeof thinkingLevels)[number], number>> = {
   none: 0,
   minimal: 4,
@@ -158,27 +158,27 @@ const tokensOfEffort: Readonly<Record<ReasoningEffort | (typeof thinkingLevels)[
   high: 64,
 };
 
-/** A thinking model that is told nothing thinks so much. */
+/** The thought tokens of a thinking model without any setting. */
 export const UNASKED_REASONING_TOKENS = tokensOfEffort.medium;
 
-/** One token of thought for so many of a budget. */
+/** The budget tokens per thought token. */
 const BUDGET_PER_TOKEN = 32;
 
-/** What a model thinks that does not heed a budget of 0. */
+/** The thought tokens of a model that ignores a budget of 0. */
 export const UNRELIABLE_REASONING_TOKENS = 8;
 
-/** Tokens of thought for a word such as `low` or `HIGH`; undefined for a word that is none of them. */
+/** Thought tokens for a word such as `low` or `HIGH`; undefined for another word. */
 export function tokensForEffort(word: string | undefined): number | undefined {
   const effort = reasoningEfforts.find((one) => one === word?.toLowerCase());
   return effort && tokensOfEffort[effort];
 }
 
-/** Tokens of thought for a budget in tokens: in proportion, within what the budget allows. */
+/** Thought tokens for a budget in tokens: proportional, and within the budget. */
 export const tokensForBudget = (budget: number): number =>
   Math.min(budget, Math.max(1, Math.round(budget / BUDGET_PER_TOKEN)), tokensOfEffort.high);
 
-// What the public clients of the three formats send in another spelling than the document's, and mean the same. A strict
-// sandbox takes the document's spelling only.
+// Public clients of the three formats spell some fields differently from the document. These functions rewrite them; a
+// strict sandbox accepts only the document's spelling.
 
 const mapList = (value: unknown, each: (item: unknown) => unknown): unknown =>
   Array.isArray(value) ? value.map(each) : value;
@@ -186,8 +186,8 @@ const change = (of: Fields, name: string, rewrite: (value: unknown) => unknown):
   Object.hasOwn(of, name) ? { ...of, [name]: rewrite(of[name]) } : of;
 
 /**
- * Chat completions: `developer` is what the role `system` is called now, and `any` a choice of the other formats. Which choices
- * there are the document does not say.
+ * Chat completions: `developer` is the newer name of the role `system`, and `any` is a tool choice of other formats.
+ * The document does not list the tool choices.
  */
 export function respellCompletions(body: unknown, told: Set<string>): unknown {
   if (!isObject(body)) return body;
@@ -215,7 +215,7 @@ export function respellCompletions(body: unknown, told: Set<string>): unknown {
   return change(read, 'tool_choice', respellChoice);
 }
 
-/** Native messages: thinking that is `disabled` is no thinking. */
+/** Native messages: thinking that is `disabled` is removed. */
 export function respellMessages(body: unknown, told: Set<string>): unknown {
   if (!isObject(body)) return body;
   const { thinking: _, ...rest } = body;
@@ -229,15 +229,15 @@ export function respellMessages(body: unknown, told: Set<string>): unknown {
 }
 
 const camelCase = (name: string) => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
-/** The fields whose values are the caller's own, down to the last name in them. */
+/** Fields with values of the caller's own, whose inner names must not be rewritten. */
 const opaque = new Set(['args', 'response', 'parameters', 'parametersJsonSchema', 'responseSchema']);
 
-/** Gemini-style generation: its JSON is taken with underscores too, and a JSON schema stands for the other kind. */
+/** Gemini-style generation: names with underscores are accepted, and a JSON schema replaces the other kind. */
 export function respellGeo(body: unknown, told: Set<string>): unknown {
   if (Array.isArray(body)) return body.map((item) => respellGeo(item, told));
   if (!isObject(body)) return body;
   const spelled = Object.entries(body).map(([written, value]) => {
-    // The document refuses this one by its name.
+    // The document explicitly refuses this name.
     const camel = written === 'max_tokens' ? written : camelCase(written);
     const name = camel === 'responseJsonSchema' ? 'responseSchema' : camel;
     if (name !== written) told.add(`${written} as ${name}`);
@@ -250,15 +250,15 @@ export function respellGeo(body: unknown, told: Set<string>): unknown {
   });
 }
 
-/** Which of the documented endpoint types a model can be called by, and who it belongs to. */
+/** The endpoint types by which a model can be called, and its owner. */
 export interface ChatModel {
   readonly ownedBy: string;
   readonly endpointTypes: readonly ('openai' | 'anthropic')[];
-  /** Whether the Gemini-style endpoints take it; the document has no endpoint type for them. */
+  /** True if the Gemini-style endpoints accept it; the document has no endpoint type for them. */
   readonly native: boolean;
 }
 
-/** A model of the sandbox's own: the document names none that native messages take. */
+/** A model of the sandbox's own, because the document names no model for native messages. */
 export const SANDBOX_CHAT_MODEL = 'sandbox-chat-1';
 
 const geo: ChatModel = { ownedBy: 'geo', endpointTypes: ['openai'], native: true };
@@ -268,7 +268,7 @@ export const chatModels: Readonly<Record<string, ChatModel>> = {
   [SANDBOX_CHAT_MODEL]: { ownedBy: 'sandbox', endpointTypes: ['openai', 'anthropic'], native: false },
 };
 
-/** The model of a request; throws Refusal (400) with the IDs that would do where this endpoint has none such. */
+/** The model of a request; throws Refusal (400) with the valid IDs if this endpoint does not serve it. */
 export function chatModel(id: string, fits: (model: ChatModel) => boolean): ChatModel {
   const model = Object.hasOwn(chatModels, id) ? chatModels[id] : undefined;
   if (model && fits(model)) return model;

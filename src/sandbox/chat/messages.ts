@@ -20,10 +20,10 @@ type Message = MessagesBody['messages'][number];
 type Path = readonly PropertyKey[];
 type Block = Exclude<Message['content'], string>[number];
 
-/** Reads a native messages body ("Native messages"); throws Refusal (400) where it breaks a rule. */
+/** Reads a native messages body ("Native messages"); throws Refusal (400) if it breaks a rule. */
 export async function readMessages(body: MessagesBody): Promise<Question> {
   chatModel(body.model, ({ endpointTypes }) => endpointTypes.includes('anthropic'));
-  // Tools of a type of their own run at the service; the document lists client tools only.
+  // Tools with a type run at the service; the document lists only client tools.
   const tools: ToolOffer[] = (body.tools ?? [])
     .filter((tool) => tool.type === undefined || tool.type === 'custom')
     .map((tool) => ({ name: tool.name, parameters: tool.input_schema }));
@@ -54,7 +54,7 @@ export async function readMessages(body: MessagesBody): Promise<Question> {
   };
 }
 
-/** Reads one message; returns the tool results in it. */
+/** Reads one message; returns its tool results. */
 function readMessage(
   { role, content }: Message,
   nth: number,
@@ -112,7 +112,7 @@ function readReasoning(thinking: MessagesBody['thinking']): Reasoning {
   return { tokens: budget === undefined ? UNASKED_REASONING_TOKENS : tokensForBudget(budget), shown: true };
 }
 
-/** `refusal` is the public word for what a filter stopped; the document lists none. */
+/** `refusal` is the public word for a filtered answer; the document lists none. */
 const stopReasons: Readonly<Record<Answer['end'], string>> = {
   done: 'end_turn',
   stop: 'stop_sequence',
@@ -155,7 +155,7 @@ function usageOf({ inputTokens }: Question, { thoughts, outputTokens }: Answer) 
   };
 }
 
-/** A block of the answer: whole, as it begins in a stream, and the deltas that make the one of the other. */
+/** A block of the answer: the whole, its start in a stream, and the deltas that complete it. */
 interface ReplyBlock {
   readonly whole: unknown;
   readonly start: unknown;

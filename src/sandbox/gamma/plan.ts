@@ -10,10 +10,10 @@ import { refuseField } from '../request-body.ts';
 import type { World } from '../route.ts';
 import { forcedFailure, makeTaskId, paceOf, reviewFailure, type SandboxTask, taskTimes } from '../task.ts';
 
-/** What a task of family C keeps. */
+/** The family-specific data of a gamma task. */
 export interface GammaPlan {
   readonly film: Film;
-  /** As it was asked for: `768P`. */
+  /** The requested resolution, such as `768P`. */
   readonly resolution: string;
   readonly promptCharacters: number;
   readonly images: number;
@@ -21,17 +21,17 @@ export interface GammaPlan {
   readonly audioS: number;
 }
 
-/** At speed 1, from create to its end some 50-120 s; the longer and the larger, the slower. */
+/** At speed 1 a task takes about 50-120 s from create to its end; longer and larger films take more. */
 const pace = {
   queueMs: { least: 2000, spread: 5000 },
   runMs: { least: 35_000, spread: 15_000, perOutputS: 3000 },
   factors: { '480P': 0.8, '768P': 1, '2K': 1.6 },
 };
 
-/** The ratio of a picture whose size is not known: an input that was not fetched. */
+/** The ratio for an input of unknown size, because URLs are not downloaded. */
 const UNSEEN_RATIO = '16:9';
 
-/** Decides everything about a task of family C. */
+/** Plans a whole task of family C. */
 export function planTask(body: GammaCreateBody, input: GammaInput, world: World): SandboxTask<GammaPlan> {
   const createdAtMs = world.now();
   const id = makeTaskId('vc', createdAtMs);
@@ -60,18 +60,18 @@ export function planTask(body: GammaCreateBody, input: GammaInput, world: World)
   };
 }
 
-/** Frames are followed whatever was asked for; references are where nothing else was. */
+/** First and last frames always decide the ratio; references do only if no other ratio is requested. */
 function ratioOf({ ratio = 'adaptive', content }: GammaCreateBody, { imageSize }: GammaInput): string {
   const follows = ratio === 'adaptive' || gammaScenario(content) === 'frames';
   if (follows && imageSize) return nearestRatio(imageSize.width, imageSize.height);
   return ratio === 'adaptive' ? UNSEEN_RATIO : ratio;
 }
 
-/** What a request holds of media; the seconds are of those that came as Base64, as addresses are not fetched. */
+/** The media of a request; the seconds count only Base64 media, because URLs are not downloaded. */
 type GammaInput = Awaited<ReturnType<typeof readGammaInput>>;
 
 /**
- * Checks and counts a request's media: what came as Base64 must keep the limits of its kind and the total of seconds
+ * Checks and counts a request's media: Base64 media must be within the limits of their kind and the total of seconds
  * ("Family C endpoints", "Media limits"). Throws Refusal (400).
  */
 export async function readGammaInput(content: readonly GammaContentItem[]) {

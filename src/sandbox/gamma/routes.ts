@@ -54,7 +54,7 @@ export const gammaRoutes: readonly Route[] = [
 const seconds = (unixMs: number) => Math.floor(unixMs / 1000);
 const CHARACTERS_PER_TOKEN = 4;
 
-/** The object `task` of the query reply at a moment ("Family C video task"). */
+/** The object `task` of the query reply at a given time ("Family C video task"). */
 function taskRecord(task: SandboxTask<GammaPlan>, world: World, nowMs: number): Record<string, unknown> {
   const { status, sinceMs } = statusAt(task, nowMs);
   const { film, resolution } = task.plan;

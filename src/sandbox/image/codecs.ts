@@ -4,7 +4,7 @@ import { makePng } from '../media-check.ts';
 import type { Canvas } from './draw.ts';
 import type { ImageOrder } from './order.ts';
 
-/** The codecs keep one instance each for the whole process: which of them have theirs, by the file it came from. */
+/** The codecs that have been set up, by file; each has one instance for the whole process. */
 const ready = new Map<string, Promise<unknown>>();
 
 /** Sets a codec up from its WebAssembly file, once. */
@@ -17,7 +17,7 @@ function once(file: string, init: (bytes: Uint8Array) => Promise<unknown>): Prom
   return starting;
 }
 
-/** What makes a codec take these bytes instead of looking for its file where the bundle is, and keep its remarks. */
+/** Options that give a codec its bytes, instead of a search beside the bundle, and silence its messages. */
 const given = (wasmBinary: Uint8Array) => ({
   wasmBinary,
   locateFile: (name: string) => name,
@@ -26,7 +26,7 @@ const given = (wasmBinary: Uint8Array) => ({
 });
 
 /**
- * A picture as a file of its order's format. Encoded for speed, not for the smallest size.
+ * Encodes a picture in the format of its order, for speed rather than for the smallest size.
  * @param wasmDir folder of the codecs' WebAssembly files
  */
 export function encode(canvas: Canvas, order: ImageOrder, wasmDir: string): Promise<Uint8Array> {
@@ -57,7 +57,7 @@ async function encodeJpeg(canvas: Canvas, quality: number, wasmDir: string): Pro
 
 async function encodeWebp(canvas: Canvas, quality: number, wasmDir: string): Promise<Uint8Array> {
   const { default: encodeImage, init } = await import('@jsquash/webp/encode.js');
-  // Of its two builds the codec takes this one wherever there is SIMD; the other one is not bundled.
+  // With SIMD the codec uses this build; the other build is not bundled.
   await once(join(wasmDir, 'webp_enc_simd.wasm'), (wasm) => init(given(wasm)));
   return new Uint8Array(await encodeImage(canvas, { quality, method: 0 }));
 }

@@ -1,12 +1,12 @@
 import { seededInt, seededRandom } from '../seeded.ts';
 
-/** What a picture of the sandbox shows. The same words give the same picture. */
+/** The content of a sandbox picture. The same text gives the same picture. */
 export interface Drawing {
   readonly widthPx: number;
   readonly heightPx: number;
   readonly isTransparent: boolean;
   readonly prompt: string;
-  /** What the picture says about itself, in small: model, size, quality, where it comes from. */
+  /** A small caption about the picture: model, size, quality and origin. */
   readonly caption: string;
   readonly seed: string;
 }
@@ -14,7 +14,7 @@ export interface Drawing {
 const ink: Colour = [250, 248, 240];
 const captionInk: Colour = [206, 212, 228];
 
-/** Draws a picture: the prompt on a gradient, and below it in small what was asked for. */
+/** Draws a picture: the prompt on a gradient, and below it the settings in small text. */
 export function draw(drawing: Drawing): Canvas {
   const { widthPx, heightPx } = drawing;
   const canvas = new Canvas(widthPx, heightPx);
@@ -38,7 +38,7 @@ export function draw(drawing: Drawing): Canvas {
   return canvas;
 }
 
-/** A gradient between two dark colours, which leaves `cardPx` on each side transparent. */
+/** Draws a gradient between two dark colours, and leaves `cardPx` on each side transparent. */
 function paintGround(canvas: Canvas, cardPx: number, random: () => number): void {
   const tone = () => 20 + random() * 70;
   const from: Colour = [tone(), tone(), tone()];
@@ -50,17 +50,17 @@ function paintGround(canvas: Canvas, cardPx: number, random: () => number): void
   }
 }
 
-/** A glyph is so many columns wide; a column is a byte, its lowest bit on top, and the eighth row holds descenders. */
+/** The columns of a glyph; a column is a byte with its lowest bit on top, and the eighth row is for descenders. */
 export const glyphColumns = 5;
 
-/** A character takes so many dots across, and a line so many down. */
+/** The dots that a character takes across, and a line down. */
 const DOTS_ACROSS = glyphColumns + 1;
 const glyphRows = 8;
 
 const DOTS_DOWN = glyphRows + 3;
 const CUT = '...';
 
-/** Text in lines, each character drawn in dots of `dotPx`. */
+/** Text in lines, with characters drawn in dots of `dotPx`. */
 export interface TextBlock {
   readonly lines: readonly string[];
   readonly dotPx: number;
@@ -71,7 +71,7 @@ export const heightOf = ({ lines, dotPx }: TextBlock): number => lines.length * 
 const columnsIn = (widthPx: number, dotPx: number): number =>
   Math.max(1, Math.floor((widthPx + dotPx) / (DOTS_ACROSS * dotPx)));
 
-/** Accents are taken off and other characters outside ASCII kept as one sign each; all white space but lines is a blank. */
+/** Removes accents; any other non-ASCII character becomes one sign, and white space except newlines a blank. */
 const plain = (text: string): string =>
   text
     .normalize('NFKD')
@@ -80,7 +80,7 @@ const plain = (text: string): string =>
     .replace(/\p{Cc}/gu, (control) => (control === '\n' ? control : ''))
     .replace(/[\u{10000}-\u{10ffff}]/gu, '\u00ff');
 
-/** Breaks a text at blanks into lines of at most `columns` characters; a longer word is broken where it must be. */
+/** Wraps a text at blanks into lines of at most `columns` characters; longer words are cut. */
 export function wrapText(text: string, columns: number): string[] {
   return plain(text)
     .split('\n')
@@ -101,8 +101,8 @@ const pieces = (word: string, columns: number): string[] =>
   word.length <= columns ? [word] : (word.match(new RegExp(`[^]{1,${columns}}`, 'g')) ?? []);
 
 /**
- * Lays a text out in the largest dots that let all of it into a rectangle; where even `least` are too large, the end of
- * the text is cut off.
+ * Lays a text out in the largest dots with which it fits into a rectangle; if it does not fit even with the smallest, its
+ * end is cut off.
  */
 export function fitText(
   text: string,
@@ -111,7 +111,7 @@ export function fitText(
   dots: { readonly most: number; readonly least: number },
 ): TextBlock {
   const linesIn = (dotPx: number) => Math.max(1, Math.floor(heightPx / (DOTS_DOWN * dotPx)));
-  // More than the smallest dots can show is not even looked at.
+  // Text beyond the capacity of the smallest dots is not laid out at all.
   const shown = text.slice(0, linesIn(dots.least) * (columnsIn(widthPx, dots.least) + 1));
   const first = shown.length === text.length ? dots.most : 0;
   for (let dotPx = first; dotPx >= dots.least; dotPx--) {
@@ -163,7 +163,7 @@ const glyphs: readonly Uint8Array[] = table
   .split(/\s+/)
   .map((hex) => Uint8Array.from(Buffer.from(hex, 'hex')));
 
-/** What stands for a character that the table does not have. */
+/** The glyph for a character outside the table. */
 const box = Uint8Array.of(0x7f, 0x41, 0x41, 0x41, 0x7f);
 
 const FIRST = ' '.charCodeAt(0);
@@ -172,13 +172,13 @@ export const glyphOf = (character: string): Uint8Array => glyphs[character.charC
 
 type Colour = readonly [red: number, green: number, blue: number];
 
-/** An opaque pixel as it stands in a Uint32Array over the bytes. */
+/** An opaque pixel as a number in a Uint32Array over the bytes. */
 const pixelOf = (colour: Colour): number => new Uint32Array(Uint8Array.of(...colour, 255).buffer)[0] ?? 0;
 
 /** A picture in memory: RGBA, 8 bits each, row by row. All drawing is clipped to it. */
 export class Canvas {
   readonly data: Uint8ClampedArray<ArrayBuffer>;
-  /** The same memory, a number a pixel: a row is filled many times faster than byte by byte. */
+  /** The same memory with one number per pixel, which fills rows much faster than single bytes. */
   readonly pixels: Uint32Array<ArrayBuffer>;
 
   constructor(
@@ -199,7 +199,7 @@ export class Canvas {
     }
   }
 
-  /** A copy in square blocks of `edge` pixels, each as its middle one is. */
+  /** A copy in square blocks of `edge` pixels, each with the colour of its middle pixel. */
   inBlocks(edge: number): Canvas {
     const coarse = new Canvas(this.width, this.height);
     const middle = (at: number, end: number) => Math.min(end - 1, at - (at % edge) + (edge >> 1));

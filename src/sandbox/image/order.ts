@@ -9,30 +9,30 @@ import { refuseField } from '../request-body.ts';
 import { type SeenImage, seeBytes, TILE_TOKENS } from '../seen-image.ts';
 import { type Canvas, draw } from './draw.ts';
 
-/** What was asked for, with everything decided: the same order gives the same pictures. JSON can hold it. */
+/** A request with all choices made: the same order gives the same pictures. It is plain JSON. */
 export interface ImageOrder {
   readonly model: string;
   readonly prompt: string;
   readonly widthPx: number;
   readonly heightPx: number;
   readonly format: (typeof imageFormats)[number];
-  /** As it was asked for, or what `auto` became. */
+  /** The requested quality, or the resolved `auto`. */
   readonly quality: string;
   readonly background: 'transparent' | 'opaque';
   /** `output_compression`: 0-100. */
   readonly compression: number;
   readonly count: number;
-  /** What was edited or referred to, in words: `PNG 320x200`. */
+  /** The input images in words: `PNG 320x200`. */
   readonly inputs: readonly string[];
   readonly hasMask: boolean;
 }
 
-/** The last unfinished image of a stream has so many blocks along its longer edge. */
+/** The blocks along the longer edge of a stream's last partial image. */
 const FINEST_BLOCKS = 48;
 
 /**
  * Draws the picture `nth` (from 0) of an order.
- * @param variant 0, or a number that gives the same picture other colours
+ * @param variant 0, or a number that changes the picture's colours
  */
 export const drawOrder = (order: ImageOrder, nth: number, variant = 0): Canvas =>
   draw({
@@ -44,7 +44,7 @@ export const drawOrder = (order: ImageOrder, nth: number, variant = 0): Canvas =
     seed: [order.prompt, nth, ...(variant === 0 ? [] : [variant])].join('\n'),
   });
 
-/** A picture as it stands on the way, in blocks that get finer: `step` of `steps`, from 0. */
+/** A partial image, in blocks that get finer: `step` of `steps`, from 0. */
 export function inSteps(canvas: Canvas, step: number, steps: number): Canvas {
   const blocks = FINEST_BLOCKS / 2 ** (steps - 1 - step);
   return canvas.inBlocks(Math.ceil(Math.max(canvas.width, canvas.height) / blocks));
@@ -63,11 +63,11 @@ function captionOf(order: ImageOrder, nth: number): string {
   return lines.join('\n');
 }
 
-/** The settings that a checked body of generation or editing has. */
+/** The common settings of a checked generation or edit. */
 export type ImageSettings = Pick<ImageGenerateBody, 'model' | 'prompt'> &
   Partial<Omit<ImageGenerateBody, 'image'>>;
 
-/** Throws the Refusal (400) of content moderation where the prompt asks for it. */
+/** Throws the Refusal (400) of content moderation if the prompt asks for it. */
 function moderate(prompt: string): void {
   if (!prompt.includes(SENSITIVE_PROMPT_WORD)) return;
   throw new Refusal(400, 'The request was refused by content moderation.', 'moderation_blocked');
@@ -75,7 +75,7 @@ function moderate(prompt: string): void {
 
 const [defaultFormat] = imageFormats;
 
-/** Decides all that a request leaves open. Throws Refusal (400) for what the sandbox cannot make. */
+/** Resolves everything that a request leaves open. Throws Refusal (400) if the sandbox cannot make it. */
 export function orderOf(request: ImageSettings, images: readonly SeenImage[], hasMask: boolean): ImageOrder {
   const family = familyOf(request.model);
   moderate(request.prompt);
@@ -84,7 +84,7 @@ export function orderOf(request: ImageSettings, images: readonly SeenImage[], ha
     model: request.model,
     prompt: request.prompt,
     ...pixelsFor(request, images[0]?.size),
-    // Delta models have no setting for it.
+    // Delta models have no format setting.
     format: request.output_format ?? (family === 'delta' ? 'jpeg' : defaultFormat),
     quality: quality === 'auto' ? (family === 'legacy' ? 'standard' : 'high') : quality,
     background: request.background === 'transparent' ? 'transparent' : 'opaque',
@@ -95,16 +95,16 @@ export function orderOf(request: ImageSettings, images: readonly SeenImage[], ha
   };
 }
 
-/** IDs that begin so stand for files that were uploaded once; the document shows no way to upload one. */
+/** IDs that begin like this stand for uploaded files; the document shows no way to upload one. */
 export const KNOWN_FILE_ID_START = 'file-';
 
-/** Looks at an image given as an address, a Base64 data URL or plain Base64; an address is not fetched. */
+/** Reads an image given as a URL, a Base64 data URL or plain Base64; a URL is not downloaded. */
 export async function seeUrl(url: string, path: readonly PropertyKey[]): Promise<SeenImage> {
   if (/^https?:/i.test(url)) return { words: `an address ${shortHash(url)}`, tokens: TILE_TOKENS };
   return seeBytes(base64Bytes(url) ?? Buffer.from(url, 'base64'), path);
 }
 
-/** Looks at an image given as `file_id` or `image_url`. Throws Refusal (400) for a file that is not known. */
+/** Reads an image given as `file_id` or `image_url`. Throws Refusal (400) for an unknown file. */
 export async function seeSource(
   source: { readonly file_id?: string | undefined; readonly image_url?: string | undefined },
   path: readonly PropertyKey[],
@@ -118,21 +118,21 @@ export async function seeSource(
 
 const shortHash = (data: string | Uint8Array) => createHash('sha256').update(data).digest('hex').slice(0, 12);
 
-/** The inputs of a request in words; the first one, whose hash its pictures show, can be told from any other. */
+/** The inputs of a request in words; the hash of the first one makes it recognisable in the picture. */
 export const shownInputs = (images: readonly SeenImage[]): string[] =>
   images.map(({ words, bytes }, nth) => (nth === 0 && bytes ? `${words} sha256 ${shortHash(bytes)}` : words));
 
-/** What the presets are in pixels. The document does not say; each lies within the limits of the models that take it. */
+/** The sandbox's pixel sizes of the presets, within the limits of their models; the document states none. */
 export const presetEdgesPx = { '1K': 1024, '1.5K': 1536, '2K': 2048, '3K': 3072, '4K': 4096 } as const;
 
-/** `1K 1024x1024, 2K 2048x2048`, for texts. */
+/** The presets for texts: `1K 1024x1024, 2K 2048x2048`. */
 export const presetsInWords = Object.entries(presetEdgesPx)
   .map(([preset, edge]) => `${preset} ${edge}x${edge}`)
   .join(', ');
 
-/** The most that the sandbox draws: what the document allows any model. */
+/** The largest image that the sandbox draws: the document's limit for any model. */
 const MOST_PIXELS = 16_777_216;
-/** The longest edge that each format can have (WebP: 14 bits), for models whose sizes the document leaves open. */
+/** The longest edge that every format supports (WebP: 14 bits), for models without documented sizes. */
 const MOST_EDGE_PX = 16_383;
 const DEFAULT_SIZE = '1024x1024';
 
@@ -142,7 +142,7 @@ const tall: ImageSize = { widthPx: 1024, heightPx: 1536 };
 
 const isPreset = (text: string): text is keyof typeof presetEdgesPx => Object.hasOwn(presetEdgesPx, text);
 
-/** How many pixels an image gets for its `size`. Throws Refusal (400) for one that the sandbox cannot read or draw. */
+/** The pixels of an image for its `size`. Throws Refusal (400) for a size that is invalid or too large. */
 function pixelsFor(
   request: { readonly model: string; readonly size?: string | undefined; readonly prompt: string },
   input: ImageSize | undefined,
@@ -175,7 +175,7 @@ function shapedByWords(prompt: string): ImageSize {
   return /\b(tall|portrait)\b/i.test(prompt) ? tall : square;
 }
 
-/** The pixels of a native image: as many as a preset has, in an aspect ratio; both edges divide by 16. */
+/** The pixels of a native image: the preset's number in an aspect ratio; both edges are divisible by 16. */
 export function pixelsOfAspect(preset: string, ratio: string): ImageSize {
   if (!isPreset(preset)) {
     throw refuseField(['generationConfig', 'imageConfig', 'imageSize'], 'not a preset such as 1K, 2K or 4K');
@@ -189,10 +189,10 @@ export function pixelsOfAspect(preset: string, ratio: string): ImageSize {
   return { widthPx: edge(aspect), heightPx: edge(1 / aspect) };
 }
 
-/** A model of the sandbox's own that no table of the document lists: it follows the common variant. */
+/** A model of the sandbox's own, which no table of the document lists; it follows the common rules. */
 export const SANDBOX_IMAGE_MODEL = 'sandbox-image-1';
 
-/** A model of the sandbox's own whose native replies hold an address in place of Base64. */
+/** A model of the sandbox's own whose native replies contain a URL instead of Base64. */
 export const SANDBOX_IMAGE_URL_MODEL = 'sandbox-image-url-1';
 
 const own = [SANDBOX_IMAGE_MODEL, SANDBOX_IMAGE_URL_MODEL];
@@ -202,12 +202,12 @@ export const sandboxImageModels: Readonly<Record<string, string>> = {
   ...Object.fromEntries(own.map((id) => [id, 'sandbox'])),
 };
 
-/** Names of models that no table lists: the common variant has no closed list of them. */
+/** Unlisted image model names, which the common rules allow. */
 const unlisted = /(^|-)image(-|$)/;
-/** Names of the listed families: what begins so and is not in their tables is misspelled. */
+/** Prefixes of the listed families: an unlisted name with such a prefix is a typing error. */
 const listed = /^(img|legacy-image|delta-image)-/;
 
-/** Whose rules a model follows; throws Refusal (400) for one that is misspelled or no image model. */
+/** The family whose rules a model follows; throws Refusal (400) for a misspelled name or another kind of model. */
 export function familyOf(id: string): ImageModelFamily | 'common' {
   const model = imageModel(id);
   if (model) return model.family;

@@ -9,13 +9,13 @@ import { encode } from './codecs.ts';
 import type { Canvas } from './draw.ts';
 import { drawOrder, familyOf, type ImageOrder, type ImageSettings, inSteps } from './order.ts';
 
-/** How long an image takes at speed 1, however many are made. */
+/** The time for a request's images at speed 1, independent of their number. */
 export const IMAGE_S = 4;
 
-/** A prompt with this text gets its finished image before the unfinished ones. */
+/** A prompt with this text gets its finished image before the partial ones. */
 export const FINAL_FIRST_TEXT = 'final-first';
 
-/** The words of the document for `quality` in a response; legacy qualities are not among them. */
+/** The document's values of `quality` in a response; legacy qualities are not among them. */
 const shownQualities = ['low', 'medium', 'high', 'xhigh', 'max'];
 
 export interface ImageJob {
@@ -56,13 +56,13 @@ export async function imageReply(job: ImageJob, world: World): Promise<SandboxRe
   return { ...eventReply(streamOf(job, drawn, { about, imageTokens }, world), whole), acceptedTaskId: id };
 }
 
-/** An image in Base64, and how it looked on the way. */
+/** An image in Base64, with its partial images. */
 interface Drawn {
   readonly finished: string;
   readonly unfinished: readonly string[];
 }
 
-/** Draws the images of an order one after the other: each is some 30 MB while it is drawn. */
+/** Draws an order's images one after the other, because each needs about 30 MB while it is drawn. */
 async function drawAll(order: ImageOrder, partials: number, world: World): Promise<Drawn[]> {
   const drawn: Drawn[] = [];
   for (let nth = 0; nth < order.count; nth++) {
@@ -76,8 +76,8 @@ async function drawAll(order: ImageOrder, partials: number, world: World): Promi
 }
 
 /**
- * The images as events: for each, `partial_images` unfinished ones and the finished one. The document does not show
- * their shape; this is the public one.
+ * The images as events: for each image, `partial_images` partial ones and the finished one. The document does not show
+ * the form of the events; this is the public one.
  */
 function* streamOf(
   { action, order }: ImageJob,
@@ -113,7 +113,7 @@ const fileOf = (order: ImageOrder, nth: number) => `${nth + 1}.${order.format}`;
 
 export const newImageId = (): string => `img-${randomBytes(12).toString('hex')}`;
 
-/** Keeps an order for as long as its links live, and gives the link of each of its images. */
+/** Stores an order for the lifetime of its links, and returns a link for each image. */
 export function linksOf(id: string, order: ImageOrder, world: World): string[] {
   const expiresAtMs = world.now() + IMAGE_LINK_LIFE_MS;
   world.store.put(kind, id, order, { expiresAtMs });
@@ -122,7 +122,7 @@ export function linksOf(id: string, order: ImageOrder, world: World): string[] {
   );
 }
 
-/** An image that was given as an address: drawn when it is fetched, as often as one likes, for 60 minutes. */
+/** An image with a URL: it is drawn at each download, as often as requested, for 60 minutes. */
 export function imageFile(id: string, name: string, world: World): OutputFile | undefined {
   const order = world.store.get(kind, id) as ImageOrder | undefined;
   const nth = Number.parseInt(name, 10) - 1;
@@ -133,7 +133,7 @@ export function imageFile(id: string, name: string, world: World): OutputFile | 
   };
 }
 
-/** Tokens of an image of 1024x1024 by its quality; other sizes cost in proportion. Plausible numbers, nothing more. */
+/** Tokens of an image of 1024x1024 by quality; other sizes cost in proportion. The numbers are invented. */
 const tokensAt: Readonly<Record<string, number>> = {
   low: 272,
   medium: 1056,
@@ -144,7 +144,7 @@ const tokensAt: Readonly<Record<string, number>> = {
 const PARTIAL_TOKENS = 100;
 const SQUARE_PX = 1024 * 1024;
 
-/** What `count` images of an order use, each with so many unfinished ones before it. */
+/** The usage of `count` images of an order, each with this many partial images. */
 export function usageOf(order: ImageOrder, inputImageTokens: number, count: number, partials: number) {
   const whole = (tokensAt[order.quality] ?? tokensAt.medium ?? 0) * (order.widthPx * order.heightPx);
   const textTokens = countTokens(order.prompt);

@@ -71,10 +71,10 @@ async function readEditBody(request: ImageEditBody) {
   return { request, images, hasMask: request.mask !== undefined };
 }
 
-/** Stands in the body where the form has a file, so that the schema sees how many there are. */
+/** A placeholder for each file of a form, so that the schema can count them. */
 const uploaded = { file_id: 'file-uploaded' };
 
-/** Reads an edit that came as form data; throws Refusal (400) that names the field which breaks a rule. */
+/** Reads an edit in a form; throws Refusal (400) naming the field that breaks a rule. */
 async function readEditForm({ fields, files }: FormBody, { passOver }: Pick<Call, 'passOver'>, world: World) {
   const texts: [string, string][] = [];
   for (const [name, values] of fields) {
@@ -116,7 +116,7 @@ async function seeAll(files: readonly FormPart[]): Promise<SeenImage[]> {
   return seen;
 }
 
-/** As `seeBytes`; of a file whose beginning is kept only the size, where it stands there. */
+/** As `seeBytes`; if only the beginning of a file is kept, only the size is read, if it is there. */
 async function seeFile({ bytes, sizeBytes }: FormPart, path: readonly PropertyKey[]): Promise<SeenImage> {
   if (bytes.length === sizeBytes) return seeBytes(bytes, path);
   const {
@@ -128,8 +128,8 @@ async function seeFile({ bytes, sizeBytes }: FormPart, path: readonly PropertyKe
 }
 
 /**
- * The reply of `POST /v1/models/{model}:generateContent`. The document shows neither body nor reply; these are the
- * public ones of that style. Throws Refusal (400).
+ * The reply of `POST /v1/models/{model}:generateContent`. The document shows neither body nor reply; these are the public
+ * ones of that API. Throws Refusal (400).
  */
 async function nativeReply(model: string, body: unknown, world: World): Promise<SandboxReply> {
   familyOf(model);
@@ -177,10 +177,9 @@ async function partsOf(id: string, order: ImageOrder, world: World): Promise<obj
   return [said, { inlineData: { mimeType, data: Buffer.from(bytes).toString('base64') } }];
 }
 
-/**
- * The document shows no body, so that any object is taken: of one in the public shape all is read, of another one its
- * first prompt or text. Throws Refusal (400) for the public shape with faults, and for any other on a strict sandbox.
- */
+/** Reads a native body. The document shows none, so any object is accepted: the public form is read completely, of
+ * another form only the first prompt or text. Throws Refusal (400) for faults in the public form, and on a strict
+ * sandbox for any other form. */
 async function readNative(body: unknown, world: World) {
   if (!world.strict && field(body, 'contents') === undefined)
     return { prompt: promptIn(body) ?? '', images: [] };
@@ -197,7 +196,7 @@ function promptIn(value: unknown): string | undefined {
   return undefined;
 }
 
-/** The words of all user contents and every image in them. */
+/** The text of all user contents, and all images in them. */
 async function readContents({ contents }: ImageNativeBody) {
   const texts: string[] = [];
   const images: SeenImage[] = [];
