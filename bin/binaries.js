@@ -1,6 +1,6 @@
-// `npm run binaries [PLATFORM-ARCH…]`: gw with its runtime as one file a platform, in dist/binaries/, made from dist/ and the
-// sources by Bun, whose runtimes come from the package registry and are known by their digests. One commit gives the same
-// bytes on every machine.
+// `npm run binaries [PLATFORM-ARCH…]`: makes gw with its runtime as a single file per platform in dist/binaries/, from
+// dist/ and the sources, with Bun. Bun's runtimes come from the package registry and are checked by digest. One commit
+// gives the same bytes on every machine.
 'use strict';
 const { execFileSync } = require('node:child_process');
 const { createHash } = require('node:crypto');
@@ -18,7 +18,7 @@ const outDir = path.join(distDir, 'binaries');
 const { version } = require('../package.json');
 
 const BUN = '1.4.5';
-/** The runtime of each platform. Those called baseline run on every processor of 64 bits. */
+/** The runtime of each platform. Those called baseline run on every 64-bit processor. */
 const runtimes = {
   'linux-x64': {
     name: 'linux-x64-baseline',
@@ -45,7 +45,7 @@ const runtimes = {
 const packageOf = (name) => `@oven/bun-${name}`;
 const digestOf = (algorithm, bytes, form) => createHash(algorithm).update(bytes).digest(form);
 
-/** Fetches a runtime by npm, which keeps it, and returns its file. Throws where its digest is another. */
+/** Downloads a runtime with npm, which caches it, and returns its file. Throws if its digest is wrong. */
 function fetchRuntime(platform, work) {
   const { name, sha512 } = runtimes[platform];
   const dir = path.join(work, name);
@@ -65,7 +65,7 @@ function fetchRuntime(platform, work) {
   return file;
 }
 
-/** What is said of the source: its commit, marked where a file differs from it, and the time of that. */
+/** The state of the source: its commit, with a mark if a file differs from it, and the commit's time. */
 function sourceState() {
   const git = (...args) =>
     execFileSync('git', args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
@@ -78,7 +78,7 @@ function sourceState() {
   }
 }
 
-/** The names and functions of all parts, as those that dist/ has: what loads them leaves Node's modules until they are used. */
+/** The names and functions of all parts in dist/; their loader defers Node's modules until they are used. */
 const allParts = {
   name: 'all-parts',
   setup({ onResolve, onLoad }) {
@@ -92,7 +92,7 @@ const allParts = {
   },
 };
 
-/** The folder that Bun makes the file of: the entry as one script, the threads, and what gw reads beside them. */
+/** Makes the folder from which Bun builds the file: the entry as one script, the threads, and the files gw reads. */
 async function stageFor(platform, { commit }, work) {
   const stage = path.join(work, 'stage');
   fs.rmSync(stage, { recursive: true, force: true });
@@ -109,7 +109,7 @@ async function stageFor(platform, { commit }, work) {
     legalComments: 'none',
     define: {
       GW_BUILD: JSON.stringify({ version, build: `${version} (${platform}, ${commit})` }),
-      // The place where it was built is no part of it.
+      // The file must not contain the place where it was built.
       __dirname: '"/"',
       __filename: '"/gw"',
     },
@@ -139,9 +139,9 @@ async function makeBinary(platform, bun, state, work) {
       'build',
       '--compile',
       '--bytecode',
-      // A run is short: compiling what it does a few hundred times costs a third of a start, and gains nothing.
+      // A run is short: compiling code that runs a few hundred times would cost a third of a start and gain nothing.
       '--compile-jit-policy=4',
-      // A file of the working directory has no say in what gw does.
+      // Files in the working directory must not influence gw.
       '--no-compile-autoload-dotenv',
       '--no-compile-autoload-bunfig',
       `--target=bun-${system}-${arch === 'aarch64' ? 'arm64' : arch}`,
@@ -158,7 +158,7 @@ async function makeBinary(platform, bun, state, work) {
     },
   );
   const bytes = fs.readFileSync(path.join(work, name));
-  // Bun leaves the digests of some pages as they were (oven-sh/bun#39837).
+  // Bun leaves outdated digests of some pages (oven-sh/bun#39837).
   if (platform.startsWith('macos')) wrongPages(bytes, true);
   fs.writeFileSync(path.join(outDir, name), bytes, { mode: 0o755 });
   fs.writeFileSync(
@@ -168,7 +168,7 @@ async function makeBinary(platform, bun, state, work) {
   return name;
 }
 
-/** The list of what is in a file: that of the bundle, and the runtime. */
+/** The list of contents of a file: that of the bundle, and the runtime. */
 function listOf(platform, { commit, seconds }, sha256) {
   const list = JSON.parse(fs.readFileSync(path.join(distDir, 'sbom.cdx.json'), 'utf8'));
   const { name, sha512 } = runtimes[platform];
@@ -183,7 +183,7 @@ function listOf(platform, { commit, seconds }, sha256) {
     group: '@oven',
     name: `bun-${name}`,
     version: BUN,
-    // Its own code; what it links, JavaScriptCore under LGPL-2.1 above all, is listed in its LICENSE.md.
+    // Its own licence; linked libraries, above all JavaScriptCore under LGPL-2.1, are listed in its LICENSE.md.
     licenses: [{ license: { id: 'MIT' } }, { license: { id: 'LGPL-2.1-only' } }],
     purl,
     hashes: [{ alg: 'SHA-512', content: Buffer.from(sha512, 'base64').toString('hex') }],
@@ -191,7 +191,7 @@ function listOf(platform, { commit, seconds }, sha256) {
   return `${JSON.stringify(list, null, 1)}\n`;
 }
 
-/** The platform of this machine, whose runtime is also what builds. */
+/** The platform of this machine, whose runtime also does the build. */
 const here = `${{ darwin: 'macos', win32: 'windows' }[process.platform] ?? process.platform}-${process.arch}`;
 
 async function main(asked) {

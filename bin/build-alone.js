@@ -1,4 +1,4 @@
-// Builds a module of src with all that it loads as one script, no part of the bundle.
+// Builds a module of src with its dependencies as one script, outside the bundle.
 'use strict';
 const path = require('node:path');
 const esbuild = require('esbuild');
@@ -7,7 +7,7 @@ exports.buildAlone = (entryPoint) =>
   esbuild.build({
     absWorkingDir: path.join(__dirname, '..'),
     entryPoints: [entryPoint],
-    // Written by the caller; the name is what is made of it.
+    // Only a name for the output; the caller writes the file.
     outdir: 'dist',
     write: false,
     bundle: true,
@@ -19,6 +19,6 @@ exports.buildAlone = (entryPoint) =>
     metafile: true,
     logLevel: 'warning',
     logOverride: { 'empty-import-meta': 'silent' },
-    // A strict script has no place for the global that sixel makes.
+    // The script must not be strict, because sixel creates a global.
     tsconfigRaw: { compilerOptions: { alwaysStrict: false } },
   });

@@ -43,7 +43,7 @@ async function build() {
   const man = await manual(require('../package.json').version);
   const watchdog = await buildAlone('src/watchdog-thread.ts');
   fs.mkdirSync(distDir, { recursive: true });
-  // What `npm run binaries` made is no part of this.
+  // `npm run binaries` makes this folder, so it stays.
   for (const name of fs.readdirSync(distDir))
     if (name !== 'binaries') fs.rmSync(path.join(distDir, name), { recursive: true });
   write('package.json', '{ "type": "commonjs" }\n');
@@ -63,7 +63,7 @@ async function build() {
   writeThirdParty(distDir, root, [metafile, completion.metafile, watchdog.metafile], codecPackages);
 }
 
-/** What answers the shells' completion: alone, so that an answer loads nothing else. */
+/** Builds the completion separately, so that an answer to a shell loads nothing else. */
 async function buildCompletion() {
   const { outputFiles, metafile } = await buildAlone('src/completion/complete.ts');
   const { buildTable } = await loadSource('src/completion/build.ts', lean);
@@ -72,14 +72,14 @@ async function buildCompletion() {
   return { files, commands: namesUnder(table.root), metafile };
 }
 
-/** The names of the commands under one, each with those under it. */
+/** The names of the commands under a node, each with its own subcommands. */
 const namesUnder = ({ children = [] }) =>
   Object.fromEntries(children.map((child) => [child.name, namesUnder(child)]));
 
 /** The packages whose WebAssembly is copied beside the bundle. */
 const codecPackages = ['@jsquash/jpeg', '@jsquash/png', '@jsquash/webp'];
 
-/** The image codecs, which no bundle can hold: read from dist/wasm by their names when an image is drawn. */
+/** Copies the image codecs, which no bundle can contain; they are read from dist/wasm when an image is drawn. */
 function copyWasm() {
   const codecs = path.join(root, 'node_modules', '@jsquash');
   const wasmDir = path.join(distDir, 'wasm');
@@ -95,7 +95,7 @@ function copyWasm() {
   }
 }
 
-/** A part: its name, its code, the parts that it loads at once, and whether it may be asked for by itself. */
+/** A part: its name, its code, the parts it loads at once, and whether it is an entry that may be loaded by itself. */
 async function toPart({ path: file, text }, outputs) {
   const name = path.basename(file);
   const { imports, entryPoint } = outputs.get(name);
@@ -108,17 +108,17 @@ async function toPart({ path: file, text }, outputs) {
   };
 }
 
-/** The two helpers of esbuild's that the launcher has for all parts; it would write them into each. */
+/** Two helpers that esbuild would write into every part; the launcher has them once. */
 const helpers = ['__export', '__toESM'];
 
-/** A module as the text of a function of its exports, of what loads others, and of the helpers. */
+/** Turns a module into the text of a function that takes its exports, the loader, and the helpers. */
 async function toFunction(text, name) {
   const { code } = await esbuild.transform(text, {
     format: 'cjs',
     target,
     supported: { 'dynamic-import': false },
   });
-  // A part that exports nothing has no helpers either.
+  // A part without exports has no helpers.
   const [, own = `module.exports = __toCommonJS(stdin_exports);\n${code}`] =
     code.split('var stdin_exports = {};\n');
   const [exported, body] = own.split('module.exports = __toCommonJS(stdin_exports);\n');
@@ -133,9 +133,9 @@ async function toFunction(text, name) {
 const escaped = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
 /**
- * Writes the text of all parts into one file, those that are loaded together beside each other, and `parts.json`: the names
- * of what stands in it, where each begins and the last one ends, and for each entry the places of all that it loads at once,
- * without main's, which are there; the first that a thread loads has all of its own.
+ * Writes the text of all parts into one file, with parts that load together beside each other, and `parts.json`: the
+ * names, the start of each part and the end of the last, and for each entry the positions of all parts that it loads at
+ * once. These exclude the parts of main, which are loaded already, except for the first entry of a thread.
  */
 function writeParts(parts, commands) {
   const byName = new Map(parts.map((part) => [part.name, part]));
@@ -153,12 +153,12 @@ function writeParts(parts, commands) {
   const own = (name) => (/^(main|worker)\.js$/.test(name) ? closure(name) : without(closure(name), main));
   const together = Object.fromEntries(entries.map((name) => [name, placesOf(own(name))]));
 
-  // Neighbours make up an array when they are read together. In ASCII alone, a letter is a byte.
+  // Adjacent parts form an array when read together. In pure ASCII, a character is a byte.
   const pieces = names.map((name) => `(${byName.get(name).code}),\n`.replace(/[^\0-\x7f]/g, escaped));
   const starts = [0];
   for (const piece of pieces) starts.push(starts.at(-1) + piece.length);
   const all = pieces.join('');
-  // The name holds the content's hash: a code cache made for it fits no other.
+  // The name contains the content's hash, so that a code cache fits only this file.
   const hash = crypto.createHash('sha256').update(all).digest('hex').slice(0, 12);
   const file = `parts-${hash}.js`;
   write(file, all);

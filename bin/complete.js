@@ -1,7 +1,7 @@
-// Answers a shell's completion script without the bundle. A fault offers nothing: a command line is still being typed.
+// Answers a shell's completion script without the bundle. On an error it prints nothing, as the user is still typing.
 'use strict';
 
-/** `load` gives what answers, and its table of commands. */
+/** `load` returns the answering function and its table of commands. */
 exports.answer = (asked, load) => {
   process.stdout.on('error', () => {});
   try {
@@ -18,6 +18,6 @@ exports.answer = (asked, load) => {
       }),
     );
   } catch (_) {
-    // Nothing to offer.
+    // On an error there are no candidates.
   }
 };

@@ -6,7 +6,7 @@ exports.gw = (words, options) => {
   if (library === undefined) {
     const { load, open } = require('./parts.js');
     const { bundle, distDir } = open();
-    // The parts of others leave out what the command line has loaded at its start.
+    // Other entries do not include the parts of main, which the command line has loaded at its start.
     load('main.js');
     const processEnv = () => process.env;
     library = load('gw.js').openLibrary({ version: bundle.version, distDir, processEnv });

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The launcher. Written for any Node, so that one that is too old gets a sentence instead of a syntax error.
+// The launcher. It is written for any Node, so that an outdated one gets a sentence instead of a syntax error.
 'use strict';
 var required = [20, 18];
 var have = process.versions.node.split('.').map(Number);

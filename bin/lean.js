@@ -1,13 +1,13 @@
-// How esbuild is to take gw's sources: without what it never uses.
+// Options with which esbuild leaves out code that gw never uses.
 'use strict';
 const fs = require('node:fs');
 
 /**
- * What dependencies load and gw never uses: in undici HTTP/2, which costs 7 ms, node:http, of which it takes the length of a
- * head, and forms, which gw writes itself; in zod its messages in other languages; in commander the starting of subcommands
- * as programs, which costs 2 ms; in the queue the databases and clients that are not Redis and ioredis, the calendar of
- * repeated rows, and the native part of msgpackr; in conf the judging by schemas and the carrying over of older files; stores
- * of the limiter; the encoder of WebP for processors without SIMD.
+ * Dependencies' code that gw never uses: in undici HTTP/2 (7 ms), node:http (used only for the length of a head), and
+ * forms, which gw writes itself; in zod other languages; in commander starting subcommands as programs (2 ms); in the
+ * queue databases and clients other than Redis and ioredis, the calendar of repeated rows, and the native part of
+ * msgpackr; in conf schema validation and migration of older files; stores of the limiter; the WebP encoder for
+ * processors without SIMD.
  */
 const withoutUnused = {
   name: 'without-unused',
@@ -28,14 +28,14 @@ const withoutUnused = {
       /node_modules.bullmq/,
       /\/(postgres|valkey-glide-client|node-redis-client|bun-redis-client)(\/index)?$/,
     );
-    // A program that runs gw may have a zod of its own, which would share these; and a parser that is made for each schema pays
-    // for itself after hundreds of values.
+    // A program that runs gw may have its own zod, which would share these globals. A parser compiled for each schema
+    // pays off only after hundreds of values.
     onLoad({ filter: /zod.v4.core.(core|registries)\.js$/ }, ({ path: file }) => ({
       contents: `const own = { __zod_globalConfig: { jitless: true } };\n${fs.readFileSync(file, 'utf8').replaceAll('globalThis', 'own')}`,
     }));
-    // The writer of conf's file would listen to signals for as long as the process lives, which may be another program's.
+    // The writer of conf's file would listen to signals for the life of the process, which may be another program's.
     onLoad({ filter: /when-exit.dist.node.index\.js$/ }, () => ({ contents: 'export default () => {};' }));
-    // The validator of the SDK of gw mcp, which has nothing to validate.
+    // The validator of the SDK of gw mcp is not needed.
     onResolve({ filter: /server\/_shims$/ }, ({ path: what }) => ({ path: what, namespace: 'shims' }));
     onLoad({ filter: /.*/, namespace: 'shims' }, () => ({
       contents:
@@ -54,5 +54,5 @@ const withoutUnused = {
   },
 };
 
-/** Options of esbuild. The whole of undici costs 40 ms at start; gw needs one class of it. */
+/** Options of esbuild. All of undici costs 40 ms at start; gw needs one class of it. */
 exports.lean = { alias: { undici: './src/http/lean-undici.ts' }, plugins: [withoutUnused] };

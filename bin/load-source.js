@@ -1,11 +1,11 @@
-// Runs one TypeScript module of src in this process, for what the build takes from it.
+// Runs one TypeScript module of src in this process, for the build.
 'use strict';
 const path = require('node:path');
 const esbuild = require('esbuild');
 
 const root = path.join(__dirname, '..');
 
-/** The exports of a module under src, bundled with all that it loads; `options` go to esbuild. */
+/** The exports of a module under src, bundled with its dependencies; `options` go to esbuild. */
 async function loadSource(file, options) {
   const { outputFiles } = await esbuild.build({
     absWorkingDir: root,

@@ -1,4 +1,4 @@
-// The signature of a program for macOS: the digest of each of its pages, without which the system ends it.
+// Reads the code signature of a macOS program: a digest of each page, without which the system kills the program.
 'use strict';
 const { createHash } = require('node:crypto');
 
@@ -8,7 +8,7 @@ const CODE_DIRECTORY = 0xfade0c02;
 const SHA256 = 2;
 const HEADER_BYTES = 32;
 
-/** Where the signature of a program is. Throws for what is no signed program of 64 bits. */
+/** The position of a program's signature. Throws if it is no signed 64-bit program. */
 function signatureAt(program) {
   if (program.readUInt32LE(0) !== MACH_O_64) throw new Error('it is no Mach-O program of 64 bits');
   let at = HEADER_BYTES;
@@ -19,7 +19,7 @@ function signatureAt(program) {
   throw new Error('it is not signed');
 }
 
-/** The places of the page digests in a program that are not those of its pages; `mend` puts the right ones there. */
+/** The positions of wrong page digests in a program; `mend` writes the right digests there. */
 exports.wrongPages = (program, mend = false) => {
   const blob = signatureAt(program);
   const wrong = [];

@@ -1,4 +1,4 @@
-// Required before anything that `npm ci` puts in place, so that a bare checkout gets a sentence instead of a stack trace.
+// Required before anything that `npm ci` installs, so that a bare checkout gets a sentence instead of a stack trace.
 'use strict';
 const fs = require('node:fs');
 const path = require('node:path');

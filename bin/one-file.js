@@ -1,4 +1,4 @@
-// What `gw` as one file begins with: bin/gw.js without what looks for a Node and for dist/, which are inside.
+// The start of the single-file gw: bin/gw.js without the search for Node and dist/, which are inside the file.
 'use strict';
 const fs = require('node:fs');
 const path = require('node:path');
@@ -6,7 +6,7 @@ const path = require('node:path');
 const { functions, load } = require('./parts.js');
 
 const argv = process.argv.slice(2);
-// GW_BUILD is set by bin/binaries.js. Beside the entry lies in the file what lies in dist/.
+// bin/binaries.js sets GW_BUILD. Within the file, the content of dist/ is beside the entry.
 const { version, build } = GW_BUILD;
 const distDir = path.dirname(Bun.main);
 if (argv[0] === 'complete' && /^--(at|line)=/.test(argv[1])) {

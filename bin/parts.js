@@ -1,23 +1,23 @@
-// The parts of the bundle: each is compiled, with all that it loads at once, when it is first asked for.
+// The parts of the bundle: each is compiled, with all parts that it loads at once, when it is first requested.
 'use strict';
 const fs = require('node:fs');
 const path = require('node:path');
 const vm = require('node:vm');
 
 const distDir = path.join(__dirname, '..', 'dist');
-/** What stands in the file of all parts, and where; what is loaded together; gw's version; the tree of its commands. */
+/** The content of parts.json, with gw's version and the tree of its commands. */
 let bundle;
-/** The file of all parts, held open: an update of gw in the middle of a run takes nothing away from it. */
+/** The file of all parts, kept open, so that an update of gw during a run does not affect this run. */
 let textFd;
 
-/** Finds the parts in dist/; not called where all are in `functions`, as in gw as one file. */
+/** Opens the parts in dist/; not called if all are in `functions`, as in the single-file gw. */
 function open() {
   bundle = JSON.parse(fs.readFileSync(path.join(distDir, 'parts.json'), 'latin1'));
   textFd = fs.openSync(path.join(distDir, bundle.file));
   return { bundle, distDir, scripts: exports.scripts };
 }
 
-/** The function of each part, and parts that ran. */
+/** The function of each part, and the parts that have run. */
 const functions = new Map();
 const loaded = new Map();
 
@@ -31,7 +31,7 @@ function load(part) {
   return exports;
 }
 
-/** Compiles an entry and all that it loads at once as one script: a hundred small ones take 3 ms longer. */
+/** Compiles an entry and all parts it loads at once as one script: a hundred small scripts take 3 ms longer. */
 function compile(part) {
   const together = bundle.together[part] ?? [bundle.names.indexOf(part)];
   const places = together.filter((place) => !functions.has(bundle.names[place]));
@@ -42,7 +42,7 @@ function compile(part) {
   for (let at = 0; at < places.length; at += 1) functions.set(bundle.names[places[at]], compiled[at]);
 }
 
-/** The text of an array of parts: neighbours are read at once, and one string is made of all. */
+/** The text of an array of parts: adjacent parts are read at once and joined into one string. */
 function textOf(places) {
   const { starts } = bundle;
   const text = Buffer.allocUnsafe(places.reduce((sum, place) => sum + starts[place + 1] - starts[place], 2));
@@ -59,18 +59,18 @@ function textOf(places) {
   return text.latin1Slice();
 }
 
-/** What a part exports; a name may be assigned to later. */
+/** Defines the exports of a part as getters, because an exported name may be assigned later. */
 function exportAll(exports, getters) {
   for (const name in getters) Object.defineProperty(exports, name, { get: getters[name], enumerable: true });
 }
 
-/** Those that are functions or classes themselves, or listen and are assigned to. */
+/** Modules of Node that are functions or classes themselves, or that are listened on and assigned to. */
 const callable = new Set(['events', 'stream', 'assert', 'process'].flatMap((name) => [name, `node:${name}`]));
 const builtins = new Map();
 
 /**
- * A module of Node's, loaded when something of it is first used: few runs use all that their parts name, and the dearest
- * of them, node:crypto, takes 2 ms.
+ * A module of Node that is loaded at its first use: few runs use all modules that their parts name, and the slowest of
+ * them, node:crypto, takes 2 ms.
  */
 function builtin(id) {
   let real;
@@ -81,7 +81,7 @@ function builtin(id) {
   return new Proxy({}, { get });
 }
 
-/** A module as `import` sees it: the whole of one of Node's is its default. */
+/** A module as `import` sees it: a module of Node is its own default export. */
 function asImported(module) {
   const isReal = typeof module === 'function' || module === process;
   return isReal ? Object.create(module, { default: { value: module } }) : module;
@@ -97,6 +97,6 @@ function partOrBuiltin(id) {
 exports.functions = functions;
 exports.open = open;
 exports.load = load;
-/** V8's data, and the scripts that were compiled, by the places of their parts. */
+/** V8's data and the compiled scripts, by the positions of their parts. */
 exports.cache = new Map();
 exports.scripts = new Map();

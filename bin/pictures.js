@@ -1,5 +1,5 @@
-// Makes the pictures of the README: `npm run pictures`. A terminal session is run in tmux against the sandbox and drawn as
-// SVG; the gallery is looked at in a headless Chromium. Nothing of this machine is in them.
+// Makes the pictures of the README: `npm run pictures`. A terminal session runs in tmux against the sandbox and is drawn
+// as SVG; the gallery is rendered in a headless Chromium. They show nothing of this machine.
 'use strict';
 const { execFileSync, spawnSync } = require('node:child_process');
 const fs = require('node:fs');
@@ -10,7 +10,7 @@ const { loadSource } = require('./load-source.js');
 
 const root = path.join(__dirname, '..');
 const target = path.join(root, '.github');
-/** A path that says nothing of this machine, and is what the README's own examples have. */
+/** A path that reveals nothing of this machine and matches the README's examples. */
 const home = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'gw-pictures-')), 'you');
 const work = path.join(home, 'gw');
 const columns = 100;
@@ -34,7 +34,7 @@ const socket = path.join(home, 'tmux');
 const tmux = (...argv) => execFileSync('tmux', ['-S', socket, ...argv], { env, encoding: 'utf8' });
 const pause = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
-/** What the screen shows, with its colours. */
+/** The content of the screen, with colours. */
 const screen = () =>
   tmux('capture-pane', '-p', '-e', '-t', 'gw').replaceAll(path.dirname(home), '/home').trimEnd();
 

@@ -39,7 +39,7 @@ function readOrder() {
   return { version, values };
 }
 
-/** Writes the version into both files of npm, and what is known of where the project is. */
+/** Writes the version into both files of npm, and the project's URLs if given. */
 function writeVersion({ version, values }) {
   const file = inRoot('package.json');
   const about = JSON.parse(fs.readFileSync(file, 'utf8'));
@@ -52,7 +52,7 @@ function writeVersion({ version, values }) {
   fs.writeFileSync(lockFile, `${JSON.stringify(lock, null, 2)}\n`);
 }
 
-/** The newest part of the changelog gets its day. Throws where it is that of another version. */
+/** Adds the date to the newest part of the changelog. Throws if that is of another version. */
 function dateChangelog({ version }, day) {
   const file = inRoot('CHANGELOG.md');
   const text = fs.readFileSync(file, 'utf8');

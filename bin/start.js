@@ -1,4 +1,4 @@
-// Runs gw, its parts through V8's code cache where there is one. The cache only ever saves time: whatever is wrong with it,
+// Runs gw, with its parts from V8's code cache if there is one. The cache only saves time: if anything is wrong with it,
 // the part is compiled as usual.
 'use strict';
 const fs = require('node:fs');
@@ -8,7 +8,7 @@ const parts = require('./parts.js');
 
 const { bundle, distDir, scripts } = parts.open();
 
-/** The directories that gw makes for its code cache, from the outermost; undefined where there is no place for one. */
+/** The directories that gw creates for its code cache, outermost first; undefined if there is no place for one. */
 function cacheDirsOf(env) {
   const absolute = (dir) => (dir && path.isAbsolute(dir) ? dir : undefined);
   const base =
@@ -23,11 +23,11 @@ function cacheDirsOf(env) {
   return [base, code, path.join(code, `${process.versions.v8}-${process.arch}`)];
 }
 
-// The cache is code that runs as this user, so only what nobody else could have put there is used.
+// The cache is code that runs as this user, so gw uses only files that nobody else could have written.
 
 const userId = process.getuid?.();
 
-/** Why a file or directory is not to be trusted; undefined where only this user can have made and changed it. */
+/** Why a file or directory is not trusted; undefined if only this user can have made and changed it. */
 function distrust(stat) {
   if (stat.isSymbolicLink()) return 'is a symbolic link';
   if (userId === undefined) return undefined;
@@ -37,7 +37,7 @@ function distrust(stat) {
     : `may be written by others (mode ${(stat.mode & 0o777).toString(8)})`;
 }
 
-/** Looks at the directories, as far as there are any yet. */
+/** Checks the directories that exist so far. */
 function lookAtCache(dirs) {
   if (!dirs) return { problem: 'there is no home directory to keep it in' };
   for (const dir of dirs) {
@@ -53,7 +53,7 @@ function lookAtCache(dirs) {
   return {};
 }
 
-/** One level at a time: Node's recursive mkdir never ends on file systems that make no directories, such as /proc. */
+/** One level at a time: Node's recursive mkdir never returns on file systems without directories, such as /proc. */
 function makeDirectory(dir) {
   if (fs.existsSync(dir)) return;
   const parent = path.dirname(dir);
@@ -65,21 +65,21 @@ function makeDirectory(dir) {
   }
 }
 
-// A cache file, one for each command, because V8 keeps the functions that ran and each command runs others: a checksum, the
-// length of a list, the list in JSON, and V8's data. The list says where the data of each script is, which is named by its
-// parts. V8 does not check that its bytes are whole: the checksum tells of damage; that nobody else wrote the file is told
-// by its owner and mode. CRC-32 loads in 2 ms less than a hash of node:crypto.
+// A cache file per command, because V8 keeps the functions that ran, and each command runs others. It contains a
+// checksum, the length of a list, the list in JSON, and V8's data. The list has the position of each script's data, by
+// its parts. V8 does not check its bytes: the checksum detects damage, and owner and mode show that nobody else wrote the
+// file. CRC-32 loads 2 ms faster than a hash of node:crypto.
 const HEAD_BYTES = 8;
 
-/** A cache takes in no more than this, and one of another version is removed when it has this age. */
+/** The size limit of a cache, and the age at which a cache of another version is deleted. */
 const CACHE_LIMIT_BYTES = 16 * 1024 * 1024;
 const OLD_MS = 30 * 24 * 60 * 60 * 1000;
 
-/** V8's data of each script in a cache; none where the file is not there, damaged, or not of this user alone. */
+/** V8's data of each script in a cache; empty if the file is missing, damaged, or not of this user alone. */
 function readCache(file) {
   let fd;
   try {
-    // The open file is looked at, not its name, which could lead elsewhere a moment later.
+    // The check uses the open file, because its name could point elsewhere a moment later.
     fd = fs.openSync(file, fs.constants.O_RDONLY | (fs.constants.O_NOFOLLOW ?? 0));
     const stat = fs.fstatSync(fd);
     if (!stat.isFile() || distrust(stat)) return new Map();
@@ -95,7 +95,7 @@ function readCache(file) {
   }
 }
 
-/** Writes anew what this run has loaded, and takes over what others have. */
+/** Writes a new cache of the scripts that this run loaded, and keeps those of other runs. */
 function writeCache() {
   const own = `${cacheFile}.${process.pid}`;
   try {
@@ -123,12 +123,12 @@ function writeCache() {
     try {
       fs.rmSync(own, { force: true });
     } catch {
-      // A cache that cannot be written is a cache that is not there.
+      // A cache that cannot be written is simply missing next time.
     }
   }
 }
 
-/** Removes what other versions left: a command of each would leave a megabyte. */
+/** Deletes caches of other versions: a command of each would leave a megabyte. */
 function removeOld() {
   for (const name of fs.readdirSync(cacheDir)) {
     const file = path.join(cacheDir, name);
@@ -154,13 +154,13 @@ const cacheDir = problem ? undefined : cacheDirs[2];
 const cacheFile = cacheDir && path.join(cacheDir, `${bundle.file}.${commandName(process.argv.slice(2))}.bin`);
 const cache = cacheFile ? readCache(cacheFile) : new Map();
 parts.cache = cache;
-/** Whether something had to be compiled. */
+/** True if something had to be compiled. */
 const isCold = () => [...scripts.values()].some(({ cachedDataRejected }) => cachedDataRejected !== false);
 let flagsTouched = false;
 
 /**
- * Whether V8's flags may be touched in this run: only when every part so far came from the cache, because a cache made
- * after that is always rejected. The first run of a command pays for the next ones.
+ * True if V8's flags may be changed in this run: only if every part so far came from the cache, because V8 rejects a
+ * cache that was made after a change. The first run of a command pays for the next ones.
  */
 function mayTouchFlags() {
   flagsTouched ||= !isCold();
@@ -171,7 +171,7 @@ parts
   .load('main.js')
   .run({ version: bundle.version, distDir, mayTouchFlags, codeCache: { dir: cacheDir, problem } })
   .finally(() => {
-    // At the very end, so that what runs last is in it too, and before what ends the process there.
+    // At the very end, so that the cache includes what runs last, and before the listener that exits.
     process.prependOnceListener('beforeExit', () => {
       if (isCold() && cacheFile && !flagsTouched) writeCache();
     });

@@ -1,11 +1,11 @@
-// What others wrote of dist/: their licences, as those ask, and the same as a CycloneDX list for machines.
+// The third-party software in dist/: its licences, as they require, and the same as a CycloneDX list for machines.
 'use strict';
 const { createHash } = require('node:crypto');
 const fs = require('node:fs');
 const path = require('node:path');
 const { Contrib, Enums, Models, Serialize, SPDX, Spec } = require('@cyclonedx/cyclonedx-library');
 
-/** What the WebAssembly of a package was compiled from, by the words in it; the packages do not say. */
+/** The sources of a package's WebAssembly, recognised by strings in it, because the packages do not name them. */
 const compiledIn = {
   '@jsquash/jpeg': [
     ['mozjpeg', '3.3.1', 'IJG AND BSD-3-Clause AND Zlib'],
@@ -24,7 +24,7 @@ const compiledIn = {
   ],
 };
 
-/** The folders of the packages that bytes of a build come from; one that is only looked at is no part of it. */
+/** The folders of the packages whose bytes are in a build; a package that is only read does not count. */
 function bundledPackages(metafiles) {
   const dirs = new Set();
   for (const { outputs } of metafiles) {
@@ -38,14 +38,14 @@ function bundledPackages(metafiles) {
   return [...dirs];
 }
 
-/** A package's own account of itself, the short form of its repository (`owner/name`) written out. */
+/** A package's package.json, with the short form of its repository (`owner/name`) written out. */
 function readPackage(dir) {
   const about = JSON.parse(fs.readFileSync(path.join(dir, 'package.json'), 'utf8'));
   const isShort = /^[\w.-]+\/[\w.-]+$/.test(about.repository);
   return isShort ? { ...about, repository: `https://github.com/${about.repository}` } : about;
 }
 
-/** The texts of a package's licences: its own, and that of a codec in it. */
+/** The licence texts of a package, and of a codec in it. */
 function licenceFiles(dir) {
   const isLicence = (name) => /^(licen[cs]e|copying|notice)/i.test(name);
   return ['.', 'codec'].flatMap((folder) => {
@@ -81,7 +81,7 @@ function checkExpression(expression) {
   if (unknown.length > 0) throw new Error(`${expression}: ${unknown.join(', ')} is no licence of SPDX`);
 }
 
-/** The digests of packages, as npm has checked them when it installed them from the lock; none of what lies there by a link. */
+/** The digests of packages, as npm checked them against the lock file; linked packages have none. */
 function lockedHashes(root) {
   const installed = fs.realpathSync(path.join(root, 'node_modules'));
   const { packages } = JSON.parse(fs.readFileSync(path.join(installed, '.package-lock.json'), 'utf8'));
@@ -93,8 +93,8 @@ function lockedHashes(root) {
 }
 
 /**
- * A CycloneDX 1.6 document. The same build gives the same bytes: its serial number is made of what it lists, and its time is
- * SOURCE_DATE_EPOCH, which says when the source was of that state.
+ * A CycloneDX 1.6 document. The same build gives the same bytes: the serial number is derived from the content, and the
+ * time is SOURCE_DATE_EPOCH, the time of the source's state.
  */
 function listOf(dirs, { name, version, license }, hashOf) {
   const { Builders, Factories } = Contrib.FromNodePackageJson;
@@ -132,13 +132,13 @@ function listOf(dirs, { name, version, license }, hashOf) {
   if (seconds) bom.metadata.timestamp = new Date(Number(seconds) * 1000);
   const listed = [name, version, ...dirs.map(hashOf)].join('\n');
   const hex = createHash('sha256').update(listed).digest('hex');
-  // A UUID of version 8 (RFC 9562): bits of one's own making.
+  // A UUID of version 8 (RFC 9562), whose bits are application-defined.
   bom.serialNumber = `urn:uuid:${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
   const serializer = new Serialize.JsonSerializer(new Json.Normalize.Factory(Spec.Spec1dot6));
   return `${serializer.serialize(bom, { sortLists: true, space: 1 })}\n`;
 }
 
-/** Writes LICENSES.txt and sbom.cdx.json for what these builds bundle and these packages lend files of. */
+/** Writes LICENSES.txt and sbom.cdx.json for the bundled packages, and for the packages whose files are copied. */
 function writeThirdParty(distDir, root, metafiles, lenders) {
   const lent = lenders.map((name) => `node_modules/${name}`);
   const real = [...bundledPackages(metafiles), ...lent].map((dir) => fs.realpathSync(path.join(root, dir)));
