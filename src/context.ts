@@ -321,7 +321,7 @@ async function openLedgerOf({ host, io, afterSave }: Parts, settings: Context['s
     clock: host.clock,
     keepPrompts: readSwitch(host.env, 'GW_LEDGER_PROMPTS') ?? true,
     hideSecret: (text) => io.withoutSecrets(text),
-    // Once a run, however often it is looked.
+    // The warning is printed once per run, however often the ledger is read.
     tellDamage: once(() => warnOfDamage(ledger.unreadable, io)),
     completed: async (job) =>
       (await import('./commands/jobs/find-jobs.ts')).completed(job, await settings(), host.cwd),

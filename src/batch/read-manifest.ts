@@ -97,7 +97,7 @@ function manifestOf(named: string, file: string, read: Reader): Manifest {
       unchanged();
       let heardMs = performance.now();
       for await (const row of await read(file)) {
-        // Thousands of rows may come from one read: a signal is heard between them.
+        // One read may contain thousands of rows, so this lets a signal arrive between them.
         if (performance.now() - heardMs > 50) {
           await pause();
           heardMs = performance.now();

@@ -223,7 +223,7 @@ function readRow({ fields, fault, isCells = false }: WrittenRow, input: RowsInpu
   return { skip: false as const, id, count, command, ownOut, set, body, unknown, ...made };
 }
 
-/** Turns the cells of a spreadsheet into what was written in them; one that cannot be is a fault, and is left out. */
+/** Restores the values of spreadsheet cells; a cell that cannot be restored is a fault and is left out. */
 function readCells(said: Map<string, unknown>, known: KnownFlags, gather: Gather): void {
   for (const [name, value] of said) {
     const cells = [value].flat().map((each) => gather(() => cellOf(name, String(each), known(name)?.flag)));
@@ -287,7 +287,7 @@ export function readWritten(
   return { ...row, ownOut: values.out !== undefined, flags: values, said };
 }
 
-/** What a row says, as its flags read it, by their keys, and as it was written. Throws `usage` for a flag that stands in no row. */
+/** Parses a row's flags: values by key, and as written. Throws `usage` for a flag that a row may not set. */
 function valuesOf(
   said: Iterable<readonly [name: string, value: unknown]>,
   known: KnownFlags,

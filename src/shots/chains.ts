@@ -89,7 +89,7 @@ export class Chains {
     return this.#rows.get(key)?.needs ?? [];
   }
 
-  /** What can never come about, each with the key and the line of its row. */
+  /** The waits that can never end, each with the key and the line of its row. */
   *faults(): Generator<Place & { readonly key: string; readonly message: string }> {
     for (const [key, { line, nth, needs }] of this.#rows) {
       for (const need of needs) {

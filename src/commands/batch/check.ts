@@ -80,10 +80,10 @@ const afterStates: Readonly<Record<string, { readonly after: string; readonly ne
 export class Tally {
   rows = 0;
   faults = 0;
-  /** Of these, what an earlier run has saved, and what has failed and is not made anew. */
+  /** Rows that an earlier run has saved; `failedBefore` have failed and are not made again. */
   savedBefore = 0;
   failedBefore = 0;
-  /** Keys of those that are made anew. */
+  /** Keys of rows that are made again. */
   readonly redone: string[] = [];
   /** Rows that a run would send. */
   toMake = 0;
@@ -109,11 +109,11 @@ export class Tally {
   constructor(
     /** The rows that the ledger knows. */
     readonly known: ReadonlyMap<string, KnownRow>,
-    /** The keys of what was made lately, by what it asked for. */
+    /** Digest of the request to key, for jobs that were made recently. */
     readonly lately: ReadonlyMap<string, string>,
-    /** The keys of what was handed over to other machines, which is only followed. */
+    /** Keys of rows that were handed to other machines, which are only followed. */
     readonly handed: ReadonlySet<string>,
-    /** Whether a row is to be made anew, however its job stands. */
+    /** True if a row is made again, whatever the state of its job. */
     readonly isRedone: (key: string) => boolean = () => false,
     readonly comparesAll = false,
     /** True if failed rows may be made again. */
@@ -244,7 +244,7 @@ async function* faultsIn(
     queue,
   }: {
     readonly online?: boolean;
-    /** The queue on which rows are to stand. */
+    /** The queue on which the rows will be put. */
     readonly queue?: FollowedQueue | undefined;
   } = {},
 ): AsyncGenerator<Fault> {
@@ -274,9 +274,9 @@ async function* faultsIn(
         if (faults.length === 0) await tally.add(row, checked);
       } catch (error) {
         ctx.signal.throwIfAborted();
-        // Where it stands on a queue and is not to be made its files may be anywhere.
+        // A row that the queue will not create again may have its files on another machine.
         if (faults.length === 0 && (await queue?.isMade(row.key))) await tally.add(row, { model: undefined });
-        // These are told once, for all rows.
+        // Faults of outside files are reported once for all rows.
         else if (!(error instanceof OutsideFile))
           faults.push(...faultsOf(isMissing(error) ? usage(error.message, error.facts.hint) : error));
       }
@@ -286,7 +286,7 @@ async function* faultsIn(
     for (const message of faults) yield { ...place, message };
   }
   for (const name of stay) ctx.io.note(`${name} is left out: it is for this machine alone`);
-  // Who waits for whom is known once all rows are read; a row that is wrong itself has been told of.
+  // Chains are known only after all rows are read; rows with own faults have been reported.
   const wrong = new Set<string>();
   for (const { key, ...fault } of tally.chains.faults()) {
     wrong.add(key);

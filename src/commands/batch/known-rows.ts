@@ -13,7 +13,7 @@ import { loadSettled, taskOf } from '../../ledger/settled.ts';
 import { madeFromRows } from '../../shots/row-outputs.ts';
 import type { RowResult } from './report.ts';
 
-/** Where the row of a key stands, by the ledger alone. */
+/** The state of a row's job by the ledger alone. */
 type RowState = 'saved' | 'running' | 'unsaved' | 'failed' | 'unknown' | 'not_sent';
 
 export interface KnownRow {
@@ -40,7 +40,7 @@ export interface KnownRow {
   readonly asked?: string | undefined;
 }
 
-/** Whether a row is paid for and is still to be brought home. */
+/** True if a row is paid for and its outputs are not saved yet. */
 export const isOpen = (known: KnownRow | undefined): known is KnownRow =>
   known?.state === 'running' || known?.state === 'unsaved';
 

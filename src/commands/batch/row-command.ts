@@ -234,7 +234,7 @@ export function ofRow(error: unknown): unknown {
 export const isOfAccount = (error: unknown): error is GwError =>
   error instanceof GwError && endsAll.has(error.kind) && error.facts.status !== 403;
 
-/** How long a create waits that met a limit, or no gateway. */
+/** The pause of a create after a rate limit, or if the gateway cannot be reached. */
 export const pauseOf = ({ facts: { retryAtMs } }: GwError, { clock }: Pick<Context, 'clock'>): number =>
   retryAtMs === undefined ? 15_000 : Math.max(1_000, retryAtMs - clock.now());
 

@@ -145,7 +145,7 @@ export const run = defineCommand({
       const lately = new Map<string, string>();
       const asksQueue = machines !== undefined;
       const { known, elsewhere } = await knownRows(input.name, ctx, { lately, asksQueue });
-      // What was handed over before is only followed.
+      // A row that was handed over before is only followed.
       const handed = queue?.handed ?? elsewhere;
       const following = flags.following ? await followersOf(input, redo.has) : new Set<string>();
       const isRedone = (key: string) => redo.has(key) || following.has(key);
@@ -168,7 +168,7 @@ export const run = defineCommand({
       refuseUnsettled(tally);
       await refuseUnpriced(tally, flags, ctx);
       const batch = { input, flags, tally, report, ctx, announced };
-      // Without a queue the gateway is asked for here, and what is wrong with it said once.
+      // Without a queue this run needs the gateway, so a fault of it is reported once here.
       if (!queue) await ctx.gateway();
       await askOfAlike(tally, (typed as { readonly yes?: boolean }).yes === true, ctx);
       yield* queue ? queue.run(batch) : new BatchRun(batch).outcomes();
@@ -177,7 +177,7 @@ export const run = defineCommand({
       announced?.release();
       await queue?.close();
       letGrow();
-      // Whatever has ended it: also a stdout that was closed.
+      // The report is written however the run ends, even if its stdout was closed.
       const unread = await reportLeft({ input, flags, report, ctx }).catch((error: unknown) => error);
       input.close();
       const fault = report.write();
@@ -187,7 +187,7 @@ export const run = defineCommand({
   },
 });
 
-/** Adds to the report what it lacks: it has all rows, also those that were not begun and those that --only leaves out. */
+/** Adds missing rows to the report: those that were not begun, and those that --only leaves out. */
 async function reportLeft({ input, flags, report, ctx }: Pick<Batch, 'input' | 'flags' | 'report' | 'ctx'>) {
   if (flags.report === undefined) return;
   const { known, elsewhere } = await knownRows(input.name, ctx);
@@ -207,7 +207,7 @@ export interface Batch {
   readonly tally: Tally;
   readonly report: ReturnType<typeof openReport>;
   readonly ctx: Context;
-  /** What this run says that it does. */
+  /** The announced activity of this run. */
   readonly announced: Announced;
 }
 
@@ -283,7 +283,7 @@ class BatchRun {
         this.#count(row, outcome, ms);
         report.add(result);
         draw();
-        // A failure is told with file and line, which no other message has.
+        // Only errors of rows are prefixed with file and line.
         const error =
           outcome.error && under(`${this.batch.input.manifest.named}:${placeText(row)}`, outcome.error);
         if (!(error instanceof Interrupted)) yield { value: result, ...(error !== undefined && { error }) };
@@ -391,7 +391,7 @@ class BatchRun {
       const isOpen = isWaiting || !(kind === undefined || settles.has(kind) || isUnknownOutcome(error));
       this.#isSent ||= isOpen && value !== undefined;
       this.#sums[isUnknownOutcome(error) ? 'unknown' : isOpen ? 'open' : 'failed'] += 1;
-      // Such as a lost key of the account that made it.
+      // An example is a missing API key of the account that made the task.
       const isOfItsTask = isOfAccount(error) && error.facts.taskId === (resultIn(outcome)?.id ?? '');
       if (flags.stopOnError || (isOfAccount(error) && !isOfItsTask)) {
         this.#isStopped = true;

@@ -22,7 +22,7 @@ const words = {
   failed: 'failed',
   unknown: 'of unknown outcome',
   not_sent: 'not sent',
-  /** Beside where its job stands: made from what was made anew since, or waiting for another row. */
+  /** Further states: `stale` if its source was made again since, `waiting` if it waits for another row. */
   stale: 'stale',
   waiting: 'waiting',
 };
@@ -149,7 +149,7 @@ const logTable = (log: readonly LogEntry[]) => ({
   })),
 });
 
-/** `gw batch cancel`: rows that were not sent yet are taken out of the queue. */
+/** `gw batch cancel` takes rows that were not sent yet out of the queue. */
 export const cancel = defineCommand({
   args: manifestArgs,
   flags: { ...nameFlags, ...redisFlags },

@@ -109,7 +109,7 @@ export async function sendImages(
   const files = came.files.map(({ path, bytes, sha256, type }) => ({ path, bytes, sha256, type }));
   const { status } = came;
   const value: JobResult = { family: 'image', id: job.key, status, record: printableRecord(came), files };
-  // Stdout holds the picture, and nothing behind it.
+  // Stdout must contain only the picture.
   return { ...(!toStdout && { value }), ...(error !== undefined && { error }), made };
 }
 

@@ -10,7 +10,7 @@ import type { Job } from '../../ledger/event.ts';
 import type { Wanted } from '../../ledger/ledger.ts';
 import type { Followers } from '../video/followers.ts';
 
-/** A job of the ledger, and its family where this build knows it. */
+/** A job of the ledger, with its family if this build knows it. */
 export interface KnownJob {
   readonly job: Job;
   readonly family: Family | undefined;

@@ -62,13 +62,13 @@ export async function openFollower(words: RedisWords, name: string, ctx: Context
     },
     /** The keys of the rows that this machine has handed over. */
     handed: new Set(memory.rows.keys()),
-    /** Hands the rows over, and follows them, wherever they are worked on. */
+    /** Hands the rows over and follows them, whichever machine works on them. */
     run: (batch: Batch) => new BatchOnQueue(batch, queue, memory).outcomes(),
     close: (): Promise<void> => queue.close().catch(() => {}),
   };
 }
 
-/** How a row that the queue has is put back: as it was asked for, or as another attempt. */
+/** How a row on the queue is put back: the same attempt again, or a new attempt. */
 type ToMake = 'again' | 'anew' | undefined;
 type RowEvent = Awaited<ReturnType<OpenQueue['store']['events']>>[number];
 
@@ -648,7 +648,7 @@ const doubtful = (record: RowRecord) =>
     'it was taken out of the queue while nobody knew what became of it: it may have been created',
     `${closingHint(record)}; --refill sends it again`,
   );
-/** Why a row that is over is not saved; the error of an earlier round stays on one that is. */
+/** Why a finished row is not saved; a saved row may keep the error of an earlier round. */
 const toldOf = (record: RowRecord): ToldError | undefined => {
   if (record.state === 'cancelled') return isDoubtful(record) ? doubtful(record) : takenOut;
   return record.state === 'saved' ? undefined : record.error;

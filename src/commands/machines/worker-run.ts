@@ -286,7 +286,7 @@ export class WorkerRun {
       desk = this.#desk(record, given, actor);
       isAnnounced = record.state === 'sending';
       if (record.fault) {
-        // A row that this gw cannot read ends with its reason.
+        // A row that this gw cannot read fails with its reason.
         const why = record.error?.message ?? 'it cannot be read';
         if (result === 'ok') await desk.step('failed', { error: record.error });
         if (result === 'ok') this.show({ error: under(key, usage(why)) });
