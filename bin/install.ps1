@@ -1,14 +1,14 @@
-# Installs gw as one file, without Node, from a release: a folder, or its address, that holds what `npm run binaries` made.
+# Installs gw as a single file, without Node, from a release: the folder or URL of the files that `npm run binaries` made.
 #
 #   powershell -ExecutionPolicy Bypass -File install.ps1 RELEASE [DIRECTORY]
 #
-# DIRECTORY is where it is put; %LOCALAPPDATA%\Programs\gw where none is said.
+# DIRECTORY is the target folder (default %LOCALAPPDATA%\Programs\gw).
 param(
   [Parameter(Mandatory = $true)][string]$Release,
   [string]$Directory = (Join-Path $env:LOCALAPPDATA 'Programs\gw')
 )
 $ErrorActionPreference = 'Stop'
-# A bar slows a download in Windows PowerShell down to a tenth.
+# The progress bar makes downloads in Windows PowerShell ten times slower.
 $ProgressPreference = 'SilentlyContinue'
 
 $name = 'gw-windows-x64.exe'
@@ -36,7 +36,7 @@ try {
   if ($have -ne $line.Substring(0, 64)) {
     throw "$name is not the file that SHA256SUMS of $Release names; take it again, and if that does not help, do not run it"
   }
-  # A program that runs can be renamed, and not replaced.
+  # A running program can be renamed, but not replaced.
   $old = "$target.old"
   if (Test-Path -LiteralPath $old) { Remove-Item -Force -LiteralPath $old -ErrorAction SilentlyContinue }
   if (Test-Path -LiteralPath $target) { Move-Item -Force -LiteralPath $target -Destination $old }

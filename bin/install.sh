@@ -1,7 +1,7 @@
 #!/bin/sh
-# Installs gw as one file, without Node, from a release: a folder, or its address, that holds what `npm run binaries` made.
+# Installs gw as a single file, without Node, from a release: the folder or URL of the files that `npm run binaries` made.
 #
-#   sh install.sh RELEASE [DIRECTORY]      # DIRECTORY: where it is put; ~/.local/bin where none is said
+#   sh install.sh RELEASE [DIRECTORY]      # DIRECTORY: the target folder (default ~/.local/bin)
 set -eu
 
 fail() {
@@ -27,7 +27,7 @@ esac
 name=gw-$system-$arch
 
 mkdir -p "$directory"
-# Beside its place, so that it takes it in one step; a gw that runs keeps the file that it was started from.
+# In the target's folder, so that a rename replaces gw atomically; a running gw keeps its old file.
 work=$(mktemp -d "$directory/.gw-install.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT

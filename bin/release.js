@@ -1,6 +1,6 @@
 // `node bin/release.js VERSION [--repository URL] [--homepage URL] [--bugs URL] [--without-binaries]`: writes the version, the
-// addresses that are given and the day into package.json and CHANGELOG.md, commits that, and makes in dist/binaries/ what is
-// handed on: the tarball, the one file of each platform, their lists of contents, the installers, and SHA256SUMS of all.
+// given URLs and the date into package.json and CHANGELOG.md, commits this, and makes the release files in dist/binaries/:
+// the tarball, a single file per platform, their lists of contents, the installers, and SHA256SUMS of all.
 'use strict';
 const { execFileSync } = require('node:child_process');
 const { createHash } = require('node:crypto');
