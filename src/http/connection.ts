@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { Client } from 'undici';
 import { exchangeCodes } from './exchange.ts';
 
-/** One socket and the HTTP client on it. It carries one request at a time and is never opened anew. */
+/** One socket and the HTTP client on it. It carries one request at a time and never reconnects. */
 export interface Connection {
   readonly client: Client;
   readonly socket: Socket;
@@ -10,8 +10,8 @@ export interface Connection {
 }
 
 /**
- * Puts undici's client on an open socket. Its connector serves once: undici sends a request again on a new connection
- * after some closes, and whether to send again is for the resend table alone.
+ * Puts undici's client on an open socket. Its connector works only once: after some closes undici would resend a
+ * request on a new connection, but only the resend table may decide to send again.
  */
 export function connectionOn(socket: Socket, origin: string): Connection {
   let used = false;
@@ -22,7 +22,7 @@ export function connectionOn(socket: Socket, origin: string): Connection {
     connect: (_options, callback) => {
       const first = !used;
       used = true;
-      // Called back at once, undici would miss that the connection stands.
+      // undici misses the connection if the callback runs synchronously.
       queueMicrotask(() => {
         if (first) callback(null, socket);
         else callback(Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' }), null);
@@ -37,27 +37,27 @@ export function destroyConnection({ client, socket }: Pick<Connection, 'client' 
   if (!client.destroyed) void client.destroy();
 }
 
-/** Stands between what a socket brings and undici's parser. */
+/** A gate between a socket and undici's parser. */
 interface ReadGate {
-  /** Nothing more is read until the promise settles; a later promise replaces an earlier one. */
+  /** Stops reading until the promise settles; a later promise replaces an earlier one. */
   hold(until: Promise<void>): void;
   isHeld(): boolean;
-  /** A request goes out: heads with 1xx before its reply are skipped. */
+  /** Called when a request is sent: the 1xx heads before its reply are skipped. */
   awaitReply(): void;
 }
 
 /**
- * A gate between a socket and undici's parser. undici 7 ends the process when its parser is paused and the server closes
- * the connection (nodejs/undici#5360), so the parser is never paused: it finds the socket empty instead. The socket's own
- * buffer then fills, and the kernel's, and the server waits. An end behind unread bytes is told after them, as ever.
- * undici 7 also ends the connection at a `100 Continue` that nobody asked for, so the parser sees no head with 1xx.
+ * A gate between a socket and undici's parser. undici 7 ends the process if its parser is paused while the server
+ * closes the connection (nodejs/undici#5360). So the parser is never paused: the gate lets the socket look empty, the
+ * buffers of socket and kernel fill, and the server waits. undici sees the stream's end after the unread bytes. undici
+ * 7 also closes the connection at an unrequested `100 Continue`, so the gate hides 1xx heads.
  */
 function gateOn(socket: Socket): ReadGate {
   let waitingFor: Promise<void> | undefined;
   let interim: InterimHeads | undefined;
   const read = socket.read;
   socket.read = (size?: number) => {
-    // Node itself reads 0 bytes to start reading and to notice the end.
+    // Node itself calls read(0) to start reading and to notice the end.
     if (size === 0) return read.call(socket, size);
     while (waitingFor === undefined && !socket.destroyed) {
       const chunk: Uint8Array | null = read.call(socket, size);
@@ -90,28 +90,28 @@ function gateOn(socket: Socket): ReadGate {
   };
 }
 
-/** Servers send a few: a 100, hints, a 102 now and then. */
+/** Servers send only a few 1xx heads, such as 100, 102 or early hints. */
 const MAX_HEADS = 1000;
 const MAX_BYTES = 256 * 1024;
 const LF = 0x0a;
 const CR = 0x0d;
 
-/** How the status line of a head with 1xx begins; `?` is any digit. */
+/** How the status line of a 1xx head begins; `?` stands for any digit. */
 const MARK = 'HTTP/1.? 1??';
 
-/** Skips the heads with 1xx before a reply (RFC 9110, 15.2), wherever they are cut. */
+/** Skips the 1xx heads before a reply (RFC 9110, 15.2), even if chunks cut them anywhere. */
 class InterimHeads {
-  /** The head that counts has begun: nothing more is to be skipped. */
+  /** True once the final head has begun: nothing more is skipped. */
   isOver = false;
-  /** The first bytes of a head, while it may be one with 1xx. */
+  /** The first bytes of a head, while it may still be a 1xx head. */
   private start: number[] = [];
   private isInside = false;
-  /** Whether the line of the head so far holds anything. */
+  /** True if the current line of the head is empty so far. */
   private isLineEmpty = false;
   private heads = 0;
   private bytes = 0;
 
-  /** What is left of a chunk. Throws an Error for a 101, and where heads come without end. */
+  /** Returns the rest of a chunk after the skipped heads. Throws an Error for a 101, and for too many heads. */
   skip(chunk: Uint8Array): Uint8Array {
     for (let at = 0; at < chunk.byteLength; at += 1) {
       const byte = chunk[at] ?? 0;
@@ -129,7 +129,7 @@ class InterimHeads {
   }
 
   private enter(): void {
-    // What follows a 101 is no HTTP, and nobody asked for it.
+    // After a 101 the connection no longer speaks HTTP, and gw never asks for that.
     if (String.fromCharCode(...this.start).endsWith('101'))
       throw new Error('it switches to another protocol');
     this.heads += 1;

@@ -1,16 +1,16 @@
 import type * as zlibModule from 'node:zlib';
 import { ExchangeError, exchangeCodes, type WireHandler, type WireHead } from './exchange.ts';
 
-// gw asks for `identity`; servers and proxies compress all the same. One layer is undone, more are refused.
+// gw asks for `identity`, but some servers and proxies compress anyway. One coding is decoded; several are refused.
 
 type Coding = 'gzip' | 'deflate' | 'br';
 
-// Loaded at the first compressed reply, and in one go: a piece of a reply cannot wait for an import.
+// zlib is loaded at the first compressed reply, and synchronously: a chunk cannot wait for an import.
 const zlib = (): typeof zlibModule => process.getBuiltinModule('node:zlib');
 
 const unreadable = (message: string) => new ExchangeError(message, 'maybe', exchangeCodes.unreadable);
 
-/** The one coding of a reply's body, if it has one. Throws ExchangeError `UNREADABLE` for several, or an unknown one. */
+/** The coding of a reply's body, if any. Throws ExchangeError `UNREADABLE` for an unknown coding or several. */
 function codingOf({ status, headers }: WireHead): Coding | undefined {
   const layers = (headers['content-encoding'] ?? '')
     .toLowerCase()
@@ -26,35 +26,35 @@ function codingOf({ status, headers }: WireHead): Coding | undefined {
   return coding;
 }
 
-/** The head of a reply whose body was decoded: its length and coding were those of the encoded body. */
+/** The head of a decoded reply, without the headers that describe the encoded body. */
 function decodedHead({ status, headers }: WireHead): WireHead {
   const kept: Record<string, string> = Object.create(null);
   for (const [name, value] of Object.entries(headers)) {
-    // The tag and the length belong to the coded bytes.
+    // The etag and the length belong to the encoded bytes.
     if (!['content-encoding', 'content-length', 'etag'].includes(name)) kept[name] = value;
   }
   return { status, headers: kept };
 }
 
-/** A compressed text may grow this much before a large one counts as a bomb. */
+/** A large text that grows by more than this factor counts as a decompression bomb. */
 const LARGEST_RATIO = 200;
 
-/** A handler that decodes on the way; `finished` waits for what the decoder still holds and throws what went wrong. */
+/** A handler that decodes chunks. `finished` waits for the decoder's remaining output and throws its error. */
 export interface DecodingHandler extends WireHandler {
   finished(): Promise<void>;
   head(): WireHead | undefined;
 }
 
 /**
- * Puts a decoder before a handler where the reply turns out to be compressed. More than `limitBytes` are let through
- * only while they stay below 200 times what came in.
+ * Puts a decoder before a handler if the reply is compressed. Output beyond `limitBytes` is allowed only while it stays
+ * below 200 times the input.
  */
 export function decodingHandler(handler: WireHandler, limitBytes: number): DecodingHandler {
   let decoder: zlibModule.Gunzip | zlibModule.BrotliDecompress | undefined;
   let coding: Coding | undefined;
   let head: WireHead | undefined;
   let failure: { readonly error: unknown } | undefined;
-  /** Settles when the decoder takes more. */
+  /** Settles when the decoder accepts more input. */
   let full: Promise<void> | undefined;
   let bytesIn = 0;
   let bytesOut = 0;
@@ -104,7 +104,7 @@ export function decodingHandler(handler: WireHandler, limitBytes: number): Decod
       if (failure) throw failure.error;
       if (!coding) return handler.onData(chunk);
       bytesIn += chunk.byteLength;
-      // undici reuses nothing of the chunk, so the decoder may keep it.
+      // The decoder may keep the chunk, because undici does not reuse its memory.
       const stream = decoder ?? start(chunk, coding);
       if (stream.write(chunk)) return;
       full ??= new Promise<void>((resolve, reject) => {
@@ -127,5 +127,5 @@ export function decodingHandler(handler: WireHandler, limitBytes: number): Decod
   };
 }
 
-/** Some servers send `deflate` without the zlib header that the standard asks for. */
+/** Some servers send `deflate` without the zlib header that the standard requires. */
 const hasZlibHeader = (bytes: Uint8Array) => ((bytes[0] ?? 0) & 0x0f) === 8;

@@ -7,10 +7,10 @@ export const credentialHeaders: ReadonlySet<string> = new Set([
   'x-geo-api-key',
 ]);
 
-/** Stands for the key where a request is only shown. */
+/** Replaces the API key when a request is only shown. */
 export const HIDDEN = '***';
 
-/** What is said where a key is needed and none is there. */
+/** The error for a request that needs an API key when none is configured. */
 export function missingKey(): GwError {
   return new GwError('auth', 'no API key is configured', {
     hint: 'set GW_API_KEY, name a file with --api-key-file, or store the key with gw login',
@@ -18,9 +18,9 @@ export function missingKey(): GwError {
 }
 
 /**
- * The headers that prove who sends ("Authentication"). Without a key, the place of the key is held by `***`. The key has
- * been checked where it was read; one that cannot stand in a header gets no further all the same. Throws `auth` for it,
- * telling its length only, and `usage` where native messages lack their version.
+ * The headers that hold the API key ("Authentication"); `***` replaces a missing key. The key was checked where it was
+ * read, and is checked again here: an invalid key throws `auth` with only its length in the message. Throws `usage` if
+ * native messages lack their version.
  */
 export function credentialFor(
   credential: Credential,

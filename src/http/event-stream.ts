@@ -3,34 +3,33 @@ import { createParser, type ParseError } from 'eventsource-parser';
 import { GwError } from '../errors.ts';
 import type { TakeChunk } from './client.ts';
 
-/** Takes the data of each event of one piece of the stream, in order. A promise holds the stream back. */
+/** Receives the data of each event in order. A promise pauses the stream until it settles. */
 export interface EventSink {
   onEvent(data: string): void;
-  /** Called when all that has come has been told. */
+  /** Called after all events received so far have been passed on. */
   onPause(): void | Promise<void>;
 }
 
 export interface EventStream {
   readonly takeChunk: TakeChunk;
-  /** How many events have been told. */
+  /** Number of events passed on so far. */
   readonly count: number;
   /**
-   * After the stream: waits for the sink; `ended` tells that it ended well, so that a last event without its blank line
-   * counts. Throws what the sink threw.
+   * Waits for the sink at the end of the stream. With `ended`, the stream ended properly, so a last event counts even
+   * without its blank line. Throws what the sink threw.
    */
   finish(ended: boolean): Promise<void>;
 }
 
-/** Far beyond any event; what does not end within it is no event stream. */
+/** No real event is this long: text without an event end within it is not an event stream. */
 const MAX_EVENT_CHARACTERS = 64 * 1024 * 1024;
 
 /**
- * Decodes an event stream as it comes off the wire: UTF-8 across the borders of chunks, a byte order mark, comments,
- * CRLF, data in several lines. Pieces that come off the socket together are told together. Throws GwError `unavailable`
- * for an event that does not end.
+ * Decodes an event stream: UTF-8 across chunk borders, a byte order mark, comments, CRLF, data in several lines. Chunks
+ * that arrive together are processed together. Throws GwError `unavailable` for an event that never ends.
  */
 export function eventStream(sink: EventSink): EventStream {
-  // Node's TextDecoder makes two bytes of each character, and takes three times as long.
+  // Node's TextDecoder uses two bytes per character and takes three times as long.
   const decoder = new StringDecoder('utf8');
   let isBegun = false;
   let count = 0;
@@ -58,7 +57,7 @@ export function eventStream(sink: EventSink): EventStream {
   }
 
   async function work(): Promise<void> {
-    // Chunks of one read off the socket arrive in one go; all of them are there when this runs.
+    // Chunks of one socket read arrive in the same turn, so all of them are here when this continues.
     await undefined;
     try {
       while (pieces.length > 0) {

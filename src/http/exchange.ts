@@ -1,50 +1,50 @@
-/** One request on the wire, fully spelled out. */
+/** One request with everything that goes on the wire. */
 export interface WireRequest {
   readonly method: string;
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: Uint8Array | StreamedBody | undefined;
-  /** Open a connection of its own: a stale keep-alive must not make a create's outcome unknown. */
+  /** Opens a new connection: a stale keep-alive connection must not make a create's outcome unknown. */
   readonly freshConnection?: boolean;
-  /** Longest silence (no byte sent or received), in milliseconds. */
+  /** Timeout in milliseconds when no byte is sent or received. */
   readonly silenceMs: number;
   readonly connectMs: number;
-  /** Largest whole reply, as it came and decoded; unset, it is the transport's own limit. */
+  /** Largest whole reply, both raw and decoded; by default the transport's own limit. */
   readonly replyLimitBytes?: number | undefined;
-  /** Asked before a connection to these addresses of a host is made; throws ExchangeError where there may be none. */
+  /** Checks a host's addresses before the connection is made; throws ExchangeError if they are not allowed. */
   readonly checkAddresses?: CheckAddresses | undefined;
   readonly signal?: AbortSignal | undefined;
   /**
-   * The signal ends the exchange only until its first byte may leave; then the reply is waited for, because it names
-   * what was paid for.
+   * The signal ends the exchange only until the first byte may leave; after that gw waits for the reply, because only
+   * the reply names the paid task.
    */
   readonly seeThrough?: boolean;
-  /** Called where the signal, or `onConnected`, ends the exchange before it has begun: no byte has left. */
+  /** Called if the signal or `onConnected` ends the exchange before any byte has left. */
   readonly onUnsent?: (() => void) | undefined;
-  /** Called on the connection, directly before the first byte leaves; what it throws ends the exchange. */
+  /** Called once connected, directly before the first byte leaves; if it throws, the exchange ends. */
   readonly onConnected?: (() => void) | undefined;
 }
 
-/** What {@link WireRequest} asks of the addresses that a host has. */
+/** Checks the addresses of a host before a {@link WireRequest} connects to it. */
 export type CheckAddresses = (addresses: readonly string[], host: string) => Promise<void> | undefined;
 
-/** A body that is made while it is sent. */
+/** A request body that is produced while it is sent. */
 export interface StreamedBody {
   readonly byteLength: number;
-  /** Throws GwError `usage` where it cannot be made; asked before each attempt, when nothing has been sent. */
+  /** Throws GwError `usage` if the body cannot be produced; called before each attempt, when nothing has been sent. */
   check(): Promise<void>;
-  /** The bytes from their beginning, asked for as the socket takes them. Throws BodyFault where they end too early. */
+  /** The bytes from the start, pulled as the socket takes them. Throws BodyFault if they end too early. */
   open(): AsyncIterable<Uint8Array>;
 }
 
-/** A body that cannot be sent to its end; the message says why. */
+/** A request body that could not be sent completely; the message says why. */
 export class BodyFault extends Error {
   override readonly name = 'BodyFault';
 }
 
 export interface WireHead {
   readonly status: number;
-  /** Lower-case names; a header sent several times is joined with ", ". */
+  /** Names are in lower case; the values of a repeated header are joined with ", ". */
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -52,7 +52,7 @@ export interface WireReply extends WireHead {
   readonly bytes: Uint8Array;
 }
 
-/** Bytes that come in pieces, gathered in one place: pieces put together at the end would be held twice. */
+/** Collects chunks in one growing buffer; joining them at the end would keep them in memory twice. */
 export class GatheredBytes {
   #held = Buffer.alloc(0);
   #byteLength = 0;
@@ -61,7 +61,7 @@ export class GatheredBytes {
     return this.#byteLength;
   }
 
-  /** Makes room for as much as is announced; memory that is not used costs nothing. */
+  /** Reserves the announced size; memory that is never written costs nothing. */
   expect(byteLength: number): void {
     if (this.#held.length < byteLength) this.#grow(byteLength);
   }
@@ -90,47 +90,47 @@ const SMALLEST_GATHERED_BYTES = 16 * 1024;
 export interface WireHandler {
   onHead(head: WireHead): void;
   /**
-   * Takes each chunk synchronously. A promise that it returns holds the reply back: what has been read off the socket
-   * (64 KiB or so) still comes, more is read when the promise resolves; if it rejects, the exchange ends with its reason.
+   * Receives each chunk synchronously. While its promise is pending, the reply is paused: chunks already read (about 64
+   * KiB) still come. When it resolves, reading continues; if it rejects, the exchange ends with its reason.
    */
   onData(chunk: Uint8Array): void | Promise<void>;
 }
 
-/** What an exchange that brought no complete reply says of it. */
+/** The failure of an exchange that brought no complete reply. */
 export class ExchangeError extends Error {
   override readonly name = 'ExchangeError';
   constructor(
     message: string,
     /**
      * `no`: certainly no byte of the request left this machine for the gateway (refused, name not found, connect
-     * timeout, TLS failure, closed with 0 bytes written). `maybe`: anything later.
+     * timeout, TLS failure, closed with 0 bytes written). `maybe`: any later failure.
      */
     readonly sent: 'no' | 'maybe',
     readonly code: string | undefined,
-    /** What came of a cut reply: its head and the bytes so far (capped), for finding an ID in it. */
+    /** The head and first bytes (up to a limit) of a reply that broke off; gw searches them for an ID. */
     readonly partial?: WireReply | undefined,
   ) {
     super(message);
   }
 }
 
-/** Moves requests and replies; no retry, no redirect, no opinion on statuses. */
+/** Transports requests and replies. It never retries, follows no redirect and does not judge statuses. */
 export interface Transport {
-  /** The whole reply. Throws ExchangeError, or the signal's reason when aborted. */
+  /** Returns the whole reply. Throws ExchangeError, or the signal's reason when aborted. */
   exchange(request: WireRequest): Promise<WireReply>;
-  /** The reply piece by piece; an exception from the handler ends the exchange and is thrown on. */
+  /** Passes the reply to the handler in chunks; an exception from the handler ends the exchange and is rethrown. */
   stream(request: WireRequest, handler: WireHandler): Promise<WireHead>;
-  /** Ends every exchange but those that are seen through, which are waited for; nothing new is sent. */
+  /** Ends all exchanges, except those with `seeThrough`, which it waits for; nothing new is sent. */
   close(): Promise<void>;
 }
 
-/** Codes of an ExchangeError that gw itself decides on; every other code is the system's (`ECONNRESET`, `ENOTFOUND`, …). */
+/** Error codes that gw itself assigns; any other code of an ExchangeError is the system's, such as `ECONNRESET`. */
 export const exchangeCodes = {
-  /** No connection within `connectMs`: name, TCP, proxy and TLS together. */
+  /** The connection (name, TCP, proxy and TLS together) was not ready within `connectMs`. */
   connectTimeout: 'CONNECT_TIMEOUT',
-  /** No byte sent or received for `silenceMs`. */
+  /** No byte was sent or received for `silenceMs`. */
   silence: 'SILENCE',
-  /** A reply that breaks HTTP, cannot be decoded, or is larger than allowed. */
+  /** The reply breaks HTTP, cannot be decoded, or is too large. */
   unreadable: 'UNREADABLE',
   proxyRefused: 'PROXY_REFUSED',
   bodyFault: 'BODY_FAULT',
@@ -145,7 +145,7 @@ const ownPermanent: ReadonlySet<string> = new Set([
   exchangeCodes.bodyFault,
 ]);
 
-/** What answers is not trusted. */
+/** Codes of errors that mean an untrusted certificate. */
 const certificateCodes: ReadonlySet<string> = new Set([
   'CERT_HAS_EXPIRED',
   'CERT_NOT_YET_VALID',
@@ -159,10 +159,10 @@ const certificateCodes: ReadonlySet<string> = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ]);
 
-/** Whether no second try mends a failure. */
+/** True for a failure that a retry cannot fix. */
 export const isPermanent = (code = ''): boolean => ownPermanent.has(code) || certificateCodes.has(code);
 
-/** What helps where a certificate is not trusted, or a proxy refuses. */
+/** A hint for an untrusted certificate or a refusing proxy; undefined for other failures. */
 export function cureOf(code = ''): string | undefined {
   if (code === exchangeCodes.proxyRefused)
     return 'check HTTPS_PROXY and HTTP_PROXY, or exempt the host with NO_PROXY';

@@ -17,12 +17,12 @@ import { retryAfterMs } from './reply-dates.ts';
 import type { StatusMeaning } from './reply-statuses.ts';
 import { type Failure, failureOfExchange } from './retry.ts';
 
-/** A failed attempt: what the table needs to decide, and the error for either way of giving up. */
+/** A failed attempt: the facts for the resend table, and an error for each of the two outcomes. */
 export interface Failed {
   readonly failure: Failure;
-  /** Where it stops here. */
+  /** The error if the call simply stops. */
   readonly stopped: GwError;
-  /** Where it may have created something. */
+  /** The error if the request may have created something. */
   readonly unknown: GwError;
 }
 
@@ -33,13 +33,13 @@ interface AttemptContext {
   readonly nowMs: number;
 }
 
-// No word of trying again: the user must not pay twice on our advice.
+// The hint does not suggest trying again: the user must not pay twice on our advice.
 const unknownHint =
   'it was not sent again, because it may have been created: look at gw jobs list and the console first';
 
 export const cutAnswerHint = 'nothing was sent again';
 
-/** An attempt that brought no complete reply. */
+/** A failed attempt that brought no complete reply. */
 export function failedExchange(error: ExchangeError, context: AttemptContext): Failed {
   const partial = error.partial;
   const isAnswer = partial !== undefined && partial.status >= 200 && partial.status < 300;
@@ -60,7 +60,7 @@ export function failedExchange(error: ExchangeError, context: AttemptContext): F
   };
 }
 
-/** A complete reply that is no success: what its status means, or a 2xx that cannot be read. */
+/** A complete reply that is not a success: a status with a meaning, or a 2xx that cannot be read. */
 export function failedReply(
   meaning: StatusMeaning | 'unreadable',
   wire: WireReply,
@@ -96,12 +96,12 @@ export function failedReply(
   return {
     failure: { kind: meaning.failure, retryAfterMs: toldMs },
     stopped,
-    // Not in the server's own words: they may say to send it again.
+    // The server's own message is left out, because it may advise to send the request again.
     unknown: unknownOutcome(`though it answered HTTP ${wire.status}${redirectTo}`, facts, undefined, context),
   };
 }
 
-/** A 2xx reply that refuses in its body. */
+/** A 2xx reply whose body is a refusal. */
 export function refusedReply(said: GatewayErrorFacts, wire: WireReply, context: AttemptContext): Failed {
   const facts = replyFacts({ status: wire.status, headers: wire.headers, text: '' }, said);
   const reason = [said.code, said.message].filter(Boolean).join(': ');

@@ -22,42 +22,42 @@ import { traceReply, traceRequest } from './trace.ts';
 export interface ClientOptions {
   readonly transport: Transport;
   readonly gateway: Gateway;
-  /** Retries of a request that may be sent again. */
+  /** Maximum number of retries of a request that may be sent again. */
   readonly retries: number;
-  /** Longest silence of one request, and longest wait for a connection, in milliseconds. */
+  /** Timeout of a silent request, and timeout of connecting, in milliseconds. */
   readonly silenceMs: number;
   readonly connectMs: number;
   readonly clock: Clock;
-  /** Uniform in [0, 1). */
+  /** Returns a random number in [0, 1). */
   readonly random: () => number;
-  /** One a process. */
+  /** One budget is shared by the whole process. */
   readonly budget: RetryBudget;
-  /** Takes verbose lines. */
+  /** Receives the lines of --verbose. */
   readonly trace?: ((line: string) => void) | undefined;
-  /** Says what is awaited, until the returned function is called. */
+  /** Shows what gw is waiting for, until the returned function is called. */
   readonly awaiting?: ((what: string) => () => void) | undefined;
-  /** Takes lines that tell of a long pause. */
+  /** Receives a line about a long pause. */
   readonly say?: ((line: string) => void) | undefined;
   readonly userAgent: string;
 }
 
-/** Bodies from here on take a while to go out: their size is said. */
+/** A body of this size takes a while to send, so the waiting text states its size. */
 const LARGE_BODY_BYTES = 1 << 20;
 
-/** Failures of which no byte left. */
+/** Failures after which certainly no byte left. */
 const neverLeft: ReadonlySet<Failure['kind']> = new Set(['not_sent', 'barred']);
 
-/** Why a request is sent again, as a person would say it. */
+/** Why a request is sent again, in words for the user. */
 const troubles: Readonly<Partial<Record<Failure['kind'], string>>> = {
   not_sent: 'no connection',
   rate_limited: 'the gateway asks to wait',
   server_error: 'the gateway has trouble',
 };
 
-/** Only an answer of a model may be as large as the transport allows: thousands of records take a tenth of this. */
+/** Only a chat answer may reach the transport's limit; thousands of records take a tenth of this. */
 const RECORDS_LIMIT_BYTES = 16 * 1024 * 1024;
 
-/** The gateway's client: prepares requests, sends them, and sends again what the resend table allows. */
+/** Creates the gateway's client: it prepares requests, sends them, and retries where the resend table allows. */
 export function createClient(options: ClientOptions): Client {
   const { gateway, transport, clock, userAgent } = options;
   const sender: Sender = { options, key: new Key(gateway), speed: 1 };
@@ -103,7 +103,7 @@ export function createClient(options: ClientOptions): Client {
   };
 }
 
-/** The key in force, and how another is got. */
+/** The current API key, and how to get a new one. */
 class Key {
   value: string | undefined;
   #renewing: Promise<unknown> | undefined;
@@ -112,7 +112,7 @@ class Key {
     this.value = gateway.key;
   }
 
-  /** Whether there is another key now than one that was refused; who finds none asks for it, once for all who wait. */
+  /** True if the key differs from a refused one. If it is the same, the key command runs once for all callers. */
   async isOtherThan(refused: string): Promise<boolean> {
     if (this.value === refused) {
       this.#renewing ??= (this.gateway.newKey?.() ?? Promise.resolve(refused))
@@ -122,18 +122,18 @@ class Key {
         .finally(() => {
           this.#renewing = undefined;
         });
-      // A command that gives none leaves the gateway's own word.
+      // If the key command fails, the gateway's own refusal is reported.
       await this.#renewing.catch(() => {});
     }
     return this.value !== refused;
   }
 }
 
-/** What the attempts of one client share. */
+/** State that all requests of one client share. */
 interface Sender {
   readonly options: ClientOptions;
   readonly key: Key;
-  /** How fast the time of the gateway runs. */
+  /** How many times faster than the service the gateway runs. */
   speed: number;
 }
 
@@ -150,7 +150,7 @@ async function wireRequest(
     signal,
     onConnected,
     onUnsent,
-    // A stale keep-alive would make the outcome of what is not sent twice unknown.
+    // A stale keep-alive connection could make the outcome unknown for requests that must not be sent twice.
     freshConnection: resend !== 'read',
     seeThrough: resend === 'paid',
     silenceMs,
@@ -159,7 +159,7 @@ async function wireRequest(
   };
 }
 
-/** One attempt, read and judged: a reply or a stream to return, or a failure with its error. */
+/** Makes one attempt and judges it: a reply, a stream, or a failure with its error. */
 async function tryOnce<T>(
   sender: Sender,
   request: PreparedRequest,
@@ -199,14 +199,14 @@ async function tryOnce<T>(
   return { failed, wire: whole };
 }
 
-/** Attempts, until one is to be returned or the resend table says stop. */
+/** Makes attempts until one succeeds or the resend table says stop. */
 async function attempts<T>(
   sender: Sender,
   endpoint: Endpoint<T>,
   input: RequestInput,
   sendOptions: SendOptions,
   exchange: (wire: WireRequest, stopWaiting: () => void) => Promise<WireReply | StreamedReply>,
-  /** Whoever shows an answer as it comes says so itself. */
+  /** False if the caller itself shows that gw is waiting. */
   isSaid = true,
 ): Promise<Success<T>> {
   const { signal, onSend, onUnsent, onLost, onRefused, retryNotFoundUntilMs } = sendOptions;
@@ -223,7 +223,7 @@ async function attempts<T>(
   const limits = {
     retries: sendOptions.retries ?? options.retries,
     deadlineMs: sendOptions.deadlineMs ?? startMs + DEFAULT_DEADLINE_MS,
-    // Turned into steady time once: a wall clock that steps must not change it.
+    // Converted to the steady clock once, so that a change of the wall clock has no effect.
     youngUntilMs:
       retryNotFoundUntilMs === undefined ? undefined : startMs + (retryNotFoundUntilMs - clock.now()),
     random,
@@ -270,7 +270,7 @@ async function attempts<T>(
       const count = `, ${retriesDone + 1} of ${limits.retries}`;
       const stopSaying = options.awaiting?.(`${said}${count}`);
       const line = `${said} at ${new Date(clock.now() + delayMs).toISOString()}${count}`;
-      // In a pipe a chat says nothing.
+      // A chat prints no line about the pause.
       const isTold = delayMs > BEAT_MS && endpoint.resend !== 'chat';
       const tell = () => (isTold ? options.say?.(line) : undefined);
       await sleepAloud(clock, delayMs, signal, tell).finally(stopSaying);
@@ -286,11 +286,11 @@ function waitingText({ body }: WireRequest): string {
   return `sending ${(bytes / 1e6).toFixed(1)} MB to the gateway, and waiting for its answer`;
 }
 
-/** Says how often it was tried, where that was more than once. */
+/** Adds the number of attempts to an error, if there was more than one. */
 const withCount = (error: GwError, retriesDone: number): GwError =>
   retriesDone === 0 ? error : error.told({}, `${error.message} (tried ${retriesDone + 1} times)`);
 
-/** The speed of a sandbox; one on another machine has no say, because that would be a way to be asked too often. */
+/** The speed that a sandbox states. gw believes only one on this machine; others could make it poll too often. */
 function saidSpeed(headers: WireHead['headers'], { protocol, hostname }: URL): number | undefined {
   const said = headers[SPEED_HEADER];
   const isHere = protocol === 'http:' && /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);

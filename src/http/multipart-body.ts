@@ -10,36 +10,36 @@ export interface MultipartText {
 export interface MultipartFile {
   readonly name: string;
   readonly file: {
-    /** Absolute. */
+    /** An absolute path. */
     readonly path: string;
-    /** What the gateway is told it is called: no directories. */
+    /** The file name that the gateway gets, without directories. */
     readonly name: string;
     readonly type: string;
-    /** The length that it had when it was looked at; another length is not sent. */
+    /** The size when gw checked the file; a file whose size has changed is not sent. */
     readonly bytes: number;
   };
 }
 
 export type MultipartField = MultipartText | MultipartFile;
 
-/** A form with files (RFC 7578): its fields in the order in which they are sent. */
+/** A form with files (RFC 7578); its fields are sent in this order. */
 export interface MultipartBody {
-  /** Stands between the fields; 128 random bits, so that no file holds it. */
+  /** Separates the fields; it has 128 random bits, so that no file contains it. */
   readonly boundary: string;
   readonly fields: readonly MultipartField[];
 }
 
-/** A form of these fields. */
+/** Makes a form of these fields. */
 export const multipartBody = (fields: readonly MultipartField[]): MultipartBody => ({
   boundary: `gw-${randomBytes(16).toString('hex')}`,
   fields,
 });
 
-// How a form is written (RFC 7578), apart from its files' content.
+// How a form is encoded (RFC 7578), except for the content of files.
 
 export const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
 
-/** How long a form is in the request. */
+/** The encoded size of a form. */
 export function formBytes({ boundary, fields }: MultipartBody): number {
   const heads = fields.map((field) => encode(headOf(boundary, field)).length + contentBytes(field) + 2);
   return heads.reduce((sum, bytes) => sum + bytes, 0) + encode(endOf(boundary)).length;
@@ -48,7 +48,7 @@ export function formBytes({ boundary, fields }: MultipartBody): number {
 const contentBytes = (field: MultipartField): number =>
   'file' in field ? field.file.bytes : encode(field.value).length;
 
-/** What stands before the content of a field. */
+/** The bytes before a field's content. */
 export function headOf(boundary: string, field: MultipartField): string {
   const start = `--${boundary}\r\ncontent-disposition: form-data; name="${quoted(field.name)}"`;
   if (!('file' in field)) return `${start}\r\n\r\n`;
@@ -56,9 +56,9 @@ export function headOf(boundary: string, field: MultipartField): string {
   return `${start}; filename="${quoted(name)}"\r\ncontent-type: ${type}\r\n\r\n`;
 }
 
-/** What stands after the last field. */
+/** The bytes after the last field. */
 export const endOf = (boundary: string): string => `--${boundary}--\r\n`;
 
-/** As browsers write names: UTF-8, with what would end the quoted text or the line written as in a URL. */
+/** Quotes a name as browsers do: UTF-8, with quotes and line breaks percent-encoded. */
 const quoted = (name: string): string =>
   name.replaceAll('"', '%22').replaceAll('\r', '%0D').replaceAll('\n', '%0A');

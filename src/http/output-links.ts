@@ -4,7 +4,7 @@ import { once } from '../host.ts';
 import { isLocalName } from '../loopback.ts';
 import { ExchangeError, exchangeCodes, type Transport, type WireRequest } from './exchange.ts';
 
-// Where an output's link may lead: a gateway names it, and this machine and its network are none of the gateway's business.
+// Checks where an output's link leads: a gateway's link must not make gw connect to this machine or its network.
 
 type Inside = 'an address of this machine' | 'a link-local address' | "an address of a cloud's own services";
 
@@ -16,7 +16,7 @@ const networks: readonly (readonly [Inside, readonly (readonly [string, number])
       ['0.0.0.0', 8],
       ['::1', 128],
       ['::', 128],
-      // IPv4 as NAT64 (RFC 6052) and 6to4 (RFC 3056) write it.
+      // The IPv4 addresses of this machine in NAT64 (RFC 6052) and 6to4 (RFC 3056) form.
       ['64:ff9b::7f00:0', 104],
       ['64:ff9b::', 104],
       ['2002:7f00::', 24],
@@ -33,7 +33,7 @@ const networks: readonly (readonly [Inside, readonly (readonly [string, number])
     ],
   ],
   [
-    // They hand out the machine's credentials to whoever asks from it.
+    // These services give the machine's cloud credentials to any program on it.
     "an address of a cloud's own services",
     [
       ['fd00:ec2::', 32],
@@ -42,7 +42,7 @@ const networks: readonly (readonly [Inside, readonly (readonly [string, number])
     ],
   ],
 ];
-/** Made when a link is first followed: they take milliseconds. */
+/** Built when a link is first followed, because it takes milliseconds. */
 const lists = once(() =>
   networks.map(([inside, subnets]) => {
     const list = new BlockList();
@@ -55,14 +55,14 @@ function familyOf(address: string): 'ipv4' | 'ipv6' {
   return isIP(address) === 6 ? 'ipv6' : 'ipv4';
 }
 
-/** What an IP address is, where it is not of the network outside; IPv4 in IPv6 counts as the IPv4 that it is. */
+/** The kind of an internal IP address; undefined for a public one. IPv4 in IPv6 counts as its IPv4 address. */
 export function insideOf(address: string): Inside | undefined {
   return lists().find(({ list }) => list.check(address, familyOf(address)))?.inside;
 }
 
 /**
- * A transport for outputs: a link to loopback or to a link-local address is refused, also under a name that leads there,
- * unless the gateway is there too; `http` from an `https` gateway is one warning. It holds for each redirect as well.
+ * A transport for outputs. It refuses a link to loopback or to a link-local address, also through a host name, unless
+ * the gateway is there too. It warns once about `http` from an `https` gateway. The same holds for each redirect.
  */
 export function outputTransport(
   transport: Transport,
@@ -73,7 +73,7 @@ export function outputTransport(
   let gatewayInside: Promise<ReadonlySet<Inside | undefined>> | undefined;
 
   const check = (found: readonly string[], host: string): Promise<void> | undefined => {
-    // Whatever a resolver or a proxy makes of such a name.
+    // A local name counts as this machine, whatever a resolver or a proxy makes of it.
     const addresses = isLocalName(host) ? ['127.0.0.1'] : found;
     const inside = addresses.map(insideOf).find((each) => each !== undefined);
     if (inside === undefined) return undefined;

@@ -1,35 +1,35 @@
 import { indentJson, JsonTokens } from '../json-text.ts';
 
-/** No documented reply nests a tenth as deep; what walks through one may recurse this far. */
+/** No documented reply nests a tenth as deep; code that walks a reply may recurse this far. */
 export const MAX_JSON_DEPTH = 256;
 
-/** As much as the transport brings home of one reply. */
+/** The transport accepts no larger reply. */
 const MAX_JSON_CHARS = 64 * 1024 * 1024;
-/** One character beyond U+00FF makes each of them cost two bytes, twice: in the text and in what it is parsed to. */
+/** One character beyond U+00FF makes every character cost two bytes, in the text and in the parsed value. */
 const MAX_WIDE_JSON_CHARS = 40 * 1024 * 1024;
 
-/** A value costs up to a hundred times the memory of its two characters of text. */
+/** A parsed value can cost a hundred times the memory of its two characters of text. */
 export const MAX_JSON_VALUES = 1_000_000;
 
-/** An object of more fields than any record has is kept as a table: each field of it costs as much as four values. */
+/** V8 stores an object with more fields than any record has as a table: each field costs as much as four values. */
 const MAX_RECORD_FIELDS = 1000;
 const TABLE_FIELD_VALUES = 4;
 
 export const BROKEN_JSON = 'broken JSON';
 
-/** Text from outside that is not parsed; the message says why, as a clause. */
+/** Text from outside that was not parsed; the message is a clause that says why. */
 export class UnreadableJson extends SyntaxError {
   override readonly name = 'UnreadableJson';
 }
 
 /**
- * Parses JSON that came from outside, once its size, its depth and the number of its values are known to be sane (promises,
- * section 5). Throws UnreadableJson.
+ * Parses JSON from outside after checking that its size, depth and number of values are reasonable (promises, section
+ * 5). Throws UnreadableJson.
  */
 export function parseJson(text: string): unknown {
   if (text.length > MAX_JSON_CHARS || (text.length > MAX_WIDE_JSON_CHARS && /[^\u0000-\u00ff]/.test(text)))
     throw new UnreadableJson('JSON that is too large to be read');
-  // No character counts for more than three values.
+  // One character counts for at most three values, so a short text need not be checked.
   if (text.length > MAX_JSON_VALUES / 4 || mayBeDeep(text)) checkShape(text);
   try {
     return JSON.parse(text);
@@ -38,7 +38,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** As `parseJson`; undefined for a text that is not parsed. */
+/** Like `parseJson`, but returns undefined for text that is not parsed. */
 export function jsonIn(text: string): unknown {
   try {
     return parseJson(text);
@@ -47,7 +47,7 @@ export function jsonIn(text: string): unknown {
   }
 }
 
-/** Whether a text has brackets for more levels than are read; most have few, and a search for them is quick. */
+/** True if a text has more brackets than the allowed depth; this search is quick, and most texts have few. */
 function mayBeDeep(text: string): boolean {
   let count = 0;
   for (const bracket of '[{') {
@@ -59,7 +59,7 @@ function mayBeDeep(text: string): boolean {
   return false;
 }
 
-/** Before each value stands a comma, or the bracket that it is the first behind. */
+/** Counts values and depth: a comma, or the opening bracket for the first one, precedes each value. */
 function checkShape(text: string): void {
   let depth = 0;
   let values = 1;
@@ -84,7 +84,7 @@ function checkShape(text: string): void {
   }
 }
 
-/** JSON text as `indentJson` writes it, with a line's end; undefined for a text that is not JSON. */
+/** JSON text in the form of `indentJson`, with a final newline; undefined if the text is not JSON. */
 export function prettyJson(text: string): string | undefined {
   return jsonIn(text) === undefined ? undefined : `${indentJson(text)}\n`;
 }

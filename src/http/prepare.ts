@@ -5,8 +5,8 @@ import { credentialFor } from './credential.ts';
 import { formBytes } from './multipart-body.ts';
 
 /**
- * Spells a request out. Throws `usage` for an unusable base URL or path parameter and for a body beyond the endpoint's
- * limit, `auth` for a key that cannot be sent; a missing key is shown as `***` and stopped before sending.
+ * Builds a request. Throws `usage` for an unusable base URL or path parameter and for a body over the endpoint's limit,
+ * and `auth` for a key that cannot be sent. A missing key becomes `***`, and the client refuses to send it.
  */
 export function prepareRequest(
   gateway: Gateway,
@@ -77,10 +77,10 @@ function readBase(baseUrl: string): URL {
   return base;
 }
 
-/** A path parameter as one segment that cannot become another route. */
+/** Encodes a path parameter as one segment, so that it cannot change the route. */
 function segment(name: string, value: string | undefined): string {
   if (value === undefined) throw new GwError('internal', `the path parameter ${name} is missing`);
-  // Encoded dots count as dots in a URL, so these two cannot be written at all.
+  // URL parsers treat encoded dots as dots, so `.` and `..` cannot be sent at all.
   if (value === '' || value === '.' || value === '..')
     throw usage(`${JSON.stringify(value)} is not a usable ${name}`, 'give the ID as the gateway printed it');
   try {

@@ -5,8 +5,8 @@ import { type Address, addressName, type Route } from './proxy.ts';
 import { reasonOf, systemCode } from './socket.ts';
 
 /**
- * Asks a proxy, on an open socket, for a tunnel to the target (`CONNECT`). The socket that comes back leads to the target.
- * Throws ExchangeError with `sent: 'no'`: what a proxy refuses never reached the gateway.
+ * Opens a tunnel to the target through a proxy (`CONNECT`) on an open socket, and returns a socket to the target.
+ * Throws ExchangeError with `sent: 'no'`: a request that the proxy refuses never reached the gateway.
  */
 export function openTunnel(
   socket: Socket,
@@ -28,7 +28,7 @@ export function openTunnel(
     });
     request.once('connect', ({ statusCode = 0 }, tunnel: Socket, early: Buffer) => {
       if (statusCode < 200 || statusCode > 299) {
-        // A proxy's 5xx is about the way to the target and may pass; any other refusal stays.
+        // A proxy's 5xx is about the connection to the target and may pass; other refusals are permanent.
         refuse(`HTTP ${statusCode}`, statusCode >= 500 ? undefined : exchangeCodes.proxyRefused);
         return;
       }

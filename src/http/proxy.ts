@@ -2,7 +2,7 @@ import * as net from 'node:net';
 import { type GwError, usage } from '../errors.ts';
 import { isLocalName, isLoopback } from '../loopback.ts';
 
-/** Proxy addresses as the environment gives them. */
+/** Proxy addresses from the environment. */
 export interface Proxies {
   readonly httpProxy?: string | undefined;
   readonly httpsProxy?: string | undefined;
@@ -11,11 +11,11 @@ export interface Proxies {
 
 interface ChosenProxy {
   readonly url: URL;
-  /** `Proxy-Authorization`, where the address holds a user. */
+  /** `Proxy-Authorization`, if the address holds a user. */
   readonly authorization: string | undefined;
 }
 
-/** Reads `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`; as in curl the lower-case spelling wins. Empty means not set. */
+/** Reads `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`; as in curl, the lower-case name wins. Empty means not set. */
 export function proxiesFromEnv(env: Readonly<Record<string, string | undefined>>): Proxies | undefined {
   const read = (name: string) => env[name.toLowerCase()] || env[name] || undefined;
   const httpProxy = read('HTTP_PROXY');
@@ -24,8 +24,8 @@ export function proxiesFromEnv(env: Readonly<Record<string, string | undefined>>
 }
 
 /**
- * The proxy that applies to a URL, if one does; never for this machine, where it would get the key in clear. Throws `usage` for
- * an address that is no HTTP proxy.
+ * The proxy for a URL, if any. A URL on this machine never uses a proxy, which would see the API key in plain text.
+ * Throws `usage` for an address that is not an HTTP proxy.
  */
 export function proxyFor(url: URL, proxies: Proxies | undefined): ChosenProxy | undefined {
   const secure = url.protocol === 'https:';
@@ -55,7 +55,7 @@ function readProxy(address: string, variable: string): ChosenProxy {
   return { url, authorization: `Basic ${Buffer.from(user).toString('base64')}` };
 }
 
-// The address itself is not shown: it may hold a password.
+// The message omits the address, which may hold a password.
 function unusable(variable: string, what: string): GwError {
   return usage(
     `${variable} ${what}`,
@@ -64,9 +64,9 @@ function unusable(variable: string, what: string): GwError {
 }
 
 /**
- * Whether `NO_PROXY` exempts a URL, read as curl reads it: `*` exempts all; entries are separated by commas or blanks;
- * a name matches itself and what lies below it, with or without a leading dot (or `*.`); an entry may name a port;
- * addresses may be given as a network (`10.0.0.0/8`).
+ * True if `NO_PROXY` exempts a URL, by curl's rules: `*` exempts all; entries are separated by commas or blanks; a name
+ * matches itself and its subdomains, with or without a leading dot (or `*.`); an entry may name a port; addresses may
+ * be given as a network (`10.0.0.0/8`).
  */
 export function isExempt(url: URL, noProxy: string | undefined): boolean {
   const entries = (noProxy ?? '').split(/[\s,]+/).filter((entry) => entry !== '');
@@ -83,7 +83,7 @@ export function isExempt(url: URL, noProxy: string | undefined): boolean {
   });
 }
 
-/** A host name in lower case, without the brackets of IPv6 and the dot of the root. */
+/** A host name in lower case, without the brackets of IPv6 and without a final dot. */
 function bare(name: string): string {
   return name
     .toLowerCase()
@@ -106,17 +106,17 @@ export interface Address {
   readonly secure: boolean;
 }
 
-/** The way a request takes: where the socket goes, and what is asked of a proxy on it. */
+/** The route of a request: where the socket connects, and what it asks of a proxy. */
 export interface Route {
   /** Requests with equal keys may share a kept connection. */
   readonly key: string;
   readonly target: Address;
   readonly proxy: (Address & { readonly authorization: string | undefined }) | undefined;
-  /** A plain request through a proxy names the whole URL; a secure one goes through a tunnel. */
+  /** True for a plain request through a proxy, which names the whole URL; a secure one goes through a tunnel. */
   readonly absoluteForm: boolean;
 }
 
-/** Finds the way to a URL. Throws `usage` where the proxy that applies is unusable. */
+/** Finds the route to a URL. Throws `usage` if its proxy is unusable. */
 export function routeTo(url: URL, proxies: Proxies | undefined): Route {
   const target = addressOf(url);
   const proxy = proxyFor(url, proxies);

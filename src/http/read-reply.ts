@@ -4,10 +4,10 @@ import type { WireHead, WireReply } from './exchange.ts';
 import { jsonIn } from './parse-json.ts';
 import { readDateMs } from './reply-dates.ts';
 
-/** The text of a body: UTF-8, bad bytes as U+FFFD. */
+/** The text of a body as UTF-8, with U+FFFD for bad bytes. */
 export const textOf = ({ bytes }: Pick<WireReply, 'bytes'>): string => new TextDecoder().decode(bytes);
 
-/** Reads a complete 2xx reply: JSON that the endpoint's loose schema knows. Anything else is not `ok`. */
+/** Reads a complete 2xx reply. It is `ok` if it is JSON that the endpoint's loose schema accepts. */
 export function readReply<T>(
   wire: WireReply,
   endpoint: Endpoint<T>,
@@ -41,7 +41,7 @@ export function requestIdOf(headers: Readonly<Record<string, string>>): string |
   return name === undefined ? undefined : headers[name];
 }
 
-/** What the head of a reply says whose body is handed over as it comes. */
+/** The facts in the head of a reply whose body is handed over in chunks. */
 export const receivedHead = ({ status, headers }: WireHead): ReceivedHead => ({
   status,
   headers,

@@ -5,10 +5,10 @@ import { BROKEN_JSON, jsonIn, parseJson, type UnreadableJson } from './parse-jso
 import { requestIdOf, textOf } from './read-reply.ts';
 import type { StatusMeaning } from './reply-statuses.ts';
 
-/** No error says more; of what is longer, only the beginning is looked at. */
+/** No real error is longer; only this much of a longer body is read. */
 const LONGEST_ERROR_BYTES = 1024 * 1024;
 
-/** The text of a reply that is no success, or of its beginning where it is very long. */
+/** The text of a reply that is not a success; only the beginning if it is very long. */
 export const errorTextOf = ({ bytes }: Pick<WireReply, 'bytes'>): string =>
   textOf({ bytes: bytes.subarray(0, LONGEST_ERROR_BYTES) });
 
@@ -17,18 +17,18 @@ export interface RefusedReply extends WireHead {
   readonly text: string;
 }
 
-/** What is known beside the reply itself. */
+/** Facts about the request that the reply itself does not hold. */
 export interface ReplyContext {
   /** The request, for messages: `POST /v1/images/generations`. */
   readonly request: string;
-  /** When the gateway says it may be asked again, Unix milliseconds. */
+  /** When the gateway says it may be asked again, in Unix milliseconds. */
   readonly retryAtMs?: number | undefined;
   readonly nowMs: number;
-  /** Whether the request names nothing that may not be there: a 404 is then about its path. */
+  /** True if the request names nothing that could be missing, so that a 404 must be about its path. */
   readonly isCreate?: boolean | undefined;
 }
 
-/** Text from outside is passed on as it came, but no longer than this. */
+/** Text from outside is shown unchanged up to this length. */
 const LONGEST_MESSAGE = 500;
 
 const wrongPath =
@@ -36,8 +36,8 @@ const wrongPath =
 const movedAway = 'if the gateway has moved, give its new address with --base-url';
 
 /**
- * Turns a refused reply into a GwError: the kind from the status, the sentence from the status and the body's own
- * message, and every fact that the body or the headers give. Any body will do: HTML, empty, cut, `null`, `[]`.
+ * Turns a refused reply into a GwError: its kind comes from the status, its sentence from the status and the body's
+ * message, its facts from body and headers. Any body is accepted: HTML, empty, cut, `null`, `[]`.
  */
 export function statusError(reply: RefusedReply, meaning: StatusMeaning, context: ReplyContext): GwError {
   const { kind, sentence } = meaning;
@@ -51,7 +51,7 @@ export function statusError(reply: RefusedReply, meaning: StatusMeaning, context
   });
 }
 
-/** Status, type, code and request ID of a reply, cut to a sane length. */
+/** Status, type, code and request ID of a reply, each cut to the longest allowed length. */
 export function replyFacts(
   reply: RefusedReply,
   said: GatewayErrorFacts = readGatewayError(jsonIn(reply.text)),
@@ -61,23 +61,23 @@ export function replyFacts(
     status: reply.status,
     type: cut(said.type),
     code: cut(said.code),
-    // The body's own ID is the documented one (family B, the asset library).
+    // The request ID in the body is the documented one (family B, the asset library).
     requestId: cut(said.requestId ?? requestIdOf(reply.headers)),
   };
 }
 
-/** Cuts a text at 500 characters, never inside one. */
+/** Cuts a text at 500 characters, never inside a character. */
 export function cutText(text: string): string {
   if (text.length <= LONGEST_MESSAGE) return text;
   const characters = [...text.slice(0, 2 * LONGEST_MESSAGE + 2)];
   return characters.length <= LONGEST_MESSAGE ? text : `${characters.slice(0, LONGEST_MESSAGE).join('')}…`;
 }
 
-/** Proxies send pages that begin with a heading or a comment, or as XHTML. */
+/** Proxies send HTML pages that may begin with a heading or a comment, or as XHTML. */
 const htmlPage =
   /^(?:<(?:\?xml\b|!--)[^>]*>\s*)*<(?:!doctype|html|head|body|title|meta|script|style|div|p|h[1-6]|center|pre)\b/i;
 
-/** What a body that should have been JSON is instead, in a few words. */
+/** Says in a few words what a body is that should have been JSON. */
 export function describeBody(text: string): string {
   const trimmed = text.trimStart();
   if (trimmed === '') return 'an empty body';
@@ -90,7 +90,7 @@ export function describeBody(text: string): string {
     return Array.isArray(parseJson(trimmed)) ? 'a JSON list' : 'other JSON than documented';
   } catch (error) {
     const { message } = error as UnreadableJson;
-    // Where it was cut it is no wonder that it is broken.
+    // A long text may be broken JSON only because gw itself cut it off.
     const isCut = message === BROKEN_JSON && text.length >= LONGEST_ERROR_BYTES / 4;
     return isCut ? 'a long text that is not the JSON that is documented' : message;
   }
@@ -117,7 +117,7 @@ function describeWhen(atMs: number, nowMs: number): string {
   return `${may} ${Math.ceil(aheadMs / 1000)} s, at ${new Date(atMs).toISOString().replace(/\.\d+Z$/, 'Z')}`;
 }
 
-/** Where a redirect leads, without what may be secret in it; empty where it does not say, undefined for no redirect. */
+/** A redirect's target without its secret parts; empty if it names none, undefined if it is no redirect. */
 export function redirectTarget({ status, headers }: WireHead): string | undefined {
   if (status < 300 || status >= 400 || status === 304) return undefined;
   return (headers.location ?? '').replace(/[?#].*$/s, '').replace(/\/\/[^/@]*@/, '//');

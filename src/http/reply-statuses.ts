@@ -1,11 +1,11 @@
 import type { ErrorKind } from '../errors.ts';
 import type { FailureKind } from './retry.ts';
 
-/** What a complete reply with a status other than 2xx means. */
+/** The meaning of a complete reply with a status other than 2xx. */
 export interface StatusMeaning {
-  /** What it says of the request, as far as sending again is concerned. */
+  /** The kind of failure, which decides whether the request may be sent again. */
   readonly failure: FailureKind;
-  /** The kind of error, where the outcome is known. */
+  /** The kind of error, if the outcome is known. */
   readonly kind: ErrorKind;
   readonly sentence: string;
   readonly hint?: string;
@@ -16,8 +16,8 @@ const troubleWords = 'the gateway is in trouble';
 const refused = { failure: 'refused', kind: 'rejected', sentence: refusedWords } as const;
 
 /**
- * The refusals: only these say for certain that a create made nothing (promises, section 2). `notFound` holds for
- * "unknown task" under another status too ("Errors": a query of family C answers 400).
+ * The statuses that are refusals: only these prove that a create made nothing (promises, section 2). The meaning of 404
+ * also applies to an endpoint's own status for "unknown task" ("Errors": a query of family C answers 400).
  */
 const refusals: Readonly<Record<number, StatusMeaning>> = {
   400: refused,
@@ -58,7 +58,7 @@ const refusals: Readonly<Record<number, StatusMeaning>> = {
   451: { ...refused, sentence: 'the gateway may not do this for legal reasons' },
 };
 
-/** Statuses that settle nothing, with words of their own; every other one outside the list is told by its class. */
+/** Statuses that leave the outcome open but have their own words; others use the words of their class. */
 const unsettled: Readonly<Record<number, Pick<StatusMeaning, 'sentence' | 'hint'>>> = {
   304: { sentence: 'the gateway says that nothing has changed, and gw keeps nothing to compare with' },
   407: {
@@ -80,8 +80,8 @@ const classOf = (status: number): StatusMeaning => {
 };
 
 /**
- * What an HTTP status means; undefined for 2xx. A status outside the list of refusals leaves the outcome of a create
- * unknown: `notFoundStatus` is the endpoint's own word for "unknown task".
+ * The meaning of an HTTP status; undefined for 2xx. A status outside the list of refusals leaves the outcome of a
+ * create unknown. `notFoundStatus` is the endpoint's own status for "unknown task".
  */
 export function meaningOfStatus(status: number, notFoundStatus?: number): StatusMeaning | undefined {
   if (status >= 200 && status < 300) return undefined;

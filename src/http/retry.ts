@@ -1,40 +1,40 @@
 import type { Resend } from '../gateway/endpoint.ts';
 import { type ExchangeError, isPermanent } from './exchange.ts';
 
-/** The ways an attempt can fail, as far as sending again is concerned. */
+/** The ways in which an attempt can fail, as the resend table distinguishes them. */
 export type FailureKind =
   /** No byte of the request left for the gateway. */
   | 'not_sent'
-  /** The same, and no second try mends it: an untrusted certificate, a proxy that refuses. */
+  /** As `not_sent`, but a retry cannot help: an untrusted certificate, or a refusing proxy. */
   | 'barred'
-  /** 429. */
+  /** HTTP 429. */
   | 'rate_limited'
-  /** A complete 5xx or 408. */
+  /** A complete reply with 5xx or 408. */
   | 'server_error'
-  /** Something left, and no complete reply came. */
+  /** Some bytes left, and no complete reply came. */
   | 'lost'
-  /** A complete 2xx that is not what the endpoint answers. */
+  /** A complete 2xx reply that is not what the endpoint should answer. */
   | 'unreadable'
-  /** A 3xx: nobody knows what became of a request that is sent elsewhere. */
+  /** A 3xx: the outcome of a redirected request is unknown. */
   | 'redirect'
-  /** A 4xx that is none of the refusals: 409, 425, 499, … */
+  /** A 4xx outside the list of refusals: 409, 425, 499, … */
   | 'unsettled'
   | 'not_found'
-  /** Another 4xx of the list of refusals, or a 2xx that refuses in its body. */
+  /** Another 4xx in the list of refusals, or a 2xx whose body is a refusal. */
   | 'refused';
 
 export type Action =
-  /** After a spread-out delay, or the server's if it gave one. */
+  /** Send again after a random delay, or after the server's delay if it gave one. */
   | 'retry'
-  /** As `retry`, while the thing asked for may still be too young to be known everywhere. */
+  /** As `retry`, but only while the requested task may be too new to be known everywhere. */
   | 'retry_young'
   | 'stop'
-  /** Never again; the outcome is not known. */
+  /** Never send again; the outcome is unknown. */
   | 'unknown';
 
 const always = { barred: 'stop', refused: 'stop', not_sent: 'retry', rate_limited: 'retry' } as const;
 
-/** What makes something is not made twice on a guess. */
+/** A request that creates something is never sent twice on a guess. */
 const creates = {
   ...always,
   server_error: 'unknown',
@@ -55,11 +55,11 @@ const reads = {
   not_found: 'retry_young',
 } as const;
 
-/** What may be sent again: a row a kind of call, a column a kind of failure. */
+/** Which requests may be sent again: a row for each kind of call, a column for each kind of failure. */
 export const resendTable: Readonly<Record<Resend, Readonly<Record<FailureKind, Action>>>> = {
   read: reads,
   paid: creates,
-  // Before the first byte of the answer; after it nothing is sent again.
+  // These actions hold before the first byte of the answer; after it nothing is sent again.
   chat: {
     ...always,
     server_error: 'retry',
@@ -76,20 +76,20 @@ export const resendTable: Readonly<Record<Resend, Readonly<Record<FailureKind, A
 /** One failed attempt. */
 export interface Failure {
   readonly kind: FailureKind;
-  /** The server's word on waiting, in milliseconds from now. */
+  /** The delay that the server asked for, in milliseconds from now. */
   readonly retryAfterMs?: number | undefined;
 }
 
-/** Where a call stands when an attempt has failed. Times are of the steady clock, in milliseconds. */
+/** The state of a call after a failed attempt. Times are in milliseconds of the steady clock. */
 export interface Attempt {
-  /** How often it was sent again before. */
+  /** Number of retries already made. */
   readonly retriesDone: number;
   readonly retries: number;
   readonly nowMs: number;
   readonly deadlineMs: number;
-  /** Until when a 404 may only mean "not known yet". */
+  /** Until this time a 404 may mean "not known yet". */
   readonly youngUntilMs?: number | undefined;
-  /** Uniform in [0, 1). */
+  /** Returns a random number in [0, 1). */
   readonly random: () => number;
 }
 
@@ -105,23 +105,23 @@ export type Decision =
     }
   | { readonly action: 'unknown' };
 
-/** Whether a request that failed so may have done its work all the same: what is unknown of a paid one. */
+/** True if the failed request may have taken effect: the table calls this failure of a paid call unknown. */
 export const mayHaveWorked = (kind: FailureKind): boolean => resendTable.paid[kind] === 'unknown';
 
-/** How long a call goes on where nobody set a deadline. */
+/** Time limit of a call without a deadline of its own. */
 export const DEFAULT_DEADLINE_MS = 120_000;
 
 const BASE_MS = 500;
 const CAP_MS = 20_000;
 
-/** Full jitter: anything from nothing to the doubled base, at most 20 s. */
+/** Full jitter: a random delay between 0 and the doubled base, at most 20 s. */
 export function backoffMs(retriesDone: number, random: () => number): number {
   return random() * Math.min(CAP_MS, BASE_MS * 2 ** Math.min(retriesDone, 30));
 }
 
 /**
- * What to do after a failed attempt: the table's action, bounded by the number of retries and the deadline. The server's
- * `Retry-After` is obeyed exactly; where it passes the deadline the call stops at once.
+ * Decides what to do after a failed attempt: the table's action, limited by the number of retries and the deadline. The
+ * server's `Retry-After` is obeyed exactly; if it passes the deadline, the call stops at once.
  */
 export function decide(resend: Resend, failure: Failure, attempt: Attempt): Decision {
   const action = resendTable[resend][failure.kind];
@@ -130,7 +130,7 @@ export function decide(resend: Resend, failure: Failure, attempt: Attempt): Deci
   const told = failure.retryAfterMs !== undefined && failure.retryAfterMs > 0;
   const delayMs = told ? Number(failure.retryAfterMs) : backoffMs(retriesDone, attempt.random);
   if (action === 'retry_young') {
-    // Bounded by age, not by number; --retries 0 switches it off like any other.
+    // Limited by the task's age instead of a number of retries; `--retries 0` still turns it off.
     if (retries === 0 || youngUntilMs === undefined || nowMs + delayMs > youngUntilMs)
       return { action: 'stop' };
   } else if (retriesDone >= retries) {

@@ -12,19 +12,19 @@ import {
 } from './exchange.ts';
 import { reasonOf, systemCode } from './socket.ts';
 
-/** What goes out in one write. Small enough that a slow uplink shows progress within any silence limit. */
+/** Size of one write: small enough that a slow uplink makes progress within any silence timeout. */
 const SLICE_BYTES = 16 * 1024;
 
-/** What the route adds to a request: the whole URL and a proxy's credential, where it goes through one in the plain. */
+/** What the route adds to a request: for a plain request through a proxy, the whole URL and the proxy's credential. */
 export interface Framing {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
 /**
- * Sends a request on a connection and hands the reply to the handler as it comes; undici is never paused, the socket is
- * held back where the handler asks for it. Resolves with the head when the reply is complete. Throws ExchangeError, the signal's reason, or what the handler threw; after any
- * of these the connection is gone.
+ * Sends a request on a connection and hands the reply to the handler in chunks. undici is never paused; when the
+ * handler asks for it, the socket is held back. Resolves with the head when the reply is complete. Throws
+ * ExchangeError, the signal's reason, or the handler's error; then the connection is closed.
  */
 export function roundTrip(
   connection: Connection,
@@ -37,10 +37,10 @@ export function roundTrip(
   const signal = request.seeThrough ? undefined : request.signal;
   return new Promise((resolve, reject) => {
     let head: WireHead | undefined;
-    /** What the socket had written before this request; undefined until undici is about to write it. */
+    /** Bytes that the socket had written before this request; undefined until undici is about to write it. */
     let bytesBefore: number | undefined;
     let over = false;
-    /** What has not ended: the reply, and each chunk with which the handler is busy. */
+    /** Counts what is still open: the reply, and each chunk that the handler is still processing. */
     let openCount = 1;
     const finish = () => {
       over = true;
@@ -62,7 +62,7 @@ export function roundTrip(
     });
     const settle = () => {
       openCount -= 1;
-      // Where the handler fails with the last of the reply, the reply was not taken.
+      // If the handler failed on the last chunk, the reply does not count as received.
       if (over || openCount > 0) return;
       finish();
       if (head) resolve(head);
@@ -81,7 +81,7 @@ export function roundTrip(
 
     gate.awaitReply();
     client.dispatch(dispatchOptions(request, framing), {
-      // The last call before undici writes, in the same turn: gw may have been stopped since it was connected.
+      // undici calls this last before it writes, in the same turn. gw may have been stopped since it connected.
       onRequestStart() {
         guarded(() => request.onConnected?.());
         if (over) throw barred(request);
@@ -107,7 +107,7 @@ export function roundTrip(
   });
 }
 
-/** What keeps undici from writing a request. */
+/** The error that keeps undici from writing a request. */
 function barred({ onUnsent }: WireRequest): Error {
   onUnsent?.();
   return new Error('the request must not leave any more');
@@ -122,7 +122,7 @@ function dispatchOptions(request: WireRequest, { path, headers }: Framing): Disp
     path,
     method: request.method,
     headers: { ...headers, ...(made ? { 'content-length': String(body?.byteLength) } : {}) },
-    // undici takes any iterable of bytes; its types name fewer kinds.
+    // undici accepts any iterable of bytes; its types name fewer kinds.
     body: made ? (made as unknown as Uint8Array) : ((body as Uint8Array | undefined) ?? null),
     ...(request.freshConnection ? { reset: true } : {}),
   };
@@ -135,25 +135,25 @@ function* slices(bytes: Uint8Array): Generator<Uint8Array> {
 function flatHeaders(
   headers: Readonly<Record<string, string | string[] | undefined>>,
 ): Record<string, string> {
-  // Without a prototype: a header named `constructor` is a header, and one that is absent is absent.
+  // The object has no prototype, so that a header named `constructor` works like any other.
   const flat: Record<string, string> = Object.create(null);
   for (const [name, value] of Object.entries(headers))
     if (value !== undefined) flat[name.toLowerCase()] = Array.isArray(value) ? value.join(', ') : value;
   return flat;
 }
 
-/** What the kernel may hold of an upload after it has left the process, at most. */
+/** The kernel may buffer at most this much of an upload after it has left the process. */
 const KERNEL_BUFFER_BYTES = 8 * 1024 * 1024;
 
-/** A look that comes so much later than it was to come found gw stopped, and not only busy. */
+/** A timer this late means that gw was stopped, not merely busy. */
 const STOPPED_MS = 500;
 
 /**
- * Calls `onSilence` when the socket has neither taken nor brought a byte for `silenceMs`. The socket's own counters are
- * looked at, so a head that dribbles in and a body that drips out both count as life. The end of an upload travels on
- * unseen in the kernel's buffer: until the reply begins it is given the time that as much of the upload took before. Time
- * in which the reply is held back is nobody's silence, and so is time in which gw itself was stopped (Ctrl-Z, a frozen
- * machine): a look that comes late starts the silence anew, and what lies in the socket is read before it is called silent.
+ * Calls `onSilence` when the socket has neither sent nor received a byte for `silenceMs`. It compares the socket's byte
+ * counters, so slow bytes of a head or a body count as activity. The end of an upload leaves the kernel's buffer
+ * unseen: until the reply begins, it gets as much time as the same amount took before. Time while the reply is held
+ * back does not count, nor time while gw was stopped (Ctrl-Z, suspended machine): a late timer restarts the timeout,
+ * and waiting bytes are read first.
  */
 function watchSilence(
   { socket, gate }: Pick<Connection, 'socket' | 'gate'>,
@@ -186,7 +186,7 @@ function watchSilence(
     return nowMs - lastMs >= silenceMs + unseenMs();
   };
   const timer = setInterval(() => {
-    // A timer comes before what has arrived meanwhile, and this one after it.
+    // The timer runs before data that arrived meanwhile is read; this immediate runs after it.
     if (look()) {
       lastLook ??= setImmediate(() => {
         lastLook = undefined;
@@ -206,7 +206,7 @@ const unreadableCodes = new Set([
   'UND_ERR_RESPONSE',
 ]);
 
-/** undici takes a connection that ends in mid-reply for broken HTTP; what really happened, where that is so. */
+/** undici reports a connection that ends inside a reply as broken HTTP; this finds the real cause, if any. */
 function earlyEnd(socket: Socket, told: Error): Error | undefined {
   if (told.name !== 'HTTPParserError' && systemCode(told) !== 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH')
     return undefined;

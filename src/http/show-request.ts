@@ -4,20 +4,20 @@ import { credentialHeaders, HIDDEN } from './credential.ts';
 import type { MultipartField } from './multipart-body.ts';
 import { prettyJson } from './parse-json.ts';
 
-/** A request as people read it, for --dry-run: method and URL, headers with the key hidden, indented JSON body or the fields of a form. */
+/** A request as --dry-run shows it: method, URL, headers with the key hidden, and a JSON body or a form's fields. */
 export function showRequest({ method, url, headers, body, multipart }: PreparedRequest): string {
   const lines = [`${method} ${url.href}`];
   for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${hideKey(name, value)}`);
   if (body) {
     const text = new TextDecoder().decode(body);
-    // Numbers and escapes stay as they are sent.
+    // Numbers and escapes are shown exactly as they are sent.
     lines.push('', prettyJson(text)?.trimEnd() ?? text);
   }
   if (multipart) lines.push('', ...multipart.fields.map(fieldLine));
   return `${lines.join('\n')}\n`;
 }
 
-/** A request as --dry-run --json prints it, but for the body. */
+/** A request as --dry-run --json prints it, without the body. */
 export function requestJson({ method, url, headers, multipart }: PreparedRequest): Record<string, unknown> {
   const shown = Object.entries(headers).map(([name, value]) => [name, hideKey(name, value)]);
   return {
@@ -41,21 +41,21 @@ function hideKey(name: string, value: string): string {
   return value.startsWith('Bearer ') ? `Bearer ${HIDDEN}` : HIDDEN;
 }
 
-/** Above this the body goes through a here-document of its own: one argument of a command is limited to 128 KiB on Linux. */
+/** A larger body is passed by a here-document: Linux limits one argument of a command to 128 KiB. */
 const LARGEST_ARGUMENT_BYTES = 100 * 1024;
 
-/** One curl command that sends the same request and reads the key from `$GW_API_KEY`, for a POSIX shell. */
+/** A curl command for a POSIX shell that sends the same request and reads the key from `$GW_API_KEY`. */
 export function curlCommand({ method, url, headers, body, multipart }: PreparedRequest): string {
   const parts = ['curl', '--silent', '--show-error'];
   let secret: string | undefined;
-  // curl reads braces and brackets in an address as patterns.
+  // By default curl treats braces and brackets in a URL as patterns.
   if (/[[\]{}]/.test(url.href)) parts.push('--globoff');
   parts.push(...(method === 'HEAD' ? ['--head'] : ['--request', method]), shellQuote(url.href));
   for (const [name, value] of Object.entries(headers)) {
-    // curl makes up a boundary of its own.
+    // curl chooses its own boundary.
     if (multipart && name === 'content-type') continue;
     if (!credentialHeaders.has(name.toLowerCase())) parts.push('--header', shellQuote(`${name}: ${value}`));
-    // An argument would show in the process list: curl reads the key on stdin, as a line of its configuration.
+    // An argument is visible in the process list, so curl reads the key from stdin, as a line of its configuration.
     else secret = `header = "${name}: ${value.startsWith('Bearer ') ? 'Bearer ' : ''}$GW_API_KEY"`;
   }
   for (const field of multipart?.fields ?? []) parts.push(...formArgument(field));
@@ -76,7 +76,7 @@ export function curlCommand({ method, url, headers, body, multipart }: PreparedR
   return `${parts.join(' ')}\n${documents.join('')}`;
 }
 
-/** `--form-string` takes a value as it is; `--form` reads a file, its path and name in quotes of curl's own. */
+/** `--form-string` takes a literal value; `--form` reads a file, whose path and name use curl's own quoting. */
 function formArgument(field: MultipartField): string[] {
   if (!('file' in field)) return ['--form-string', shellQuote(`${field.name}=${field.value}`)];
   const quoted = (text: string) => `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
@@ -84,7 +84,7 @@ function formArgument(field: MultipartField): string[] {
   return ['--form', shellQuote(`${field.name}=@${quoted(path)};type=${type};filename=${quoted(name)}`)];
 }
 
-/** A line that the text does not hold. */
+/** A line that does not occur in the text, to end a here-document. */
 function hereMark(text: string): string {
   const lines = new Set(text.split('\n'));
   let mark = 'GW_BODY';

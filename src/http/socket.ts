@@ -6,16 +6,16 @@ import { isLocalName } from '../loopback.ts';
 import { type CheckAddresses, ExchangeError, exchangeCodes } from './exchange.ts';
 import { type Address, addressName, type Route } from './proxy.ts';
 
-/** PEM texts for connections to one target. */
+/** PEM texts for the connections to one target. */
 export interface TlsOptions {
-  /** All the roots that are trusted; the built-in ones when absent. */
+  /** All trusted roots; the built-in ones if absent. */
   readonly ca?: readonly string[] | undefined;
-  /** Proves to the target, and to no proxy, who connects. */
+  /** The client certificate for the target; a proxy never gets it. */
   readonly identity?: { readonly cert: string; readonly key: string } | undefined;
 }
 
 export interface OpenSocketOptions {
-  /** For name, TCP, proxy and TLS together, in milliseconds. */
+  /** Timeout for name, TCP, proxy and TLS together, in milliseconds. */
   readonly connectMs: number;
   readonly signal: AbortSignal | undefined;
   readonly tls: TlsOptions;
@@ -25,8 +25,8 @@ export interface OpenSocketOptions {
 const KEEP_ALIVE_PROBE_MS = 60_000;
 
 /**
- * Opens a socket on which the next byte goes to the target (or, for a plain request, to its proxy): TCP, then the
- * proxy's tunnel, then TLS. Throws ExchangeError, always with `sent: 'no'`, or the signal's reason.
+ * Opens a socket whose next byte goes to the target (or, for a plain request, to its proxy): TCP, then the proxy's
+ * tunnel, then TLS. Throws ExchangeError, always with `sent: 'no'`, or the signal's reason.
  */
 export async function openSocket(route: Route, options: OpenSocketOptions): Promise<net.Socket> {
   const { connectMs, signal } = options;
@@ -68,7 +68,7 @@ async function open(
     noDelay: true,
     keepAlive: true,
     keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS,
-    // A proxy looks names up by itself.
+    // A proxy resolves names itself.
     ...(checkAddresses && !proxy && { lookup: checkedLookup(checkAddresses) }),
   });
   opened.push(socket);
@@ -86,7 +86,7 @@ async function open(
   return socket;
 }
 
-/** As Node's own, with a word to say about what was found: the addresses that are checked are those that are used. */
+/** Like Node's own lookup, but checks the result first, so that the checked addresses are the ones used. */
 function checkedLookup(check: CheckAddresses): net.LookupFunction {
   return (host, options, done) => {
     lookup(host, options, (error, found, family) => {
@@ -102,7 +102,7 @@ function checkedLookup(check: CheckAddresses): net.LookupFunction {
   };
 }
 
-/** By their roots and identities: each new one reads the trusted certificates again. */
+/** Cached by roots and identity, because each new context reads the trusted certificates again. */
 const contexts: { readonly of: TlsOptions; readonly value: SecureContext }[] = [];
 
 async function secure(under: net.Socket, address: Address, of: TlsOptions, opened: net.Socket[]) {
@@ -117,14 +117,14 @@ async function secure(under: net.Socket, address: Address, of: TlsOptions, opene
     socket: under,
     host: address.host,
     ...(net.isIP(address.host) === 0 ? { servername: address.host } : {}),
-    // Node 22.23 takes an address of IPv6 for a name, and refuses each certificate.
+    // Node 22.23 mistakes an IPv6 address for a name and refuses every certificate for it.
     checkServerIdentity: (host, certificate) =>
       net.isIPv6(host) && new X509Certificate(certificate.raw).checkIP(host) !== undefined
         ? undefined
         : tls.checkServerIdentity(host, certificate),
     ALPNProtocols: ['http/1.1'],
     secureContext: context.value,
-    // Said, so that NODE_TLS_REJECT_UNAUTHORIZED has no say.
+    // Set explicitly, so that NODE_TLS_REJECT_UNAUTHORIZED has no effect.
     rejectUnauthorized: true,
   });
   opened.push(socket);
@@ -136,7 +136,7 @@ async function secure(under: net.Socket, address: Address, of: TlsOptions, opene
   return socket;
 }
 
-/** Waits for a socket's next stage; a failure is told in the words of `sentence`. */
+/** Waits for a socket's next stage; `sentence` makes the message of a failure. */
 function settled(socket: net.Socket, event: string, sentence: (reason: string) => string): Promise<void> {
   return new Promise((resolve, reject) => {
     const fail = (error: unknown) => {
@@ -144,14 +144,14 @@ function settled(socket: net.Socket, event: string, sentence: (reason: string) =
       const code = systemCode(error);
       reject(new ExchangeError(sentence(reasonOf(error, code)), 'no', code));
     };
-    // Stays for the socket's life: an error after its request must not end the process.
+    // The listener stays for the socket's life: an error after its request must not end the process.
     socket.on('error', fail);
     socket.once('close', () => fail(Object.assign(new Error('closed'), { code: 'ECONNRESET' })));
     socket.once(event, () => resolve());
   });
 }
 
-/** The system's code of an error, also where several addresses of one name failed. */
+/** The system's error code, even if several addresses of one name failed. */
 export function systemCode(error: unknown): string | undefined {
   return errorCode(error) ?? (error instanceof AggregateError ? errorCode(error.errors[0]) : undefined);
 }
@@ -169,7 +169,7 @@ const reasons: Readonly<Record<string, string>> = {
   UND_ERR_SOCKET: 'the connection was closed',
 };
 
-/** A system error in words, without the addresses and causes that its own message may carry. */
+/** A system error in words, without the addresses and causes that its own message may hold. */
 export function reasonOf(error: unknown, code: string | undefined): string {
   const known = code === undefined ? undefined : reasons[code];
   if (known) return known;

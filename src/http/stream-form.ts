@@ -1,5 +1,5 @@
-// A form as bytes. Written here and not taken from form-data-encoder because files are sent as they are read, with the
-// last piece of each held back until it is certain that the file did not change; the encoding itself is a few lines.
+// Encodes a form. It replaces form-data-encoder because files are sent while they are read, and the last piece of each
+// is held back until it is certain that the file did not change; the encoding itself is a few lines.
 
 import { constants } from 'node:fs';
 import * as fs from 'node:fs/promises';
@@ -14,15 +14,15 @@ import {
   type MultipartFile,
 } from './multipart-body.ts';
 
-/** What is read of a file at once, and goes out in one write. */
+/** How much of a file is read and written at once. */
 const PIECE_BYTES = 64 * 1024;
 
-/** A form to be sent: its length is known, its files are read while they leave. */
+/** A form ready to be sent: its length is known, and its files are read while they are sent. */
 export function streamForm(form: MultipartBody): StreamedBody {
   return { byteLength: formBytes(form), check: () => checkFiles(form), open: () => pieces(form) };
 }
 
-/** Throws `usage` where a file is gone or no longer what was looked at: nothing has been sent yet. */
+/** Throws `usage` if a file is gone or has changed since gw checked it; nothing has been sent yet. */
 async function checkFiles({ fields }: MultipartBody): Promise<void> {
   for (const field of fields) {
     if (!('file' in field)) continue;
@@ -47,13 +47,13 @@ async function* pieces({ boundary, fields }: MultipartBody): AsyncGenerator<Uint
 }
 
 /**
- * A file's content. Its last piece is let go only when its length and time of change are still what they were: a form
- * of a file that changed is never complete.
+ * A file's content. The last piece is sent only if the file's size and modification time are unchanged, so that a form
+ * with a changed file is never complete.
  */
 async function* fileContent({ file }: MultipartFile): AsyncGenerator<Uint8Array> {
   const broken = (what: string) =>
     new BodyFault(`${file.path} ${what} while it was sent, and the request was broken off before its end`);
-  // O_NONBLOCK: should a pipe have taken the file's place, open still returns at once. Windows has none.
+  // With O_NONBLOCK, open returns at once even if a pipe has replaced the file. Windows does not have this flag.
   const handle = await fs.open(file.path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)).catch(() => {
     throw broken('could no longer be opened');
   });

@@ -9,23 +9,23 @@ import {
   type WireRequest,
 } from './exchange.ts';
 
-/** A reply whose body has been handed over as it came. */
+/** The head of a reply whose body has been handed over in chunks. */
 export interface StreamedReply extends WireHead {
   readonly bytes: { readonly byteLength: number };
 }
 
-/** Largest whole reply that comes in place of a stream; of a stream that is kept whole, as much. */
+/** Largest whole reply that may come instead of a stream, and largest stream that is kept whole. */
 export const WHOLE_LIMIT_BYTES = 64 * 1024 * 1024;
 
 const isBlank = (byte: number) => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d);
 const byteOrderMark: readonly number[] = [0xef, 0xbb, 0xbf];
-/** How a line of an event stream can begin: `data`, `event`, `id`, `retry`, a comment. All else is JSON, or a page. */
+/** First bytes of an event stream's line (`data`, `event`, `id`, `retry`, comment); other text is JSON or a page. */
 export const streamFrom = new Set(['d', 'e', 'i', 'r', ':'].map((mark) => mark.charCodeAt(0)));
 
 /**
- * One attempt at an event stream. Hands over the body of a 2xx reply as it comes; an error's body, and a JSON text or a
- * page in place of a stream (whatever its content type says), is brought home whole; where the caller takes anything, every
- * 2xx reply is handed over. `onStream` is told when a stream begins. Throws as Transport's `stream`.
+ * Makes one attempt at an event stream and hands over the body of a 2xx reply in chunks. An error's body, and JSON or a
+ * page that comes instead of a stream (whatever its content type), is returned whole. If the caller takes anything,
+ * every 2xx reply is handed over. Calls `onStream` when a stream begins. Throws as Transport's `stream` does.
  */
 export async function streamOnce(
   transport: Transport,
@@ -64,7 +64,7 @@ export async function streamOnce(
   return isStream ? { ...head, bytes: { byteLength } } : { ...head, bytes: whole.bytes };
 }
 
-/** Undefined while only blanks and a byte order mark have come. */
+/** Whether the chunk begins an event stream; undefined while only blanks and a byte order mark have come. */
 function looksLikeStream(chunk: Uint8Array): boolean | undefined {
   const first = chunk.find((byte) => !isBlank(byte) && !byteOrderMark.includes(byte));
   return first === undefined ? undefined : streamFrom.has(first);

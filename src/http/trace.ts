@@ -3,7 +3,7 @@ import type { PreparedRequest } from './client.ts';
 import { HIDDEN } from './credential.ts';
 import type { Transport, WireHead } from './exchange.ts';
 
-/** Headers whose values are shown; a header is secret until it stands here. */
+/** Headers whose values may be shown; any other header counts as secret. */
 const shownHeaders: ReadonlySet<string> = new Set([
   'accept',
   'accept-encoding',
@@ -33,7 +33,7 @@ const shownHeaders: ReadonlySet<string> = new Set([
   'x-trace-id',
 ]);
 
-/** Query parameters of the gateway's own endpoints; any other may be part of a signature. */
+/** Query parameters of the gateway's own endpoints; any other may be part of a signature and is hidden. */
 const shownParameters: ReadonlySet<string> = new Set([
   'Action',
   'Version',
@@ -66,7 +66,7 @@ export function traceRequest({
   ];
 }
 
-/** The lines of a reply: status, time in milliseconds, size where all of it is there, headers with secrets hidden. */
+/** The lines of a reply: status, milliseconds, size if it is complete, headers with secrets hidden. */
 export function traceReply(
   { status, headers, bytes }: WireHead & { readonly bytes?: { readonly byteLength: number } },
   tookMs: number,
@@ -77,7 +77,7 @@ export function traceReply(
   ];
 }
 
-/** A header's value, or `***` where it is not known to be harmless. */
+/** A header's value, or `***` if the header may be secret. */
 export const shownHeader = (name: string, value: string): string =>
   shownHeaders.has(name.toLowerCase()) ? value : HIDDEN;
 
@@ -93,7 +93,7 @@ function shownUrl(url: URL): string {
   return `${url.origin}${url.pathname}${query.length > 0 ? `?${query.join('&')}` : ''}`;
 }
 
-/** A transport whose streamed exchanges (outputs) are told line by line, as the client tells its own. */
+/** A transport that traces its streamed exchanges (outputs), as the client traces its own. */
 export function tracedTransport(
   transport: Transport,
   clock: Pick<Clock, 'steady'>,

@@ -19,32 +19,32 @@ export { proxiesFromEnv } from './proxy.ts';
 
 export interface TransportOptions {
   readonly proxies: Proxies | undefined;
-  /** Set V8's flags while the first reply is read; on unless told otherwise. */
+  /** Whether to set V8's flags while the first reply is read; on by default. */
   readonly tuneFirstReply?: boolean;
-  /** All the roots that are trusted (PEM); the built-in ones when absent. */
+  /** All trusted roots (PEM); the built-in ones if absent. */
   readonly ca?: readonly string[] | undefined;
-  /** A client's certificate (PEM), shown to this origin and to no other. */
+  /** A client certificate (PEM) that only this origin gets. */
   readonly identity?: NonNullable<TlsOptions['identity']> & { readonly origin: string };
 }
 
-/** Largest reply, in bytes: whole, as it came and decoded; of a stream, from where it may be a bomb. */
+/** Largest whole reply in bytes, raw and decoded; for a stream, the size from which the bomb check applies. */
 const REPLY_LIMIT_BYTES = 64 * 1024 * 1024;
 
-/** From so many bytes of replies on the memory of a run is kept small. */
+/** After this many bytes of replies, the memory of the process is kept small. */
 const MUCH_BYTES = 1024 * 1024;
 
-/** How much of a cut reply is kept to look for an ID in it. */
+/** How much of a reply that broke off is kept to search it for an ID. */
 const PARTIAL_LIMIT_BYTES = 1024 * 1024;
 
 /**
- * Moves requests over HTTP/1.1, one at a time on a connection; idle connections are kept a few seconds. Follows no
- * redirect and sends nothing twice. Through a proxy where one applies: plain requests in absolute form, secure ones
- * through a tunnel.
+ * Transports requests over HTTP/1.1, one at a time per connection; idle connections are kept for a few seconds. It
+ * follows no redirect and sends nothing twice. Through a proxy, plain requests use the absolute form and secure ones a
+ * tunnel.
  */
 export class HttpTransport implements Transport {
   readonly #idle = new Map<string, Connection[]>();
   readonly #all = new Set<Connection>();
-  /** The replies that must be seen through, by their connections: each names what was paid for. */
+  /** Replies that gw must wait for, by connection: each names a paid task. */
   readonly #paid = new Map<Connection, Promise<unknown>>();
   #closed = false;
   #untuned: boolean;
@@ -79,7 +79,7 @@ export class HttpTransport implements Transport {
     return connection;
   }
 
-  /** A connection on which nothing of the request has been sent yet. */
+  /** A connection on which no byte of the request has been sent yet. */
   async #connectionFor(request: WireRequest, route: Route): Promise<Connection> {
     const { signal } = request;
     try {
@@ -158,7 +158,7 @@ export class HttpTransport implements Transport {
     return this.#decoded(request, handler, () => new Uint8Array());
   }
 
-  /** `came` is what is kept of a reply that breaks off, decoded as far as it goes. */
+  /** Sends a request and decodes its reply; if the reply breaks off, the error holds the bytes from `came`. */
   async #decoded(request: WireRequest, handler: WireHandler, came: () => Uint8Array): Promise<WireHead> {
     const decoding = decodingHandler(handler, REPLY_LIMIT_BYTES);
     try {
@@ -166,7 +166,7 @@ export class HttpTransport implements Transport {
       await decoding.finished();
       return decoding.head() ?? head;
     } catch (error) {
-      // What came before the break has been handed over; the decoder may still hold some of it.
+      // The chunks so far have been handed over, but the decoder may still hold some.
       await decoding.finished().catch(() => {});
       const head = decoding.head();
       if (!(error instanceof ExchangeError) || !head || error.sent === 'no') throw error;
@@ -205,8 +205,8 @@ function closedSocket(socket: Connection['socket']): Promise<void> {
 }
 
 /**
- * Keeps V8 of Node 20 from optimising undici's parser while the first reply is read: that costs some 45 ms of CPU and
- * the exit waits for it. Later versions of Node do not have the problem. The flag is set as late and as short as
+ * Keeps V8 of Node 20 from optimising undici's parser while the first reply is read: that costs some 45 ms of CPU, and
+ * the exit waits for it. Later versions of Node do not have the problem. The flag is set as late and as briefly as
  * possible, because it is part of the key of V8's code caches.
  */
 function tuneFirstReply(): () => void {
@@ -216,18 +216,18 @@ function tuneFirstReply(): () => void {
   return () => v8.setFlagsFromString('--no-liftoff-only');
 }
 
-/** V8's own factor, by which the space of young objects grows. */
+/** V8's default growth factor for the young generation. */
 const USUAL_GROWTH = 2;
 
 /**
- * Keeps V8 from growing the space of young objects, which Node 24 grows to a hundred megabytes where a long reply passes
- * through and nothing of it stays. It costs no time that could be measured. The function returned ends it: a code cache
- * that is made under another flag is rejected.
+ * Keeps V8 from growing its young generation: Node 24 grows it to a hundred megabytes for a long reply of which nothing
+ * is kept. This has no measurable cost. The returned function undoes it, because V8 rejects a code cache made under
+ * another flag.
  */
 export function keepYoungSpaceSmall(): () => void {
   const v8: typeof v8Module = process.getBuiltinModule('node:v8');
   const grow = (factor: number) => v8.setFlagsFromString(`--semi-space-growth-factor=${factor}`);
-  // V8 sets it back wherever a thread begins.
+  // V8 resets the flag whenever a thread begins.
   grow(1);
   const keeper = {};
   keepers.add(keeper);
@@ -235,5 +235,5 @@ export function keepYoungSpaceSmall(): () => void {
     if (keepers.delete(keeper) && keepers.size === 0) grow(USUAL_GROWTH);
   };
 }
-/** Who wants it small: the flag is the whole process's. */
+/** Callers that want it small: the flag applies to the whole process. */
 const keepers = new Set<object>();

@@ -33,7 +33,7 @@ export const imageGenerate: Endpoint = {
   reply: imageReply,
 };
 
-// `POST /v1/images/edits` ("Image endpoints"), as JSON. The same request as form data is `edit-form.ts`.
+// `POST /v1/images/edits` ("Image endpoints"), as JSON. The same request as form data follows below.
 
 const source = (object: ObjectMaker) =>
   object({
