@@ -4,38 +4,38 @@ import { GwError, usage } from '../errors.ts';
 import { oddKind, UnfitFile } from './small-file.ts';
 import { fileFault } from './typed-input.ts';
 
-// The files that a stranger's record may name: of a manifest, a preset of the working directory, a row on a queue, a tool
-// call of an agent (promises, section 5, "Only the user's own word counts").
+// Which files an untrusted record may name: one from a manifest, a preset of the working directory, a row on a queue,
+// or an agent's tool call (promises, section 5, "Only the user's own word counts").
 
-/** Where a record's files lie. */
+/** The folder that a record's files must lie in. */
 export interface Confinement {
-  /** The folder that relative names begin in. */
+  /** The folder that relative paths start from. */
   readonly dir: string;
-  /** What the folder is called in a message: `the manifest's folder`. */
+  /** The folder's name in messages: `the manifest's folder`. */
   readonly what: string;
-  /** Further folders that it may name files of. */
+  /** Further folders whose files the record may name. */
   readonly roots?: readonly string[];
-  /** Whether the file of this real path may be read although it lies outside; never, where absent. */
+  /** True if the file with this real path may be read although it lies outside; when absent, none may. */
   readonly mayLeave?: (file: string) => boolean;
   /** What the user can do about a file outside: `give --allow-outside`. */
   readonly hint: string;
 }
 
-/** A name in a record -> the real path of its file. `named` is what messages call it. */
+/** Resolves a name in a record to the real path of its file. Messages call the name `named`. */
 export type ConfinedPath = (name: string, named: string) => string;
 
-/** File systems whose files are no files, whoever asks. */
+/** File systems whose entries are not real files; gw never reads them. */
 const special = /^\/(proc|sys|dev)(\/|$)/;
 
 /**
- * The confined paths of a record. They throw `usage` for a file outside the folder by its real path, for one of a special
- * file system, and for what is missing or no regular file. A link may lead from place to place inside.
+ * Resolves the paths of a record. It throws `usage` if a file's real path lies outside the folder, for a file of a
+ * special file system, and for a missing or irregular file. A link may lead from one place inside to another.
  */
 export function confinedPaths({ dir, what, roots = [], mayLeave, hint }: Confinement): ConfinedPath {
   const inside = [dir, ...roots].map(realOf);
   return (name, named) => {
     const file = path.resolve(dir, name);
-    // On Windows a name of this form asks another machine, which learns who asks.
+    // On Windows, a path of this form contacts another machine and reveals the user's identity to it.
     const isRemote = /^[\\/]{2}/.test(name);
     if (special.test(file) || isRemote) throw usage(`${named}: is no file that gw reads`, hint);
     let real: string;
@@ -52,20 +52,20 @@ export function confinedPaths({ dir, what, roots = [], mayLeave, hint }: Confine
   };
 }
 
-/** A file that a record may not name because of where it lies. */
+/** The error for a file that a record may not name because it lies outside the folder. */
 export class OutsideFile extends GwError {
   constructor(message: string, hint: string) {
     super('usage', message, { hint });
   }
 }
 
-/** Whether a path is absolute on some system, or goes out of where it begins. */
+/** True if a path is absolute on any system, or leaves its folder by `..`. */
 export const leaves = (file: string): boolean =>
   path.posix.isAbsolute(file) || path.win32.isAbsolute(file) || file.split(/[\\/]/).includes('..');
 
 /**
- * Throws `usage` for a place to save that a stranger's record may not name: an absolute path, one with `..`, and one whose
- * folders a link leads out. What placeholders stand for is not known yet: any folder that such a name can be counts.
+ * Throws `usage` for a target that an untrusted record may not save to: an absolute path, one with `..`, or one that
+ * leaves the folder through a link. Every folder that a name with placeholders could match is checked.
  */
 export function refuseTarget(
   target: string,
@@ -76,13 +76,13 @@ export function refuseTarget(
   if (leaves(target)) throw usage(`${named}: is saved below ${what}: a relative path without ..`, hint);
   const root = realOf(dir);
   const names = target.split(/[\\/]/).filter((name) => name !== '' && name !== '.');
-  // A file of that name is never written through: it is only a folder where the name is written out.
+  // A last part with a placeholder is a file, and gw never writes through a link there. A fixed one may be a folder.
   if (!/[\\/]$/.test(target) && names.at(-1)?.includes('{')) names.pop();
   const out = wayOut(root, names, root);
   if (out !== undefined) throw usage(`${named}: a link leads out of ${what}, to ${out}`, hint);
 }
 
-/** Where the first of these names that is a link out of the root leads to. */
+/** The outside path that the first leaving link among these names leads to; undefined if none leaves the root. */
 function wayOut(dir: string, [name, ...rest]: readonly string[], root: string): string | undefined {
   if (name === undefined) return undefined;
   for (const each of name.includes('{') ? namedLike(name, dir) : [name]) {
@@ -90,7 +90,7 @@ function wayOut(dir: string, [name, ...rest]: readonly string[], root: string): 
     try {
       real = fs.realpathSync.native(path.join(dir, each));
     } catch {
-      continue; // it is made when something is saved there
+      continue; // the folder is created when something is saved there
     }
     const out = real === root || isInside(real, root) ? wayOut(real, rest, root) : real;
     if (out !== undefined) return out;
@@ -98,7 +98,7 @@ function wayOut(dir: string, [name, ...rest]: readonly string[], root: string): 
   return undefined;
 }
 
-/** The folders and links that a name with placeholders may mean; disks that tell no letters by their case count too. */
+/** The folders and links that a name with placeholders may match, ignoring case as some file systems do. */
 function namedLike(pattern: string, dir: string): string[] {
   const literals = pattern.toLowerCase().split(/\{[^{}]*\}/);
   const isLike = (name: string): boolean => {
@@ -114,7 +114,7 @@ function namedLike(pattern: string, dir: string): string[] {
     const entries = fs.readdirSync(dir, { withFileTypes: true });
     return entries.flatMap((each) => (!each.isFile() && isLike(each.name.toLowerCase()) ? [each.name] : []));
   } catch {
-    // Nothing lies in it.
+    // The folder is missing or cannot be read, so nothing in it can match.
     return [];
   }
 }
@@ -123,12 +123,12 @@ const realOf = (dir: string): string => {
   try {
     return fs.realpathSync.native(dir);
   } catch {
-    // Nothing lies in it.
+    // The folder does not exist, so it has no real path yet.
     return path.resolve(dir);
   }
 };
 
-/** Whether a path lies below a folder; both are real paths. */
+/** True if a path lies below a folder; both must be real paths. */
 export function isInside(file: string, dir: string): boolean {
   const way = path.relative(dir, file);
   return way !== '' && way !== '..' && !way.startsWith(`..${path.sep}`) && !path.isAbsolute(way);

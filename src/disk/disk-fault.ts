@@ -2,7 +2,7 @@ import * as fs from 'node:fs';
 import * as os from 'node:os';
 import { errorCode } from '../errors.ts';
 
-/** What a system error means to the user, and what to do about it. */
+/** Each system error in words for the user, with a remedy. */
 const faults: Readonly<Record<string, { reason: string; remedy: string }>> = {
   ENOSPC: { reason: 'the disk is full', remedy: 'free some space' },
   EDQUOT: { reason: 'the disk quota is used up', remedy: 'free some space or raise the quota' },
@@ -21,13 +21,13 @@ const faults: Readonly<Record<string, { reason: string; remedy: string }>> = {
   EIO: { reason: 'the disk reports an input/output error', remedy: 'check the disk' },
 };
 
-/** A short write: the system took fewer bytes than it was given, which a full disk may do without an error. */
+/** The system wrote fewer bytes than it was given; a full disk may do so without an error. */
 export class ShortWrite extends Error {
   override readonly name = 'ShortWrite';
   readonly code = 'ENOSPC';
 }
 
-/** Why a file operation failed, in words with the system's code, and the remedy as the start of a sentence. */
+/** The reason for a failed file operation, with the system's code, and a remedy that can begin a sentence. */
 export function diskFault(error: unknown): { reason: string; remedy: string } {
   const code = isQuota(error) ? 'EDQUOT' : errorCode(error);
   const fault = code === undefined ? undefined : faults[code];
@@ -35,48 +35,48 @@ export function diskFault(error: unknown): { reason: string; remedy: string } {
   return { reason: code ?? 'the system gave no reason', remedy: 'check the path' };
 }
 
-/** Node has no name for EDQUOT and says UNKNOWN. */
+/** Node has no name for EDQUOT and reports UNKNOWN. */
 function isQuota(error: unknown): boolean {
   const { errno } = (error ?? {}) as { errno?: unknown };
   return errno === -os.constants.errno.EDQUOT;
 }
 
-/** Whether there was no room for what was to be written. */
+/** True if the disk or the user's quota is full. */
 export const isFull = (error: unknown): boolean =>
   errorCode(error) === 'ENOSPC' || isQuota(error) || errorCode(error) === 'EDQUOT';
 
-/** True for an error that the system raised, false for a fault of gw's own. */
+/** True for an error of the system, false for a bug in gw. */
 export function isDiskFault(error: unknown): boolean {
   return error instanceof ShortWrite || (error instanceof Error && 'syscall' in error);
 }
 
-/** Why a call failed, in words: the system's reason, or what gw says of it. */
+/** The reason for a failed call in words: the system's reason, or the error's own message. */
 export function faultReason(error: unknown): string {
   if (isDiskFault(error) || errorCode(error) !== undefined) return diskFault(error).reason;
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The disk failed, or has too little room: what has arrived stays for `gw jobs sync`. */
+/** The disk failed or is full; the part that has arrived stays for `gw jobs sync`. */
 export class DiskFault extends Error {
   override readonly name = 'DiskFault';
   constructor(
     message: string,
-    /** False where what stands on the disk can no longer be trusted, as after a failed fsync. */
+    /** False if the data on disk can no longer be trusted, as after a failed fsync. */
     readonly keepsPart: boolean,
   ) {
     super(message);
   }
 
-  /** About a file or directory, from what a system call threw. */
+  /** Makes a DiskFault about a file or directory from the error of a system call. */
   static of(what: string, error: unknown, keepsPart = true): DiskFault {
     return new DiskFault(`${what}: ${faultReason(error)}`, keepsPart);
   }
 }
 
-/** The longest name that the usual file systems take. */
+/** The longest file name in bytes that common file systems allow. */
 export const MAX_NAME_BYTES = 255;
 
-/** Bytes that this user may still write in a directory's file system; undefined where it does not say. */
+/** Bytes that this user may still write to a directory's file system; undefined if the system does not say. */
 export function freeBytes(dir: string): number | undefined {
   try {
     const { bavail, bsize, blocks } = fs.statfsSync(dir);
@@ -86,7 +86,7 @@ export function freeBytes(dir: string): number | undefined {
   }
 }
 
-/** What stands under a name, in words. */
+/** The kind of a file system entry, in words. */
 export function kindOf(
   stats: Pick<fs.Stats, 'isFile' | 'isDirectory' | 'isSymbolicLink' | 'isFIFO' | 'isSocket'>,
 ): string {

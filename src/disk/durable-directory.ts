@@ -4,10 +4,10 @@ import { errorCode } from '../errors.ts';
 import { ShortWrite } from './disk-fault.ts';
 import type { Step } from './lock-file.ts';
 
-/** Codes of systems and file systems that cannot sync a directory at all (Windows, some network mounts). */
+/** Error codes of systems and file systems that cannot sync a directory (Windows, some network mounts). */
 const cannotSync = new Set(['EPERM', 'EINVAL', 'EISDIR', 'ENOTSUP', 'EBADF']);
 
-/** Makes the names in a directory durable. Throws the system's error where the disk failed to. */
+/** Makes the names in a directory durable. Throws the system's error if the sync fails. */
 export function syncDirectory(dir: string, files: Pick<typeof fs, 'fsyncSync'> = fs): void {
   let fd: number;
   try {
@@ -25,17 +25,17 @@ export function syncDirectory(dir: string, files: Pick<typeof fs, 'fsyncSync'> =
   }
 }
 
-/** File systems without hard links say so in several ways; Android's storage denies them. */
+/** Error codes by which file systems report that they have no hard links; Android's storage denies them. */
 const linkless = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EXDEV', 'EACCES', 'EMLINK', 'EINVAL']);
 
-/** Whether what failed to link says that there are no hard links here. */
+/** True if the error of a link call means that the file system has no hard links. */
 export const hasNoLinks = (error: unknown): boolean => linkless.has(errorCode(error) ?? '');
 
-/** Windows says so of a file that a reader or a scanner of viruses has open for a moment. */
+/** Windows reports these for a file that a reader or a virus scanner briefly has open. */
 const heldCodes = new Set(['EPERM', 'EBUSY', 'EACCES']);
 const HELD_MS = [5, 10, 20, 40, 80, 160, 320, 640];
 
-/** Renames a file, also onto one that is there; on Windows again while somebody has one of them open. Throws the system's error. */
+/** Renames a file, replacing an existing one; on Windows it retries while either is open. Throws the system's error. */
 export function renameFile(
   from: string,
   to: string,
@@ -54,8 +54,8 @@ export function renameFile(
 }
 
 /**
- * Puts a text under a name as a whole, in place of what stands there; not synced, for what can be made anew. Throws the
- * system's error, and leaves nothing behind then.
+ * Replaces a file with a text atomically. It is not synced, because such a file can be made again. Throws the system's
+ * error, and then leaves no temporary file.
  */
 export function replaceFile(file: string, text: string, mode = 0o600): void {
   const trial = path.join(
@@ -73,9 +73,9 @@ export function replaceFile(file: string, text: string, mode = 0o600): void {
 const PRIVATE = 0o700;
 
 /**
- * Makes a directory (0700 unless said) with its parents, durably; one that is there already is left as it is. Throws the
- * system's error, that of a sync only where it must be durable. One level at a time, because Node's recursive mkdir calls a read-only file system a missing path and never ends
- * on file systems that make no directories.
+ * Makes a directory (0700 by default) and its parents, durably; an existing one is left unchanged. Throws the system's
+ * error, that of a sync only with `mustSync`. It makes one level at a time: Node's recursive mkdir reports a read-only
+ * file system as a missing path, and never ends on file systems that cannot make directories.
  */
 export function ensureDirectory(dir: string, mode: number = PRIVATE, mustSync = true): void {
   if (isDirectory(dir)) return;
@@ -94,7 +94,7 @@ export function ensureDirectory(dir: string, mode: number = PRIVATE, mustSync = 
   }
 }
 
-/** What lies below a file is not there: Node 20 throws ENOTDIR for it, newer ones do not. */
+/** For a path below a file, Node 20 throws ENOTDIR; newer versions return undefined. */
 function isDirectory(dir: string): boolean {
   try {
     return fs.statSync(dir, { throwIfNoEntry: false })?.isDirectory() ?? false;
@@ -104,13 +104,13 @@ function isDirectory(dir: string): boolean {
   }
 }
 
-/** The system calls of an append, a parameter so that each can be made to fail. */
+/** The system calls of an append; a parameter, so that tests can make each one fail. */
 export type AppendCalls = Pick<
   typeof fs,
   'openSync' | 'fstatSync' | 'writeSync' | 'fdatasyncSync' | 'fsyncSync' | 'closeSync'
 >;
 
-/** The system could not make written data durable; what is on the disk is unknown from here on. */
+/** The system could not make written data durable; the state of the disk is unknown from here on. */
 export class FailedSync extends Error {
   override readonly name = 'FailedSync';
   constructor(override readonly cause: unknown) {
@@ -119,10 +119,10 @@ export class FailedSync extends Error {
 }
 
 /**
- * Appends one line, or several, to a journal, durable when this returns. One write() of "\n"+json+"\n" on an O_APPEND descriptor:
- * lines of several processes never mix, and a torn line never reaches into the next one. Returns the number of the file
- * (its inode) that took it, which may have lost its name meanwhile.
- * Throws the system's error, ShortWrite, or FailedSync.
+ * Appends one or more lines to a journal; they are durable when this returns. It makes one write() of "\n"+json+"\n" to
+ * an O_APPEND descriptor, so lines of several processes never mix, and a torn line never affects the next. Returns the
+ * inode of the file it wrote to, which may have been renamed meanwhile. Throws the system's error, ShortWrite, or
+ * FailedSync.
  */
 export function appendLine(
   file: string,
@@ -133,7 +133,7 @@ export function appendLine(
   step('open the journal');
   const fd = calls.openSync(file, O_APPEND | O_CREAT | O_WRONLY, 0o600);
   try {
-    // An empty file is new, so its name may not be durable yet; nobody writes to it before the directory is synced.
+    // An empty file is new, so its name may not be durable yet: the directory is synced before anybody writes to it.
     const { size, ino } = calls.fstatSync(fd);
     if (size === 0) syncOrThrow(() => syncDirectory(path.dirname(file), calls));
     const bytes = Buffer.concat(['\n', json, '\n'].map((part) => Buffer.from(part)));

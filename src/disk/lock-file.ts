@@ -5,38 +5,38 @@ import { errorCode, usage } from '../errors.ts';
 import { type Clock, once } from '../host.ts';
 import { renameFile } from './durable-directory.ts';
 
-// A lock is a file that says who holds it. It gets its name by a link once its text is written, so that a kill never
-// leaves one that says nothing. The lock of a dead process is taken over by whoever first makes a marker named after that
+// A lock is a file that names its holder. It is linked into place after its text is written, so that a killed process
+// never leaves an empty lock. The lock of a dead process goes to the first process that makes a marker named after that
 // very lock, so a newer lock is never replaced by mistake.
 
-/** What a process of another machine or container cannot be asked: its lock counts as left behind after this time. */
+/** A process of another machine or container cannot be checked: its lock counts as abandoned after this time. */
 const foreignLifeMs = 3_600_000;
-/** On a disk without links a lock that says nothing readable is one being written, unless it is older than this. */
+/** On a disk without hard links an unreadable lock may be unfinished; after this time it counts as abandoned. */
 const unreadableLifeMs = 10_000;
 
 interface Holder extends ProcessIdentity {
   readonly nonce: string;
 }
 
-/** Stands for whoever made a lock that says nothing readable. */
+/** Represents the holder of an unreadable lock. */
 const UNREADABLE: Holder = { pid: 0, host: '', started: '', nonce: 'unreadable' };
 
 export interface LockFile {
-  /** Removes the lock, if it is still this one. Never throws. */
+  /** Removes the lock if this process still owns it. Never throws. */
   release(): void;
-  /** Lets the lock be held as long as that process lives, which gw has started, also where gw dies. */
+  /** Passes the lock to a process that gw has started: it is held while that process lives, even if gw dies. */
   handTo(pid: number): void;
 }
 
 /**
- * Called before each system call that others can see, with its name; a parameter of what locks, appends and rewrites, so
- * that a test can let another process act in between.
+ * Called with a name before each system call that other processes can notice. Code that locks, appends or rewrites
+ * takes it as a parameter, so that a test can let another process act in between.
  */
 export type Step = (name: string) => void;
 
 /**
- * Takes the lock at a path; undefined when another living process holds it. Throws the system's error where the file
- * cannot be made.
+ * Takes the lock at a path; undefined if another living process holds it. Throws the system's error if the file cannot
+ * be made.
  */
 export function tryLock(file: string, step: Step = () => {}): LockFile | undefined {
   const own: Holder = { ...ownIdentity(), nonce: crypto.randomBytes(12).toString('hex') };
@@ -47,19 +47,19 @@ export function tryLock(file: string, step: Step = () => {}): LockFile | undefin
   return takeOver(file, found, own, step) ? lockOf(file, own, step) : undefined;
 }
 
-/** Whether a living process holds the lock at a path; asking takes nothing. Throws the system's error. */
+/** True if a living process holds the lock at a path. It does not take the lock. Throws the system's error. */
 export function isLocked(file: string): boolean {
   const found = readHolder(file);
   return found !== undefined && isHeld(found, file);
 }
 
-/** How long ago the process that held a lock showed itself last, where it died with it, in milliseconds. Throws the system's error. */
+/** Milliseconds since the last sign of life of a dead holder; undefined unless a lock is left behind. May throw. */
 export const leftBehindMs = (file: string): number | undefined =>
   !readHolder(file) || isLocked(file) ? undefined : ageMs(file);
 
 /**
- * Who holds a lock, dead or alive: whether it is a process of this machine, and this very one, and what changes as long as it
- * lives. Undefined where nobody does. Never throws.
+ * The holder of a lock, dead or alive: whether it runs on this machine, whether it is this process, and a sign that
+ * changes while it lives. Undefined if there is no readable lock. Never throws.
  */
 export const lockHolder = (file: string) =>
   quietly(() => {
@@ -71,16 +71,16 @@ export const lockHolder = (file: string) =>
     return { pid, host, isHere, isSelf, sign: `${nonce} ${fs.statSync(file).mtimeMs}` };
   });
 
-/** Who holds a lock, for a message. */
+/** The name of a lock's holder, for messages. */
 export const holderName = (file: string): string => {
   const { pid, host, isHere } = lockHolder(file) ?? {};
   return pid === undefined ? 'another gw' : `another gw (process ${pid}${isHere ? '' : ` on ${host}`})`;
 };
 
-/** What is to be done about another gw that holds what is wanted. */
+/** The hint when another gw holds something that this command needs. */
 export const LET_GO = 'let that process go on (fg, or kill -CONT) or end it, and run this again';
 
-/** The marker is a lock too, so one whose maker died is taken over in the same way and never just removed. */
+/** The marker is itself a lock, so the marker of a dead process is taken over the same way and never just removed. */
 function takeOver(file: string, stale: Holder, own: Holder, step: Step): boolean {
   const name = `${file}.${stale.nonce}`;
   const marker = tryLock(name, step);
@@ -100,7 +100,7 @@ function takeOver(file: string, stale: Holder, own: Holder, step: Step): boolean
   }
 }
 
-/** Makes the lock unless there is one; whether it did. Throws the system's error. */
+/** Makes the lock; false if there already is one. Throws the system's error. */
 function create(file: string, own: Holder, step: Step): boolean {
   const whole = `${file}.${own.nonce}`;
   step('make the lock');
@@ -121,7 +121,7 @@ function create(file: string, own: Holder, step: Step): boolean {
   }
 }
 
-/** Does what is of no use to anybody where it fails. */
+/** Runs an action whose failure does not matter. */
 export const quietly = <T>(act: () => T): T | undefined => {
   try {
     return act();
@@ -130,7 +130,7 @@ export const quietly = <T>(act: () => T): T | undefined => {
   }
 };
 
-/** Writes a new file. Throws EEXIST where there is one, and leaves none that is not whole unless the process is killed. */
+/** Writes a new file. Throws EEXIST if it exists. A partial file stays only if the process is killed. */
 function write(file: string, holder: Holder): void {
   const fd = fs.openSync(file, 'wx', 0o600);
   try {
@@ -148,11 +148,11 @@ function isHeld(found: Holder, file: string): boolean {
   if (!isOfThisMachine(found)) return ageMs(file) < foreignLifeMs;
   if (!isAlive(found) || released.has(found.nonce)) return false;
   if (processStart(found.pid) !== undefined || found.pid === process.pid) return true;
-  // Nobody tells whether the process ID was given out again: then its holder shows no sign of life.
+  // The system cannot tell whether the process ID was reused, so signs of life decide.
   return ageMs(file) < foreignLifeMs || beats(file);
 }
 
-/** Whether a holder shows a sign of life within a moment: after a sleep of the machine it is as late as who asks. */
+/** True if the holder shows a sign of life while we wait: after the machine slept, the last sign may be old. */
 function beats(file: string): boolean {
   const timeOf = () => fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs;
   const before = timeOf();
@@ -161,8 +161,8 @@ function beats(file: string): boolean {
 }
 
 /**
- * How long ago a file was written by the clock of its file system, told by a file that is written beside it: the clock of
- * this machine may be years off the one of a file server, or of another machine that shares it.
+ * The age of a file by the clock of its file system, measured with a second file written beside it: the clock of this
+ * machine may differ from that of a file server or of another machine that shares the disk.
  */
 function ageMs(file: string): number {
   const probe = `${file}.now`;
@@ -197,16 +197,16 @@ function readHolder(file: string): Holder | undefined {
 
 const isOwn = (file: string, own: Holder): boolean => readHolder(file)?.nonce === own.nonce;
 
-/** Nonces of this process's locks that were let go and could not be removed, as on a disk that turned read-only. */
+/** Nonces of released locks that this process could not remove, for example because the disk became read-only. */
 const released = new Set<string>();
 
-/** How often a holder shows that it lives: by the time of its lock. */
+/** How often a holder updates the modification time of its lock, to show that it lives. */
 const BEAT_MS = 1_000;
 
 function lockOf(file: string, own: Holder, step: Step): LockFile {
   const beat = setInterval(() => {
     const now = new Date();
-    // A lock that is gone is told of when it is released.
+    // A missing lock is reported when it is released.
     fs.utimes(file, now, now, () => {});
   }, BEAT_MS).unref();
   return {
@@ -217,7 +217,7 @@ function lockOf(file: string, own: Holder, step: Step): LockFile {
       try {
         if (isOwn(file, own)) fs.unlinkSync(file);
       } catch {
-        // One that cannot be removed says that nobody holds it, and this very process never waits for itself.
+        // A lock that cannot be removed is rewritten as held by nobody; this process knows by `released`.
         released.add(own.nonce);
         quietly(() => fs.writeFileSync(file, JSON.stringify({ ...own, pid: 0 })));
       }
@@ -225,12 +225,12 @@ function lockOf(file: string, own: Holder, step: Step): LockFile {
   };
 }
 
-/** Who holds a lock. A process ID alone is not enough: the system gives it out again. */
+/** The holder of a lock. The process ID alone is not enough, because the system reuses IDs. */
 export interface ProcessIdentity {
   readonly pid: number;
-  /** The machine; of a container or a sandbox, where process IDs are others, that too. */
+  /** The host name, plus the PID namespace in a container or sandbox, where process IDs differ. */
   readonly host: string;
-  /** Boot and start time of the process, where the system tells (Linux); an empty text elsewhere. */
+  /** Boot ID and start time of the process on Linux; a mark of the machine or an empty text elsewhere. */
   readonly started: string;
 }
 
@@ -239,8 +239,8 @@ export function ownIdentity(pid = process.pid): ProcessIdentity {
 }
 
 /**
- * What tells a machine without boot IDs from others, whatever its name is today: when its system's folder was made, to the
- * nanosecond. It stands where the boot ID stands elsewhere; an empty text where nothing tells.
+ * Identifies a machine without boot IDs, even if its name changes: the creation time of a system folder in nanoseconds.
+ * It replaces the boot ID; empty if no such folder exists.
  */
 export const markOfMachine = once((folders = ['/private/var/db', 'C:\\Windows']): string => {
   for (const folder of folders) {
@@ -250,7 +250,7 @@ export const markOfMachine = once((folders = ['/private/var/db', 'C:\\Windows'])
   return '';
 });
 
-/** Whether a process ID of that holder means a process here: the name of a machine changes with its network. */
+/** True if the holder's process ID refers to this machine. Names alone do not decide: they change with the network. */
 export function isOfThisMachine(found: ProcessIdentity, own: ProcessIdentity = ownIdentity()): boolean {
   if (found.host === own.host) return true;
   const bootOf = ({ started }: ProcessIdentity) => started.split(':')[0] ?? '';
@@ -258,11 +258,11 @@ export function isOfThisMachine(found: ProcessIdentity, own: ProcessIdentity = o
   return bootOf(own) !== '' && bootOf(found) === bootOf(own) && spaceOf(found) === spaceOf(own);
 }
 
-/** The machine's own space of process IDs (PROC_PID_INIT_INO of Linux). */
+/** The PID namespace of the machine itself (PROC_PID_INIT_INO of Linux). */
 const MACHINES_OWN = 'pid:[4026531836]';
 const bootId = once(() => fs.readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim());
 
-/** What a process ID names a process of: two containers may share the name of their machine, and this directory. */
+/** The host name plus the PID namespace: two containers may share a host name and this directory. */
 export function hostOf(readSpace = () => fs.readlinkSync('/proc/self/ns/pid')): string {
   try {
     const space = readSpace();
@@ -272,13 +272,13 @@ export function hostOf(readSpace = () => fs.readlinkSync('/proc/self/ns/pid')): 
   }
 }
 
-/** Whether a process of this machine still runs; where the start time is unknown, its ID decides. */
+/** True if a process of this machine still runs; if its start time is unknown, its ID alone decides. */
 export function isAlive({ pid, started }: ProcessIdentity): boolean {
   if (!Number.isSafeInteger(pid) || pid <= 0) return false;
   try {
     process.kill(pid, 0);
   } catch (error) {
-    // A process of another user is one all the same; whether it is this one, its start tells.
+    // EPERM means that the process exists but belongs to another user; its start time tells whether it is the holder.
     if (errorCode(error) !== 'EPERM') return false;
   }
   const now = processStart(pid);
@@ -286,11 +286,11 @@ export function isAlive({ pid, started }: ProcessIdentity): boolean {
   return now === undefined || started === '' || started.endsWith(':') || now === started;
 }
 
-/** `BOOT:TICKS` of a process; `ended` for one that only waits to be collected; undefined where the system does not tell. */
+/** `BOOT:TICKS` of a process; `ended` for a zombie; undefined if the system does not tell. */
 function processStart(pid: number): string | undefined {
   try {
     const stat = fs.readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The name stands in parentheses and may itself hold spaces and parentheses.
+    // The process name is in parentheses and may itself contain spaces and parentheses.
     const [state, ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     if (state === 'Z' || state === 'X') return 'ended';
     return `${bootId()}:${fields[18]}`;
@@ -302,8 +302,8 @@ function processStart(pid: number): string | undefined {
 const LOCK_WAIT_MS = 10_000;
 
 /**
- * Takes the lock at a path as soon as no other process holds it. Throws GwError `usage` where that takes longer than
- * 10 s, and the system's error where the file cannot be made.
+ * Takes the lock at a path as soon as no other process holds it. Throws GwError `usage` if that takes longer than 10 s,
+ * and the system's error if the file cannot be made.
  */
 export async function waitForLock(file: string, clock: Pick<Clock, 'steady' | 'sleep'>): Promise<LockFile> {
   const endMs = clock.steady() + LOCK_WAIT_MS;
@@ -311,7 +311,7 @@ export async function waitForLock(file: string, clock: Pick<Clock, 'steady' | 's
     const lock = tryLock(file);
     if (lock) return lock;
     if (clock.steady() >= endMs) throw usage(`${holderName(file)} has held ${file} for 10 s`, LET_GO);
-    // Two that wait must not stay in step.
+    // The random factor keeps two waiting processes from retrying in step.
     await clock.sleep(pauseMs * (0.5 + Math.random()));
   }
 }

@@ -2,20 +2,20 @@ import { GwError } from '../errors.ts';
 import { BEAT_MS, type Clock } from '../host.ts';
 import { holderName, LET_GO, lockHolder } from './lock-file.ts';
 
-// The one way to wait for another gw: it is named, and the wait has an end (promises, section 5, "Every wait on another
-// program has an end"). One that is stopped (Ctrl-Z, a frozen machine) lives, and lets go of nothing.
+// The one way to wait for another gw: the message names it, and the wait ends (promises, section 5, "Every wait on
+// another program has an end"). A stopped gw (Ctrl-Z, a suspended machine) is alive but never releases its lock.
 
-/** How long another gw is waited for. */
+/** How long to wait for another gw. */
 export interface Patience {
   readonly clock: Pick<Clock, 'steady' | 'sleep'>;
   readonly signal?: AbortSignal | undefined;
-  /** Longest time without a sign of life of it (`--timeout`). */
+  /** Longest time without a sign of life from the other gw (`--timeout`). */
   readonly silenceMs: number;
-  /** Steady milliseconds at which the wait ends in any case (`--wait-timeout`). */
+  /** Steady time in ms at which the wait ends in any case (`--wait-timeout`). */
   readonly deadlineMs?: number | undefined;
 }
 
-/** The signs of life that the holder of a lock gives. */
+/** Tracks the signs of life of a lock's holder. */
 export class SignsOfLife {
   #sign: string | undefined;
   #silentMs = 0;
@@ -23,8 +23,8 @@ export class SignsOfLife {
   constructor(readonly file: string) {}
 
   /**
-   * Takes note that so many milliseconds have passed, and gives back for how long the holder has been silent. Time in which
-   * this process was stopped itself is no silence of the other one.
+   * Records that some milliseconds have passed, and returns how long the holder has been silent. Time in which this
+   * process itself was stopped does not count.
    */
   after(passedMs: number, pauseMs: number): number {
     const { sign, isSelf = false } = lockHolder(this.file) ?? {};
@@ -35,8 +35,8 @@ export class SignsOfLife {
 }
 
 /**
- * Takes what another gw holds by a lock, as soon as that one lets go; `onWait` hears who has it, again as long as it lasts. Throws `wait_timeout`
- * at the end of the patience, and the signal's reason.
+ * Takes something as soon as another gw releases its lock; `onWait` is told repeatedly who holds it. Throws
+ * `wait_timeout` when the patience ends, or the signal's reason.
  */
 export async function waitForOther<T>(
   { file, what, pauseMs }: { readonly file: string; readonly what: string; readonly pauseMs: number },
@@ -65,7 +65,7 @@ export async function waitForOther<T>(
   }
 }
 
-/** The end of the patience with another gw. */
+/** The error when the wait for another gw has timed out. */
 export class StillHeld extends GwError {}
 
 const timedOut = (message: string, hint = LET_GO): GwError =>

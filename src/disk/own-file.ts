@@ -2,32 +2,32 @@ import * as fs from 'node:fs';
 import { usage } from '../errors.ts';
 import { openRegular } from './small-file.ts';
 
-/** A file that gw makes beside outputs, under a name of the user's: a report, a gallery. */
+/** A file that gw writes beside outputs under a name that the user chose: a report or a gallery. */
 export interface OwnFile {
   readonly file: string;
-  /** As it was typed, for messages. */
+  /** The name as the user typed it, for messages. */
   readonly named: string;
-  /** `a report that gw wrote` */
+  /** The kind of file in messages: `a report that gw wrote`. */
   readonly what: string;
-  /** Whether a file that begins so is one. */
+  /** True if a file that begins with `head` is of this kind. */
   readonly isOwn: (head: string) => boolean;
-  /** How to give another name. */
+  /** How the user can choose another name. */
   readonly hint: string;
 }
 
-/** Throws `usage` where anything stands that gw did not write as such a file: it replaces nothing else, and no link. */
+/** Throws `usage` if the name is taken by anything but a file of this kind, or by a link: gw replaces nothing else. */
 export function refuseForeign({ file, named, what, isOwn, hint }: OwnFile): void {
   let there: fs.Stats | undefined;
   try {
     there = fs.lstatSync(file, { throwIfNoEntry: false });
   } catch {
-    // What hinders a look hinders the writing too, which says so.
+    // If lstat fails, writing will fail too, with a proper message.
   }
   if (there === undefined || (there.isFile() && isOwn(headOf(file)))) return;
   throw usage(`${named}: is there already, and is not ${what}`, hint);
 }
 
-/** What tells a file of gw's stands within these first bytes. */
+/** The mark that identifies gw's own file is within these first bytes. */
 const HEAD_BYTES = 512;
 
 function headOf(file: string): string {

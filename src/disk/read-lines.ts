@@ -3,34 +3,34 @@ import { errorCode } from '../errors.ts';
 
 const chunkBytes = 1 << 16;
 const NEWLINE = 0x0a;
-/** Longer than any reply that is kept; a longer "line" is damage and is dropped piece by piece. */
+/** No kept reply is this long; a longer line is damage and is dropped piece by piece. */
 const maxLineBytes = 96 << 20;
 
-/** Which lines of a file are wanted. */
+/** The part of a file whose lines are read. */
 export interface LineRange {
-  /** Only what stands from this byte on, where a line must begin. */
+  /** Reading starts at this byte, which must be the start of a line. */
   readonly startByte?: number | undefined;
-  /** Only what stands before this byte. */
+  /** Reading stops before this byte. */
   readonly endByte?: number | undefined;
 }
 
-/** A line and where it stands: from its first byte to its newline. */
+/** A line with the positions of its first byte and its newline. */
 export interface Line {
   readonly text: string;
-  /** How many newlines stand before it in the range. */
+  /** How many newlines precede the line within the range. */
   readonly newlines: number;
   readonly startByte: number;
   readonly endByte: number;
 }
 
-/** The texts of `linesOf`. */
+/** The texts of the lines that `linesOf` yields. */
 export function* readLines(file: string, range?: LineRange): Generator<string> {
   for (const { text } of linesOf(file, range)) yield text;
 }
 
 /**
- * The non-empty lines of a file in order, by its path or number, read in pieces, so that the size of the file does not
- * matter. A missing file has no lines. Throws the system's error.
+ * Yields the non-empty lines of a file (path or descriptor) in order. It reads in pieces, so that the size of the file
+ * does not matter. A missing file has no lines. Throws the system's error.
  */
 export function* linesOf(
   file: string | number,
@@ -45,7 +45,7 @@ export function* linesOf(
   }
   try {
     let block = Buffer.allocUnsafe(Math.max(1, Math.min(chunkBytes, endByte - startByte)));
-    /** So much of a line that has not ended yet stands at the start of the block. */
+    /** How many bytes of an unfinished line are at the start of the block. */
     let carried = 0;
     let position = startByte;
     let newlines = 0;
@@ -68,7 +68,7 @@ export function* linesOf(
   }
 }
 
-/** The lines of a block that ends where a newline stands; gives back how many newlines stand before what follows it. */
+/** The lines of a block that ends at a newline; returns the number of newlines up to the block's end. */
 function* linesIn(block: Buffer, blockByte: number, newlinesBefore: number): Generator<Line, number> {
   let newlines = newlinesBefore;
   let start = 0;
@@ -85,7 +85,7 @@ function* linesIn(block: Buffer, blockByte: number, newlinesBefore: number): Gen
   return newlines + 1;
 }
 
-/** Where the last whole line ends: what follows may still be being written. */
+/** The byte after the last complete line; the text behind it may still be being written. */
 export function endOfLastLine(fd: number, size = fs.fstatSync(fd).size): number {
   const chunk = Buffer.alloc(chunkBytes);
   for (let end = size; end > 0; end -= chunkBytes) {

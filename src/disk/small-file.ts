@@ -1,19 +1,19 @@
 import * as fs from 'node:fs';
 import { kindOf } from './disk-fault.ts';
 
-// The one way to read a file: opened without blocking, looked at before a byte is read, and of a bounded size where it is
-// read whole (promises, section 5, "Only the user's own word counts").
+// The only way that gw reads a file: it is opened without blocking and checked before a byte is read, and it has a
+// maximum size if it is read whole (promises, section 5, "Only the user's own word counts").
 
-/** A file that is not read: no regular file, or too large. The message goes on from the file's name. */
+/** The error for a file that is irregular or too large. The message continues a sentence after the file's name. */
 export class UnfitFile extends Error {
   override readonly name = 'UnfitFile';
 }
 
-/** An open regular file; the caller closes the descriptor. Throws the system's error, or UnfitFile. */
+/** Opens a regular file; the caller closes the descriptor. Throws the system's error, or UnfitFile. */
 export function openRegular(file: string): { readonly fd: number; readonly stats: fs.Stats } {
-  // To open a device may act on it, so the name is looked at first; what was opened counts.
+  // Opening a device may trigger an action, so the name is checked first; then the opened file is checked again.
   refuseOdd(fs.statSync(file));
-  // A pipe that took the file's place meanwhile would wait for its writer. Windows has no such flag.
+  // If a pipe replaced the file meanwhile, a blocking open would wait for a writer. Windows lacks this flag.
   const fd = fs.openSync(file, fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0));
   try {
     const stats = fs.fstatSync(fd);
@@ -30,13 +30,13 @@ function refuseOdd(stats: fs.Stats): void {
   if (odd !== undefined) throw new UnfitFile(`is ${odd}, not a file`);
 }
 
-/** What a path leads to where that is no regular file; undefined for a regular file. */
+/** The kind of an entry that is not a regular file; undefined for a regular file. */
 export const oddKind = (stats: Parameters<typeof kindOf>[0]): string | undefined =>
   stats.isFile() ? undefined : kindOf(stats);
 
 /**
- * The bytes of a regular file. `accept` looks at the open file first and may throw. Throws the system's error, or UnfitFile
- * for what is no regular file or larger than `maxBytes`.
+ * The bytes of a regular file. `accept` checks the open file first and may throw. Throws the system's error, or
+ * UnfitFile if the file is irregular or larger than `maxBytes`.
  */
 export function readRegular(
   file: string,
@@ -46,7 +46,7 @@ export function readRegular(
   const { fd, stats } = openRegular(file);
   try {
     accept(stats);
-    // A file may grow, and those below /proc have no size: what is read counts.
+    // A file may grow, and files below /proc have size 0, so the bytes that are actually read are counted.
     const pieces: Buffer[] = [];
     for (let bytes = 0; bytes <= maxBytes && stats.size <= maxBytes; ) {
       const piece = Buffer.allocUnsafe(Math.min(Math.max(stats.size - bytes, PIECE_BYTES), maxBytes + 1));
@@ -68,7 +68,7 @@ export function tooLarge(maxBytes: number): UnfitFile {
   return new UnfitFile(`is larger than ${size}, the most that is read`);
 }
 
-/** The sha256 of a regular file's bytes, in hex; of any size. Throws as `openRegular`. */
+/** The SHA-256 of a regular file of any size, in hex. Throws as `openRegular` does. */
 export async function sha256OfFile(file: string, signal?: AbortSignal): Promise<string> {
   const { fd } = openRegular(file);
   const { createHash } = await import('node:crypto');

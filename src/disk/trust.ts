@@ -3,24 +3,24 @@ import * as os from 'node:os';
 import * as path from 'node:path';
 import { type ErrorKind, GwError, shellQuote } from '../errors.ts';
 
-/** What is to be trusted, and how far. */
+/** A file or directory to check, and how strictly. */
 export interface Trusted {
-  /** The file or directory, and what it is called in a message: `the configuration file`. */
+  /** The path, and its name in messages: `the configuration file`. */
   readonly file: string;
   readonly what: string;
   readonly kind: ErrorKind;
   readonly platform: NodeJS.Platform;
-  /** Nobody else may read it either. */
+  /** True if other users may not even read it. */
   readonly secret?: boolean;
-  /** Whether its owner matters; a key file may be handed over by another user. */
+  /** False if another user may own it, as with a key file that was handed over. */
   readonly ownedByUser?: boolean;
-  /** The variable that puts it elsewhere. */
+  /** The environment variable that moves it elsewhere. */
   readonly setting?: 'GW_STATE_DIR' | 'GW_CONFIG_DIR';
 }
 
 /**
- * Throws GwError with the chown or chmod to run where another user owns a file or directory, or others may write to it
- * (promises, section 5), or that its disk keeps no permissions. POSIX only.
+ * Throws GwError if another user owns a file or directory, or others may write to it (promises, section 5); its hint is
+ * the chown or chmod to run, or says that the disk keeps no permissions. POSIX only.
  */
 export function refuseUntrusted(stat: fs.Stats, trusted: Trusted): void {
   const { file, what, kind, platform, secret = false, ownedByUser = true, setting } = trusted;
@@ -42,7 +42,7 @@ export function refuseUntrusted(stat: fs.Stats, trusted: Trusted): void {
   throw new GwError(kind, `${what} ${file} ${fault} (mode ${mode})`, { hint });
 }
 
-/** Whether what is made in a directory has the permissions that it was made with; true where nothing can be made there. */
+/** True if the directory's file system keeps the permissions of new entries, or if none can be created there. */
 function keepsPermissions(dir: string): boolean {
   try {
     const trial = fs.mkdtempSync(path.join(dir, '.gw-'));
@@ -60,7 +60,7 @@ function userName(userId: number): string {
   try {
     return os.userInfo().username;
   } catch {
-    // A container may have no name for its user.
+    // In a container the user may have no name.
     return String(userId);
   }
 }

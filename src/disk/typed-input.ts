@@ -3,21 +3,21 @@ import type { Readable } from 'node:stream';
 import { type ErrorKind, errorCode, GwError, usage } from '../errors.ts';
 import { readRegular, tooLarge, UnfitFile } from './small-file.ts';
 
-/** How an input is called in messages (`--prompt-file notes.md`), and how much of it may be read. */
+/** An input's name in messages (`--prompt-file notes.md`), and how much of it may be read. */
 export interface SmallFile {
   readonly named: string;
   readonly maxBytes: number;
-  /** The kind of its errors, `usage` where absent, and what is to be done about them. */
+  /** The kind of its errors (`usage` if absent), and the hint. */
   readonly kind?: ErrorKind;
   readonly hint?: string;
-  /** Looks at the open file before it is read; may throw. */
+  /** Checks the open file before it is read; may throw. */
   readonly accept?: (stats: fs.Stats) => void;
   readonly signal?: AbortSignal | undefined;
-  /** Called at each piece of a stream that arrives. */
+  /** Called for each chunk of a stream. */
   readonly onChunk?: (() => void) | undefined;
 }
 
-/** The bytes of a small regular file. Throws `usage` that names it and says why it cannot be read. */
+/** The bytes of a small regular file. Throws `usage` with the input's name and the reason if it cannot be read. */
 export function readSmallFile(file: string, options: SmallFile): Buffer {
   try {
     return readRegular(file, options.maxBytes, options.accept);
@@ -32,14 +32,14 @@ const faultOf = (error: unknown, { named, hint, kind = 'usage' }: SmallFile): Gw
 };
 
 /**
- * The bytes of a file that the user has typed, or of a named pipe, so that `--prompt-file <(command)` works. Errors as
- * `readSmallFile`.
+ * The bytes of a file or named pipe that the user typed, so that `--prompt-file <(command)` works. Throws as
+ * `readSmallFile` does.
  */
 export async function readTypedFile(file: string, options: SmallFile): Promise<Uint8Array> {
   let stream: Readable;
   try {
     if (!fs.statSync(file).isFIFO()) return readSmallFile(file, options);
-    // To open a pipe waits for its writer unless O_NONBLOCK is set; a socket then waits for its data.
+    // Without O_NONBLOCK, opening a pipe waits for its writer; the socket then waits for the data.
     const { Socket } = await import('node:net');
     const fd = fs.openSync(file, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
     stream = new Socket({ fd, writable: false });
@@ -50,8 +50,8 @@ export async function readTypedFile(file: string, options: SmallFile): Promise<U
 }
 
 /**
- * The bytes of a stream up to its end. Throws `usage` when it fails or holds more than `maxBytes`, or the signal's reason;
- * the stream is destroyed in each of these cases.
+ * The bytes of a stream up to its end. Throws `usage` if it fails or holds more than `maxBytes`, or the signal's
+ * reason; then it also destroys the stream.
  */
 export function readInputStream(stream: Readable, options: SmallFile): Promise<Uint8Array> {
   const { maxBytes, signal, onChunk } = options;
@@ -65,7 +65,7 @@ export function readInputStream(stream: Readable, options: SmallFile): Promise<U
     };
     const giveUp = (error: unknown) => {
       finish(() => reject(error));
-      // A late error of the stream has no listener left that wants it.
+      // A late error of the stream would have no listener and end the process.
       stream.on('error', () => {}).destroy();
     };
     const take = (chunk: Buffer | string) => {
@@ -100,7 +100,7 @@ const reasons: Readonly<Record<string, string>> = {
   EISDIR: 'is a directory, not a file',
 };
 
-/** Why a file cannot be read, as the error that a person sees; `named` is the flag with its value. */
+/** Why a file cannot be read, as an error for the user; `named` is the flag with its value. */
 export function fileFault(error: unknown, named: string, hint?: string): GwError {
   if (error instanceof UnfitFile) return usage(`${named}: ${error.message}`, hint);
   const code = errorCode(error);

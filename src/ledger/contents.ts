@@ -2,78 +2,77 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { crc32 } from 'node:zlib';
 
-// The table of contents of the journals: one line for each job says who it is and where its lines stand. The file only
-// saves reading: the journals decide, and a file that is missing, damaged or out of date is made again from them.
-//
-// It holds the rows of the jobs, oldest first, in pieces; a hash of each name with the number of its piece, in pages; and at
-// the end a table of both. Pieces and pages are read, and checked by their sums, only when they are needed.
+// The table of contents of the journals: one row per job with its names and the positions of its lines. The file only
+// saves reading: the journals decide, and a file that is missing, damaged or out of date is rebuilt from them. It holds
+// the rows of the jobs in pieces, oldest first; then pages with the hash of each name and the number of its piece; at
+// the end a table of both. Pieces and pages are read, and verified by their checksums, only when they are needed.
 
-/** Raised whenever a row, a hash or the meaning of a settled job changes. */
+/** Raise this when a row, a hash or the meaning of a settled job changes. */
 export const FORMAT = 'gw-contents-2';
 export const NAME = 'contents';
 export const NAMES_A_PAGE = 512;
-/** More pieces than this never stand in the file: a name is kept as its hash times this plus its piece. */
+/** The file never has more pieces: a name is stored as its hash times this number, plus its piece. */
 export const MOST_PIECES = 2 ** 20;
-/** The format, the length of the table that stands before it, and that table's sum. */
+/** Length of the trailer: the format, the length of the table before it, and the table's checksum. */
 export const TRAILER_BYTES = 40;
 
 /** How much of a journal has been read. */
 export interface ReadJournal {
   readonly name: string;
-  /** The file's number (inode). */
+  /** The file's inode. */
   readonly number: number;
   readonly bytes: number;
   readonly newlines: number;
-  /** A sum of the text before that byte: another file that was given the same number has other text there. */
+  /** Checksum of the text before that byte: it detects another file that was given the same inode. */
   readonly tail: number;
 }
 
-/** A stretch of a journal that holds lines of a job: the journal's place in the list, first and last byte. */
+/** A range of a journal that holds lines of a job: the journal's index, first and last byte. */
 export type Span = readonly [journal: number, startByte: number, endByte: number];
 
-/** A job as far as it can be told without its lines. */
+/** The facts about a job that are known without reading its lines. */
 export interface Row {
   readonly key: string;
   readonly createdAtMs: number;
   readonly id: string | undefined;
   readonly externalId: string | undefined;
-  /** The beginning of its body's digest. */
+  /** The first characters of its body's digest. */
   readonly body: string;
-  /** Nothing is left to do for it unless a line is added. */
+  /** True if nothing is left to do for the job unless a line is added. */
   readonly isSettled: boolean;
   readonly spans: readonly Span[];
 }
 
-/** What was read when the contents were written. */
+/** The journals as they had been read when the contents were written. */
 export interface Read {
   readonly journals: readonly ReadJournal[];
-  /** The lines that could not be read: the journal's place in the list, and the line's number from 1. */
+  /** The lines that could not be read: the journal's index, and the line number from 1. */
   readonly unreadable: readonly (readonly [journal: number, line: number])[];
 }
 
-/** `pieces`: length, sum, number of unsettled jobs, creation of the newest. `pages`: sum, count and first entry. An older gw reads `count`. */
+/** `pieces`: length, checksum, unsettled jobs, newest creation. `pages`: checksum, count, first entry. */
 export interface Table extends Read {
   readonly count: number;
   readonly pieces: readonly (readonly [bytes: number, sum: number, open: number, newestMs: number])[];
   readonly pages: readonly (readonly [sum: number, count: number, first: number])[];
 }
 
-/** The contents are damaged, or those of other journals. */
+/** The contents are damaged, or belong to other journals. */
 export class StaleContents extends Error {}
 
-/** As much of a body's digest as a row keeps. */
+/** The part of a body's digest that a row keeps. */
 export const bodyOf = (sha256: string): string => sha256.slice(0, 16);
 
 type Aged = Pick<Row, 'createdAtMs' | 'spans'>;
 
-/** Older first; of equal times the one that was seen first. */
+/** Compares by creation time; for equal times, the job that was seen first comes first. */
 export function byAge(left: Aged, right: Aged): number {
   const [leftAt = [0, 0, 0], rightAt = [0, 0, 0]] = [left.spans[0], right.spans[0]];
   return left.createdAtMs - right.createdAtMs || leftAt[0] - rightAt[0] || leftAt[1] - rightAt[1];
 }
 
 const OPEN_ROW = '[0,';
-/** Key and task ID of a row where they stand there as they are, which takes a tenth of the time of parsing it. */
+/** Reads key and task ID from a row's text if they are not escaped: ten times faster than parsing the row. */
 const ROW_NAMES = /^\[\d,[^,]*,"([^"\\]*)",(?:null|"([^"\\]*)"),/;
 
 export function rowOf(text: string): Row {
@@ -89,13 +88,13 @@ export const namesOf = ({ key, id = key, externalId = key }: Row): Set<string> =
 
 /** The rows of all jobs whose lines had been read when the file was written. */
 export class Contents {
-  /** The piece that was read last: what is asked next is often near. */
+  /** Caches the piece that was read last, because the next question is often about a near job. */
   #last: { readonly at: number; readonly text: string } | undefined;
 
-  /** Which pages stand in the room for all of them: whoever makes a batch asks for very many names. */
+  /** The pages that are already loaded into `room`: a batch looks up very many names. */
   readonly #pages = new Set<number>();
   readonly #room: ArrayBuffer;
-  /** Where each piece begins, and where the pages do. */
+  /** The offset of each piece, and last the offset of the pages. */
   readonly #starts: readonly number[];
 
   private constructor(
@@ -111,7 +110,7 @@ export class Contents {
 
   static readonly empty = new Contents({ journals: [], unreadable: [], count: 0, pieces: [], pages: [] });
 
-  /** Those that were written last, empty where none can be used. They take the room of those before, which V8 lets go of late. */
+  /** The contents written last; empty if unusable. They reuse the buffer of `before`, which V8 would free late. */
   static open(dir: string, before?: Contents): Contents {
     let fd: number | undefined;
     try {
@@ -127,14 +126,14 @@ export class Contents {
     }
   }
 
-  /** Closes the file: Windows replaces no file that is open. Nothing can be read from it then. */
+  /** Closes the file, after which nothing can be read from it: Windows cannot replace an open file. */
   close(): void {
     if (this.fd !== undefined) fs.closeSync(this.fd);
     this.fd = undefined;
     this.#pages.clear();
   }
 
-  /** Rows, the newest first; with `isOpen` those that are not settled, with `sinceMs` no older ones. */
+  /** Yields rows, newest first; with `isOpen` only unsettled ones, with `sinceMs` none older. */
   *newestFirst({
     isOpen = false,
     sinceMs = Number.NEGATIVE_INFINITY,
@@ -161,7 +160,7 @@ export class Contents {
     }
   }
 
-  /** The rows of the jobs with one of these keys, task IDs or external IDs, the newest first. */
+  /** The rows of the jobs with one of these keys, task IDs or external IDs, newest first. */
   named(names: readonly string[]): Row[] {
     const wanted = new Map<number, string[]>();
     for (const name of names) {
@@ -180,7 +179,7 @@ export class Contents {
     return rows.sort(byAge).reverse();
   }
 
-  /** The rows of a piece, each as its line. */
+  /** The rows of a piece as lines of text. */
   textsOf(at: number): string[] {
     if (this.#last?.at !== at) this.#last = { at, text: this.piece(at).toString() };
     return this.#last.text.split('\n');
@@ -191,7 +190,7 @@ export class Contents {
     return this.#readAt(this.#starts[at] ?? 0, bytes, sum);
   }
 
-  /** The hashes of a page with the numbers of their pieces. */
+  /** The entries of a page: hashes with the numbers of their pieces. */
   page(at: number): Float64Array {
     const [sum = 0, count = 0] = this.table.pages[at] ?? [];
     const start = at * NAMES_A_PAGE * 8;
@@ -201,12 +200,12 @@ export class Contents {
     return new Float64Array(this.#room, start, count);
   }
 
-  /** The pieces that may hold the row of a job of this name. */
+  /** The pieces that may hold the row of a job with this name. */
   piecesOf(name: string): number[] {
     const { pages } = this.table;
     const firstOf = (at: number) => pages[at]?.[2] ?? Number.POSITIVE_INFINITY;
     const low = crc32(name) * MOST_PIECES;
-    // Hashes are spread evenly, so the page is near this one.
+    // Hashes are spread evenly, so the page is near this index.
     let at = Math.floor((low / (2 ** 32 * MOST_PIECES)) * pages.length);
     while (at > 0 && firstOf(at) >= low) at -= 1;
     while (firstOf(at + 1) < low) at += 1;
@@ -228,7 +227,7 @@ function readAt(fd: number, at: number, count: number, bytes: Buffer = Buffer.al
   try {
     if (fs.readSync(fd, bytes, 0, count, at) === count) return bytes;
   } catch {
-    // As a file that is too short.
+    // A read error counts like a file that is too short.
   }
   throw new StaleContents();
 }
@@ -238,5 +237,5 @@ function checked(bytes: Buffer, sum: number): Buffer {
   return bytes;
 }
 
-/** After jobs were removed: their names are not kept either. */
+/** Deletes the contents after jobs were removed, so that the names of those jobs are not kept either. */
 export const removeContents = (dir: string): void => fs.rmSync(path.join(dir, NAME), { force: true });

@@ -1,14 +1,14 @@
 import type { Job } from './event.ts';
 
-/** How many of the newest fitting jobs count: a service changes its pace. */
+/** Only this many of the newest matching jobs count, because a service's speed changes. */
 const recentJobs = 15;
-/** A job whose end was seen more than this after its start was not being watched. */
+/** A job whose end was seen later than this after its start was probably not being watched. */
 const longestBelievableMs = 6 * 3_600_000;
 
 /**
- * How long a job like this one is likely to take, in milliseconds: the median from accepted to finished over the newest
- * succeeded jobs of the same gateway, model, resolution and duration; else of the same model; undefined where there is none.
- * `jobs` are newest first.
+ * Estimates how long a job takes, in milliseconds: the median from accepted to finished over the newest succeeded jobs
+ * of the same gateway, model, resolution and duration, or else of the same model; undefined if there is none. `jobs`
+ * are newest first.
  */
 export function estimateMs(
   jobs: readonly Job[],

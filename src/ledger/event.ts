@@ -1,52 +1,52 @@
-// What the ledger writes: one JSON line an event, folded into jobs when read. Times are Unix milliseconds.
+// The events that the ledger writes: one JSON line each, folded into jobs when read. Times are Unix milliseconds.
 
 import type { ErrorFacts } from '../errors.ts';
 
-/** How and where a job's outputs are to be saved; kept so that `gw jobs sync` finishes what the create began. */
+/** How and where a job's outputs are saved; kept so that `gw jobs sync` can finish what the create began. */
 export interface SavePlan {
-  /** Absolute file, directory (ends in the separator) or pattern. */
+  /** Absolute path of a file, a directory (ends in the separator) or a pattern. */
   readonly target: string;
   readonly force: boolean;
   readonly download: boolean;
-  /** Write FILE.json beside each output, in the name of this version of gw. */
+  /** Set to this version of gw if FILE.json is to be written beside each output. */
   readonly sidecar?: string | undefined;
 }
 
-/** What the gateway said of a refusal, beside its message. */
+/** The facts of a refusal that the gateway stated besides its message. */
 type SaidOfRefusal = Readonly<Pick<ErrorFacts, 'status' | 'type' | 'code' | 'requestId'>>;
 
-/** A medium that a request refers to. */
+/** A media file that a request refers to. */
 export interface KeptReference {
-  /** As in `media`. */
+  /** The name as in `media`. */
   readonly name: string;
-  /** Of what a file or a data URI holds. */
+  /** Digest of the content of a file or a data URI. */
   readonly sha256?: string | undefined;
 }
 
-/** What `gw again` makes the same request from. Neither data nor links with a query are kept, nor prompts unless they may be. */
+/** What `gw again` needs to repeat a request. Data and links with a query are not kept; prompts only if allowed. */
 export interface KeptRequest {
-  /** As a row of a batch names it: `video alpha`. */
+  /** The command as a row of a batch names it: `video alpha`. */
   readonly command: string;
-  /** The flags that make the request, by their keys; local files as absolute paths. */
+  /** The request's flags by key; local files are absolute paths. */
   readonly flags: Readonly<Record<string, unknown>>;
   readonly set?: readonly string[] | undefined;
   readonly body?: Readonly<Record<string, unknown>> | undefined;
-  /** Whether a prompt was given; it is the job's. */
+  /** True if a prompt was given; the prompt itself is in the job. */
   readonly prompted: boolean;
-  /** SHA-256 of each local file, by its path. */
+  /** SHA-256 of each local file, by path. */
   readonly files: Readonly<Record<string, string>>;
-  /** Outputs of jobs that it was made from, `job:ID#PART`, by the words that were typed. */
+  /** Outputs of other jobs that it used, as `job:ID#PART`, by the words that the user typed. */
   readonly outputs?: Readonly<Record<string, string>> | undefined;
-  /** Keys of the flags that were given and are not kept. */
+  /** Keys of flags that the user gave but the ledger does not keep. */
   readonly lacks?: readonly string[] | undefined;
 }
 
-/** The key under which a job is made at most once (`--once`), and what it asked for. */
+/** The key under which a job is made at most once (`--once`), and its request. */
 export interface Once {
   readonly key: string;
-  /** From 1; another one is made where the one before it ended badly (`--again`). */
+  /** Starts at 1; the next attempt is made if the one before failed (`--again`). */
   readonly attempt: number;
-  /** A short digest of each field of the body by its path, so that one that differs can be named. */
+  /** A short digest of each field of the body by path, so that a message can name the field that differs. */
   readonly fields: Readonly<Record<string, string>>;
 }
 
@@ -55,28 +55,28 @@ export interface IntentEvent {
   readonly family: string;
   readonly endpoint: string;
   readonly model: string | undefined;
-  /** Left out when GW_LEDGER_PROMPTS=off. */
+  /** Absent if GW_LEDGER_PROMPTS=off. */
   readonly prompt?: string | undefined;
-  /** The body without prompt and media: scalars as sent. */
+  /** The body without prompt and media; scalars are kept as sent. */
   readonly settings: Readonly<Record<string, unknown>>;
-  /** Each reference as a name, a URL without query, or a digest. Base64 never. */
+  /** Each reference as a name, a URL without its query, or a digest; never as Base64. */
   readonly media: readonly string[];
-  /** The same, with what each held; absent in jobs that an older gw made. */
+  /** The same references with digests of their contents; absent in jobs of an older gw. */
   readonly references?: readonly KeptReference[] | undefined;
-  /** Absent in jobs that an older gw made. */
+  /** Absent in jobs of an older gw. */
   readonly request?: KeptRequest | undefined;
   readonly bodySha256: string;
   readonly profile: string;
-  /** Tells the key it was sent with from others; absent where none is needed, and for jobs that an older gw made. */
+  /** Identifies the API key of the request; absent if not needed, and in jobs of an older gw. */
   readonly keyId?: string | undefined;
   /** The gateway's base URL without credentials. */
   readonly gateway: string;
   readonly externalId?: string | undefined;
   readonly once?: Once | undefined;
-  /** What it was going to cost by the user's price file. */
+  /** The cost that the user's price file predicted. */
   readonly estimate?: { readonly amount: number; readonly unit: string } | undefined;
   readonly save: SavePlan;
-  /** Whose call made it, where that was no person and no script: those of `gw mcp` are counted against its own limits. */
+  /** Set if `gw mcp` made the job: such jobs count against its own limits. */
   readonly via?: 'mcp' | undefined;
 }
 
@@ -91,7 +91,7 @@ export type LedgerEvent =
   | IntentEvent
   /** Written before the first byte of the request may leave. */
   | { readonly event: 'sent' }
-  /** `reply` is what the create was answered with, as JSON text; a long one is not kept. */
+  /** The gateway took the task. `reply` is the create reply as JSON text, unless it is long. */
   | {
       readonly event: 'accepted';
       readonly id: string;
@@ -99,13 +99,13 @@ export type LedgerEvent =
       readonly reply?: string;
     }
   /**
-   * A complete refusal, or certainty that nothing was created: the job is over and cost nothing. Of kind `interrupted` where
-   * its process ended before it sent anything, `not_sent` where no byte of any sending left.
+   * A complete refusal, or certainty that nothing was created: the job is over and cost nothing. Kind `interrupted`:
+   * its process ended before it sent anything. Kind `not_sent`: no byte of any attempt left.
    */
   | ({ readonly event: 'refused'; readonly kind: string; readonly message: string } & SaidOfRefusal)
   /**
-   * No complete reply came: it may exist. The task that a cut reply named is still to be confirmed by the gateway; `record` is
-   * what came of a reply with links to images, as in `final`.
+   * No complete reply came, so the task may exist. `unconfirmedId` is the task in a cut reply, which the gateway must
+   * still confirm. `record` holds the image links of a cut reply, as in `final`.
    */
   | {
       readonly event: 'unknown';
@@ -114,48 +114,48 @@ export type LedgerEvent =
       readonly record?: unknown;
       readonly serverDateMs?: number | undefined;
     }
-  /** A look-up after the last time it was sent found nothing; `serverDateMs` is the gateway's clock then. */
+  /** A look-up after the last sending found no task; `serverDateMs` is the gateway's clock then. */
   | { readonly event: 'absent'; readonly serverDateMs?: number | undefined }
-  /** The gateway's status changed. */
+  /** The gateway's status has changed. */
   | { readonly event: 'status'; readonly status: string }
-  /** The last record, whole, as it came; `serverDateMs` starts the life of its links. */
+  /** The complete last record as it came; the life of its links begins at `serverDateMs`. */
   | {
       readonly event: 'final';
       readonly state: 'succeeded' | 'failed';
       readonly status: string;
       readonly record: unknown;
       readonly serverDateMs: number;
-      /** The record's JSON, where it holds a number that JavaScript would write in another way. */
+      /** The record's JSON text, kept if JavaScript would write one of its numbers differently. */
       readonly recordText?: string | undefined;
     }
   /** The gateway no longer knows the task. */
   | { readonly event: 'lost'; readonly message: string }
-  /** Where and whether outputs are to be saved has changed since the intent. */
+  /** The save plan has changed since the intent. */
   | { readonly event: 'plan'; readonly save: SavePlan }
-  /** A download is about to be asked for (family A counts them). */
+  /** gw is about to request a download (family A counts downloads). */
   | { readonly event: 'get'; readonly role: string }
-  /** The server of an output wants not to be asked for it again for so long. */
+  /** The output's server asks gw to wait this long before the next request. */
   | { readonly event: 'held'; readonly role: string; readonly forMs: number }
-  /** The one part file of an output; absent path: it is gone. Whole, it is about to be renamed to `to`. */
+  /** The part file of an output; without `path` it is gone. With `to` it is complete and about to get that name. */
   | ({ readonly event: 'part'; readonly role: string; readonly path?: string | undefined } & PartFacts)
   | ({ readonly event: 'saved' } & SavedFile);
 
-/** A line as it stands in the file: `{"v":1,"t":…,"job":"gw-…","event":…,"sum":"…"}`. */
+/** A line as it is in the file: `{"v":1,"t":…,"job":"gw-…","event":…,"sum":"…"}`. */
 export type LedgerLine = {
   readonly v: number;
   readonly t: number;
   readonly job: string;
-  /** Of what stands before it; older builds wrote none. */
+  /** Checksum of the text before it; older builds wrote none. */
   readonly sum?: string | undefined;
 } & LedgerEvent;
 
-/** Where a job may stand, from its events alone. */
+/** The states of a job, as its events alone tell. */
 export const jobStates = [
   'intent', // durable, not sent
   'sent', // sent, no reply recorded
   'not_sent', // never sent, and never will be
   'refused', // nothing was created
-  'unknown', // may exist
+  'unknown', // the task may exist
   'running', // accepted, not finished
   'succeeded',
   'failed',
@@ -169,50 +169,50 @@ export interface SavedFile {
   readonly bytes: number;
   readonly sha256: string;
   readonly type: string;
-  /** It lies where nobody wanted it, because the disk where it was wanted had failed; told as long as there is no other. */
+  /** True if it was saved elsewhere because the intended disk failed; told until it is saved as intended. */
   readonly rescued?: true | undefined;
-  /** An image that looks cut, though all came that the server had announced: it is kept, and still to be had. */
+  /** True for an image that looks truncated although all announced bytes came; it is kept, but not counted as saved. */
   readonly cut?: true | undefined;
 }
 
-/** Whether a file is the output, where it was wanted. */
+/** True if a file is the complete output in its intended place. */
 export const isHome = ({ rescued, cut }: Pick<SavedFile, 'rescued' | 'cut'>): boolean => !rescued && !cut;
 
 export interface Job extends Omit<IntentEvent, 'event'> {
   /** gw's own ID, `gw-…` with 128 random bits. */
   readonly key: string;
-  /** Its intent cannot be read: what it asked for is not known but for what could be made out of that line. */
+  /** True if the intent cannot be read: then only the fields that could be salvaged from its line are known. */
   readonly isDamaged?: true | undefined;
   /** The gateway's task ID. */
   readonly id: string | undefined;
-  /** The task that the cut reply to its create named; never confirmed, as long as it has no `id`. */
+  /** The task ID in the cut reply of its create; it is unconfirmed while the job has no `id`. */
   readonly unconfirmedId?: string | undefined;
   readonly state: JobState;
-  /** The gateway's last word. */
+  /** The gateway's last status. */
   readonly status: string | undefined;
   readonly message: string | undefined;
-  /** Of what kind the refusal was, and what the gateway said of it; absent where there was none. */
+  /** The kind of refusal and the facts that the gateway stated; absent if it was not refused. */
   readonly refusal?: (SaidOfRefusal & { readonly kind: string }) | undefined;
   readonly createdAtMs: number;
   readonly sentAtMs: number | undefined;
-  /** The first look-up that found nothing: when it was here, and at the gateway where that showed it; and the last one here. */
+  /** The first look-up that found no task, by our clock and the gateway's (if known); and the last, by ours. */
   readonly absentSince?:
     | { readonly atMs: number; readonly lastMs: number; readonly serverDateMs?: number | undefined }
     | undefined;
-  /** How often it was sent again after a look-up that found nothing. */
+  /** How often the job was sent again after a look-up that found nothing. */
   readonly resends: number;
   readonly acceptedAtMs: number | undefined;
   readonly reply?: string | undefined;
   readonly finishedAtMs: number | undefined;
   readonly savedAtMs?: number | undefined;
   readonly record: unknown;
-  /** What earlier looks at its end had brought, the first one first. */
+  /** Earlier records of the finished task, oldest first. */
   readonly earlierRecords?: readonly unknown[] | undefined;
-  /** Its JSON as it came, where it holds a number that JavaScript would write in another way. */
+  /** The record's JSON as it came, kept if JavaScript would write one of its numbers differently. */
   readonly recordText?: string | undefined;
   readonly serverDateMs: number | undefined;
   readonly downloads: number;
-  /** What the servers of outputs said last on waiting, by role. */
+  /** The last waiting time that the server of each output asked for, by role. */
   readonly held?: Readonly<Record<string, { readonly atMs: number; readonly forMs: number }>>;
   readonly parts: Readonly<
     Record<string, PartFacts & { readonly path: string; readonly startedAtMs: number }>
@@ -220,5 +220,5 @@ export interface Job extends Omit<IntentEvent, 'event'> {
   readonly files: readonly SavedFile[];
 }
 
-/** Whether a job was sent and its outcome is not known: it may have been made, and the same request may be paid twice. */
+/** True if a job was sent and its outcome is unknown: a task may exist, and sending again may cost twice. */
 export const mayExist = ({ state }: Pick<Job, 'state'>): boolean => state === 'sent' || state === 'unknown';

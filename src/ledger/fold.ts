@@ -2,12 +2,12 @@ import { familyNames } from '../gateway/families.ts';
 import type { IntentEvent, Job, JobState, LedgerEvent, LedgerLine, SavedFile, SavePlan } from './event.ts';
 import { isPlace } from './parse-line.ts';
 
-// The one rule of what may follow what; README.md has it in words. The writer asks `bearing` before it appends, and the
-// fold before it believes what an older gw appended.
+// The one rule of which event may follow which; README.md explains it. The writer checks `bearing` before it appends,
+// and the fold checks it again for lines that an older gw wrote.
 
 /**
- * How far a job has come. A state is only ever left for one of a higher rank, so the order of the lines cannot matter and
- * a finished job never goes back: a late "unknown" cannot hide an accepted task, and "lost" cannot hide its result.
+ * The rank of each state. A job only moves to a state of higher or equal rank, so the order of lines does not matter
+ * and a finished job never goes back: a late "unknown" cannot hide an accepted task, and "lost" cannot hide its result.
  */
 const ranks: Readonly<Record<JobState, number>> = {
   intent: 0,
@@ -20,16 +20,16 @@ const ranks: Readonly<Record<JobState, number>> = {
   succeeded: 7,
   failed: 7,
 };
-/** "Interrupted before it was sent" is only a guess about an intent: nothing that was sent can be hidden by it. */
+/** "Interrupted before it was sent" is only a guess about an intent, so its rank is below `sent`. */
 const INTERRUPTED_RANK = 1;
 
-/** What an event does to a job that stands where it stands: bring it further, add a fact, or nothing that counts. */
+/** The effect of an event on a job in its current state: it moves the job, adds a fact, or does not count. */
 export type Bearing = 'moves' | 'adds' | 'void';
 
-/** The bearing of an event on a job in a state. */
+/** The effect of an event on a job in a state. */
 export const bearing = (state: JobState, event: LedgerEvent): Bearing => bearingOn(at(state), event);
 
-/** Whether an event tells where a job stands, which only the process may say that holds it. */
+/** True if an event tells the state of a job: only the process that holds the job may write it. */
 export const isHoldersOnly = (event: LedgerEvent): boolean =>
   event.event === 'absent' || standingOf(event) !== undefined;
 
@@ -43,13 +43,13 @@ const at = (state: JobState): Standing => ({ state, rank: ranks[state] });
 function bearingOn({ state, rank }: Standing, event: LedgerEvent): Bearing {
   const claimed = standingOf(event);
   if (claimed === undefined) return 'adds';
-  // A second end that differs from the first is not believed.
+  // A second `final` that contradicts the first one is ignored.
   const isOtherEnd = event.event === 'final' && rank === claimed.rank && state !== claimed.state;
   if (claimed.rank >= rank && !isOtherEnd) return 'moves';
   return event.event === 'sent' && state === 'unknown' ? 'adds' : 'void';
 }
 
-/** Where an event says that its job stands, and how much that weighs; undefined for a fact that says nothing of it. */
+/** The state that an event claims, with its rank; undefined for an event that claims none. */
 export function standingOf(event: LedgerEvent): Standing | undefined {
   switch (event.event) {
     case 'sent':
@@ -76,24 +76,24 @@ export interface Draft {
   rank: number;
   readonly job: Fields<Omit<Job, keyof IntentEvent | 'parts' | 'files'>>;
   intent: Omit<IntentEvent, 'event'> | undefined;
-  /** What could be made out of an intent that cannot be read. */
+  /** Fields that could be salvaged from an unreadable intent. */
   salvaged: Partial<Omit<IntentEvent, 'event'>> | undefined;
-  /** The plan that has taken the place of the intent's. */
+  /** The plan that replaced the intent's plan. */
   plan: SavePlan | undefined;
-  /** The sendings, empty look-ups and downloads that were told: a line that stands twice counts once. */
+  /** The sendings, empty look-ups and downloads so far; a set, so that a duplicated line counts once. */
   readonly told: Set<string>;
   readonly parts: Map<string, Part>;
   readonly files: Map<string, SavedFile>;
 }
 
-/** The one way that lines become a job; undefined where none of them says that there is one. */
+/** Builds the job from its folded lines; undefined if no line proves that there is one. */
 export function jobOf({ job, intent, salvaged, plan, parts, files }: Draft): Job | undefined {
   const isDamaged = intent === undefined;
-  // Of a job that was never sent, nothing is lost with its intent.
+  // A job without an intent that was never sent can be dropped: nothing is lost with it.
   if (isDamaged && job.id === undefined && job.sentAtMs === undefined) return undefined;
   const asked = intent ?? { ...nothingAsked, ...salvaged };
   const save = plan ?? asked.save;
-  // Spreads would do the same, in three times the time and with garbage that outlives the next hundred jobs.
+  // Spreads would take three times as long and leave garbage that lasts for the next hundred jobs.
   return Object.assign(job, asked, isDamaged && { isDamaged }, {
     save,
     parts: Object.fromEntries(parts),
@@ -101,7 +101,7 @@ export function jobOf({ job, intent, salvaged, plan, parts, files }: Draft): Job
   });
 }
 
-/** A rescued file that has come to where it was wanted is no longer where it was. */
+/** Drops a rescued file once the same output has been saved in its intended place. */
 function withoutMoved(files: readonly SavedFile[]): readonly SavedFile[] {
   const isHome = (role: string) => files.some((file) => file.role === role && !file.rescued);
   return files.filter((file) => !file.rescued || !isHome(file.role));
@@ -119,7 +119,7 @@ const nothingAsked: Omit<IntentEvent, 'event'> = {
   save: { target: '', force: false, download: true },
 };
 
-/** A job was sent, and the line that said so is gone: whatever else came of it may be gone too, so it may exist. */
+/** Marks a job as sent whose `sent` line is lost: other lines may be lost too, so its task may exist. */
 export function addLostSending(draft: Draft, sentAtMs: number): void {
   const { job } = draft;
   job.sentAtMs = sentAtMs;
@@ -130,14 +130,14 @@ export function addLostSending(draft: Draft, sentAtMs: number): void {
   job.message = 'what the ledger had of it is gone or cannot be read';
 }
 
-/** Keeps what can be made out of a line that cannot be read, where it looks like the job's intent. */
+/** Salvages fields from an unreadable line that looks like the job's intent. */
 export function salvage(draft: Draft, text: string): void {
   const field = (name: string) => new RegExp(`"${name}":"([^"\\\\]+)"`).exec(text)?.[1];
-  // Told twice, so that a damage to one of them leaves it known.
+  // The family is in two fields, so that it is still known if one of them is damaged.
   const told = [field('family'), field('endpoint')?.split('.')[0]];
   const family = told.find((name) => familyNames.includes(name ?? '')) ?? told[0];
   if (family === undefined) return;
-  // What a damaged path leads to is nobody's wish.
+  // A damaged path must not be used as a target.
   const target = field('target');
   draft.salvaged = {
     family,
@@ -157,7 +157,7 @@ function onceIn(text: string): IntentEvent['once'] {
   return key === undefined ? undefined : { key, attempt: Number(attempt), fields: {} };
 }
 
-/** A job of which no line has been seen. */
+/** A draft of a job before any line is added. */
 export function newDraft(key: string): Draft {
   return {
     rank: ranks.intent,
@@ -185,7 +185,7 @@ export function newDraft(key: string): Draft {
   };
 }
 
-/** Adds what a line says; never throws. */
+/** Adds the facts of a line; never throws. */
 export function addLine(draft: Draft, line: LedgerLine): void {
   const { job } = draft;
   const moves = bearingOn({ state: job.state, rank: draft.rank }, line) === 'moves';
@@ -207,7 +207,7 @@ export function addLine(draft: Draft, line: LedgerLine): void {
     }
     case 'sent':
       job.sentAtMs ??= line.t;
-      // Their order in the file counts: the clock may be set back between a look-up and a sending.
+      // The order in the file counts, because the clock may be set back between a look-up and a sending.
       if (isRepeated(line, draft) || job.absentSince === undefined) return;
       job.absentSince = undefined;
       job.resends += 1;
@@ -263,18 +263,18 @@ export function addLine(draft: Draft, line: LedgerLine): void {
   }
 }
 
-/** Whether a line has been told before: it stands twice where its journal was rewritten while it was appended. */
+/** True if a line was added before: it is duplicated if its journal was rewritten during the append. */
 function isRepeated(line: LedgerLine, { told }: Draft): boolean {
   const name = `${line.t} ${line.event} ${'role' in line ? line.role : ''}`;
   return told.size === told.add(name).size;
 }
 
-/** The records before one that comes; a line that stands twice counts once. */
+/** The records before a new one; a duplicated line counts once. */
 function earlierThan(now: unknown, { record, earlierRecords }: Draft['job']): readonly unknown[] | undefined {
   const isSame = JSON.stringify(record) === JSON.stringify(now);
   return isSame ? earlierRecords : [...(earlierRecords ?? []), record].slice(0, MOST_EARLIER);
 }
-/** A task is looked at again as often as its links die. */
+/** A task can be queried again each time its links expire. */
 const MOST_EARLIER = 8;
 
 const isFinished = (state: JobState): boolean => state === 'succeeded' || state === 'failed';

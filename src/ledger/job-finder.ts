@@ -10,16 +10,16 @@ import { jobOfLine, keyIn, parseLine } from './parse-line.ts';
 import { sentMarkMs, sentMarks } from './sent-marks.ts';
 import type { ContentsWriter } from './write-contents.ts';
 
-/** How much is read line by line at each start before it goes into the contents: this, and a share of what is there. */
+/** Journal bytes that may stay outside the contents and be parsed at each start: this, plus a share of the total. */
 const READ_BYTES = 1 << 18;
 const READ_SHARE = 1 / 1024;
-/** As much is read before the contents are written, so that the size of the journals does not matter. */
+/** The maximum read before contents are written, so that the size of the journals does not matter. */
 const SLICE_BYTES = 1 << 23;
-/** Lines of one job that stand further apart are two stretches. */
+/** Lines of one job that are further apart than this form two spans. */
 const GAP_BYTES = 1 << 16;
 const openStates: ReadonlySet<JobState> = new Set(['intent', 'sent', 'unknown', 'running']);
 
-/** A job with lines that are not in the contents yet. Its row, if it has one, is part of it. */
+/** A job with lines that are not yet in the contents. If it already has a row, this includes the row's facts. */
 type Recent = { -readonly [K in keyof Row]: Row[K] } & { hasIntent: boolean; readonly hasRow: boolean };
 
 type Unreadable = (readonly [journal: number, line: number])[];
@@ -30,7 +30,7 @@ interface Seen {
   readonly journals: OpenJournals;
 }
 
-/** A stretch of a journal that is to be read, and where its damaged lines are told. */
+/** A range of a journal to read, and a list for its unreadable lines. */
 interface Reading {
   readonly journals: OpenJournals;
   readonly contents: Contents;
@@ -43,15 +43,15 @@ interface Reading {
 }
 
 /**
- * The one way to find jobs. The contents say where the lines of each job are; what was appended since is read at each start,
- * and goes into the contents when there is much of it. A job's lines are read when it is asked for, and let go of.
+ * The only way to find jobs. The contents say where each job's lines are; lines appended since are read at each start,
+ * and go into the contents once there are many. A job's own lines are read when it is requested, and then freed.
  */
 export class JobFinder {
   #contents: Contents | undefined;
   #recent = new Map<string, Recent>();
   #read: ReadJournal[] = [];
   #unreadable: Unreadable = [];
-  /** The same of what has no newline yet and may still be being written. */
+  /** Unreadable lines without a newline, which may still be being written. */
   #torn: Unreadable = [];
   #paths: readonly string[] = [];
   #cannotWrite = false;
@@ -64,8 +64,8 @@ export class JobFinder {
   ) {}
 
   /**
-   * The jobs that are wanted, newest first, each read when it is its turn. Throws the system's error, and GwError `usage`
-   * for a newer format.
+   * Yields the requested jobs, newest first, and reads each in turn. Throws the system's error, and GwError `usage` for
+   * a newer format.
    */
   async *each(wanted: Wanted): AsyncGenerator<Job> {
     const names = wanted.ids && new Set(wanted.ids);
@@ -89,7 +89,7 @@ export class JobFinder {
     }
   }
 
-  /** The jobs that may be wanted and have not been told yet. */
+  /** The jobs that may match and have not been yielded yet. */
   *#foundIn(seen: Seen, wanted: Wanted, told: ReadonlySet<string>): Generator<Job> {
     const there = new Set<string>();
     for (const place of placesIn(seen, wanted)) {
@@ -118,7 +118,7 @@ export class JobFinder {
     }
   }
 
-  /** Throws NewerFormat where any journal holds a line of a newer format, and the system's error. */
+  /** Throws NewerFormat if any journal holds a line of a newer format, or the system's error. */
   refuseNewer(): void {
     for (let tries = 1; ; tries += 1) {
       try {
@@ -132,7 +132,7 @@ export class JobFinder {
     }
   }
 
-  /** Of what goes into the contents first, keeps nothing in memory. */
+  /** Checks the formats of lines that are not in the contents yet; it keeps nothing in memory. */
   #checkFormats(): void {
     const known = `{"v":${formatOf('ledger')},`;
     const journals = OpenJournals.open(this.dir);
@@ -151,7 +151,7 @@ export class JobFinder {
     return [...this.#unreadable, ...this.#torn].map(([at, line]) => ({ path: this.#paths[at] ?? '', line }));
   }
 
-  /** Throws what does not say that the contents are of no use; those that took their place meanwhile may be. */
+  /** Drops contents that turned out stale; newer ones may be usable. Rethrows any other error. */
   #forgetAfter(error: unknown, contents: Contents | undefined, tries: number): void {
     if (!(error instanceof StaleContents)) throw error;
     if (tries === MOST_TRIES) {
@@ -163,7 +163,7 @@ export class JobFinder {
     if (this.#contents === contents) this.#take(Contents.empty);
   }
 
-  /** What a job's lines say, read from where they stand; undefined where none of them says that there is a job. */
+  /** Builds a job from the lines in its spans; undefined if no line proves that there is a job. */
   #jobOf({ key, spans }: Pick<Row, 'key' | 'spans'>, journals: OpenJournals): Job | undefined {
     const draft = newDraft(key);
     const quoted = JSON.stringify(key);
@@ -186,24 +186,24 @@ export class JobFinder {
     return jobOf(draft);
   }
 
-  /** Jobs that were sent under a key and have no line; where all lines can be read, only who asks for such a one is told. */
+  /** Jobs marked as sent that have no line. If all lines are readable, only a search for the key finds them. */
   #marked({ contents, recent }: Seen): Iterable<string> {
     if (this.unreadable.length === 0) return [];
     const there = new Set([...contents.newestFirst({})].map(({ key }) => key));
     return sentMarks(this.dir).filter((key) => !there.has(key) && !recent.has(key));
   }
 
-  /** It was whole when the contents were written, or is known. */
+  /** Reports a damaged line, unless it is already known. */
   #tellOfDamage(journal: number, line: number): void {
     const known = [...this.#unreadable, ...this.#torn];
     if (!known.some(([at, each]) => at === journal && each === line)) this.#unreadable.push([journal, line]);
   }
 
-  /** Reads what the journals have more than before, and everything where what was read is no longer there. */
+  /** Reads the lines that were appended, or everything again if the journals were replaced. */
   async #upToDate(): Promise<Seen> {
     for (let tries = 1; ; ) {
       try {
-        // Nothing is awaited in between: this process may look for several jobs at once.
+        // No await between look and return: this process may search for several jobs at once.
         const seen = this.#look();
         if (seen) return seen;
         this.#writer ??= await this.loadWriter();
@@ -214,7 +214,7 @@ export class JobFinder {
     }
   }
 
-  /** Undefined where there is so much that is new that it goes into the contents first, which tell of settled jobs. */
+  /** Undefined if so many lines are new that they must first go into the contents, which need the writer. */
   #look(): Seen | undefined {
     const journals = OpenJournals.open(this.dir);
     let isDone = false;
@@ -250,10 +250,10 @@ export class JobFinder {
     return contents;
   }
 
-  /** Puts the recent jobs into the contents. Where those cannot be kept, each process reads all that is new. */
+  /** Moves the recent jobs into the contents. If that fails, each process reads all new lines itself. */
   #write(contents: Contents, journals: OpenJournals, writer: ContentsWriter): void {
     const rows: Row[] = [];
-    // The last first, as they are read best.
+    // Newest first: the journals are read best in that order.
     for (const recent of [...this.#recent.values()].reverse()) {
       const job = this.#jobOf(recent, journals);
       if (!job) continue;
@@ -269,7 +269,7 @@ export class JobFinder {
     this.#take(Contents.open(this.dir, contents));
   }
 
-  /** Reads the lines that are new. Of those that go into the contents at once, a slice, and only whose they are. */
+  /** Reads new lines: all of them, or with `heads` one slice and only the job of each line. */
   #readOn(journals: OpenJournals, contents: Contents, how: 'heads' | 'whole'): void {
     this.#torn = [];
     let room = how === 'heads' ? SLICE_BYTES : Number.POSITIVE_INFINITY;
@@ -288,16 +288,16 @@ export class JobFinder {
       this.#read[at] = { name, number, bytes: end, newlines: newlines + added, tail: tailOf(fd, end) };
       room -= end - bytes;
       if (sliceEnd < size) return;
-      // What has no newline yet may still be being written, and is read again.
+      // Text without a final newline may still be being written, so it is read again next time.
       const rest = { bytes: end, newlines: newlines + added, end: size, unreadable: this.#torn };
       if (how === 'whole') this.#readLines({ ...reading, ...rest });
     }
   }
 
-  /** Reads the lines of a journal up to a byte; returns how many newlines stand there. */
+  /** Reads the lines of a journal up to a byte; returns the number of newlines in that range. */
   #readLines({ journals, contents, how, at, bytes, newlines, end, unreadable }: Reading): number {
     if (end <= bytes) return 0;
-    // Behind the last line there is nothing but newlines.
+    // After the last line there are only newlines.
     let count = end - bytes;
     const file = this.#paths[at] ?? '';
     for (const { text, startByte, endByte, newlines: before } of journals.linesOf(at, bytes, end)) {
@@ -323,14 +323,14 @@ export class JobFinder {
   }
 }
 
-/** Rows and recent jobs that may be wanted, newest first; of equal times the later seen comes first. */
+/** The rows and recent jobs that may match, newest first; for equal times, the one seen later comes first. */
 function* placesIn({ contents, recent }: Seen, wanted: Wanted): Generator<Row | Recent> {
   const { bodySha256, externalId, sinceMs, states } = wanted;
   const ids = wanted.ids ?? (externalId === undefined ? undefined : [externalId]);
   const isOpen = wanted.isOpen || states?.every((state) => openStates.has(state));
   const mayBe = (row: Row) => bodySha256 === undefined || row.body === bodyOf(bodySha256(row.externalId));
   const names = ids && new Set<string | undefined>(ids);
-  // Others may be added while a job is looked at.
+  // Other jobs may become recent while a caller processes one.
   const isRecent = new Set(recent.keys());
   const waiting = [...recent.values()]
     .filter(({ key, id, externalId: own }) => !names || [key, id, own].some((name) => names.has(name)))
@@ -357,19 +357,19 @@ function recentOf(key: string, contents: Contents): Recent {
   const row = contents.named([key]).find((each) => each.key === key);
   const { id, externalId, createdAtMs = 0, body = '', isSettled = false, spans = [] } = row ?? {};
   const hasRow = row !== undefined;
-  // A copy of the key: a piece of a line would keep the whole line. A spread would take five times the memory.
+  // The key is copied: a substring would keep the whole line in memory. A spread would take five times the memory.
   const own = Buffer.from(key).toString();
   return { key: own, id, externalId, createdAtMs, body, isSettled, spans, hasIntent: hasRow, hasRow };
 }
 
-/** Adds a stretch to those of a job; what stands near the last one is one with it. */
+/** Adds a span to a job's spans, and merges it with the last one if they are close. */
 function extended(spans: Row['spans'], added: Row['spans'][number]): Row['spans'] {
   const [journal, startByte, endByte] = added;
   const last = spans.at(-1);
   if (last?.[0] === journal && startByte >= last[1] && startByte - last[2] <= GAP_BYTES) {
     return spans.with(-1, [journal, last[1], Math.max(last[2], endByte)]);
   }
-  // A spread would leave room for sixteen more.
+  // A spread would reserve room for sixteen more.
   return spans.concat([added]);
 }
 

@@ -16,21 +16,21 @@ export function newJobKey(randomBytes: RandomBytes = crypto.randomBytes): string
   return `gw-${digits}`;
 }
 
-/** The key of a job that another gw may take in at the same moment: the same gateway and task give the same key. */
+/** The key of an adopted job, made from gateway and task ID, so that two processes adopting it get the same key. */
 export function adoptedJobKey(gateway: string, id: string): string {
   return newJobKey(() => crypto.createHash('sha256').update(`${gateway}\n${id}`).digest().subarray(0, 16));
 }
 
 /**
- * The key of a job that is made at most once under a name of the user's, and the external ID of its task: every machine
- * finds the same one for the same origin, name and attempt. `retry` tells apart sendings of one attempt that made nothing.
+ * The key of a `--once` job, which is also its external ID: each machine computes the same key from origin, name and
+ * attempt. `retry` distinguishes sendings of one attempt that created nothing.
  */
 export function onceJobKey(origin: string, name: string, attempt = 1, retry = 1): string {
   const text = ['once', origin, name, attempt, ...(retry === 1 ? [] : [retry])].join('\n');
   return newJobKey(() => crypto.createHash('sha256').update(text).digest().subarray(0, 16));
 }
 
-/** Whether gw made the external ID of a job, so that a task of that ID can only be this job's. */
+/** True if gw made the external ID of a job, so that a task with this ID must belong to the job. */
 export const isOwnExternalId = ({
   key,
   externalId,
@@ -41,12 +41,12 @@ export const isOwnExternalId = ({
   readonly once?: unknown;
 }): boolean => externalId === key || once !== undefined;
 
-/** Whether a text has the form of a job's key; the first digit holds only three bits. */
+/** True if a text has the form of a job key; the first digit holds only three bits. */
 export const isJobKey = (text: string): boolean => /^gw-[0-7][0-9a-hjkmnp-tv-z]{25}$/.test(text);
 
-/** How the embedded gateway stands in the ledger: its address is a new one in every run. */
+/** The embedded gateway's name in the ledger, because its address changes with every run. */
 export const EMBEDDED = 'sandbox:';
 
-/** Where a --once key counts: the gateway's scheme, host and port; of the embedded one its name. */
+/** The scope of a --once key: the gateway's scheme, host and port, or the embedded gateway's name. */
 export const originOfGateway = (name: string): string =>
   name === EMBEDDED || name === '' ? name : new URL(name).origin;

@@ -3,23 +3,23 @@ import * as path from 'node:path';
 import { errorCode } from '../errors.ts';
 
 const journalName = /^\d{4,6}-\d{2}\.jsonl$/;
-/** What a journal was before it was rewritten; it is there only while that is under way, or after a crash of it. */
+/** The former version of a journal, which exists only while it is being rewritten or after a crash of that. */
 const formerName = /^(\d{4,6}-\d{2}\.jsonl)\.[0-9a-f]+\.old$/;
 
-/** `2026-11.jsonl`, the journal of the UTC month of a Unix millisecond. */
+/** `2026-11.jsonl`, the journal of the UTC month of a Unix time in ms. */
 export function journalNameAt(timeMs: number): string {
   const date = new Date(timeMs);
   return `${String(date.getUTCFullYear()).padStart(4, '0')}-${String(date.getUTCMonth() + 1).padStart(2, '0')}.jsonl`;
 }
 
-/** One month's events: its journal, and what earlier forms of it a crashed rewriting left, which come first. */
+/** The events of one month: its journal, preceded by former versions that a crashed rewrite left. */
 export interface Journal {
   readonly path: string;
-  /** All files that are to be read, in order. */
+  /** All files to read, in order. */
   readonly files: readonly string[];
 }
 
-/** The journals, oldest first; none where the directory is missing. */
+/** The journals, oldest first; empty if the directory is missing. */
 export function journals(dir: string): Journal[] {
   const months = new Map<string, string[]>();
   for (const name of namesIn(dir).sort()) {
@@ -36,10 +36,10 @@ export function journals(dir: string): Journal[] {
   }));
 }
 
-/** A name for what a journal was, beside it, which `journals` finds again. */
+/** A path for a journal's former version, which `journals` recognizes. */
 export const formerPath = (journal: string, nonce: string): string => `${journal}.${nonce}.old`;
 
-/** What stands in a directory; nothing where it is missing. Throws the system's error. */
+/** The names in a directory; empty if it is missing. Throws the system's error. */
 export function namesIn(dir: string): string[] {
   try {
     return fs.readdirSync(dir);
@@ -50,8 +50,8 @@ export function namesIn(dir: string): string[] {
 }
 
 /**
- * The journal to write to: this month's, or a newer one that is already there. Time may step back, but a job's later
- * events must never stand in an older file than its first, or a reader that starts at the newest would miss them.
+ * The journal to append to: this month's, or a newer one that already exists. The clock may go back, but a job's later
+ * events must never be in an older file than its first one: a reader that starts at the newest would miss them.
  */
 export function currentJournal(dir: string, nowMs: number): string {
   const thisMonth = journalNameAt(nowMs);

@@ -1,20 +1,20 @@
 import type { IntentEvent, Job, JobState, LedgerEvent } from './event.ts';
 
-/** Which jobs are looked for; each field that is there narrows it. */
+/** Which jobs to find; each field that is set narrows the search. */
 export interface Wanted {
-  /** gw's own keys and the gateway's task IDs, mixed. Two gateways may give out the same ID. */
+  /** gw's own keys and the gateway's task IDs, mixed. Two gateways may use the same task ID. */
   readonly ids?: readonly string[] | undefined;
   readonly externalId?: string | undefined;
-  /** The digest of its body, by the external ID that it carried. Of a job with another one as a rule only the intent is read. */
+  /** The digest of the body with a given external ID. For other bodies usually only the intent is read. */
   readonly bodySha256?: ((externalId: string | undefined) => string) | undefined;
   readonly states?: readonly JobState[] | undefined;
   readonly family?: string | undefined;
   readonly gateway?: string | undefined;
-  /** Created at this Unix millisecond or later. */
+  /** Created at this Unix time in ms or later. */
   readonly sinceMs?: number | undefined;
-  /** Leaves out what is settled: jobs that ended badly, or whose outputs are saved. Some that are settled may be left. */
+  /** Leaves out settled jobs (failed, or with all outputs saved), though a few of them may remain. */
   readonly isOpen?: boolean | undefined;
-  /** At most this many, the newest. */
+  /** Maximum number of jobs; the newest are returned. */
   readonly limit?: number | undefined;
   readonly where?: ((job: Job) => boolean) | undefined;
 }
@@ -22,7 +22,7 @@ export interface Wanted {
 /** gw's own key of a job, and the gateway's ID of its task. */
 export type JobNames = Pick<Job, 'key' | 'id'>;
 
-/** A line of a journal that cannot be read, its number counted from 1. */
+/** An unreadable line of a journal; its number counts from 1. */
 export interface UnreadableLine {
   readonly path: string;
   readonly line: number;
@@ -33,48 +33,48 @@ export interface Ledger {
   /** The directory, for messages. */
   readonly dir: string;
   /**
-   * Makes a job and holds it: the claim is taken first, then the intent is written, durable when this returns. `key` where
-   * the job must be the same one however often it is begun. Throws GwError `usage` where the ledger cannot be written or
-   * another gw holds a job of that key; then nothing may be sent.
+   * Creates a job and holds it: the claim is taken first, then the intent is written durably. Give `key` if the job
+   * must be the same one however often it is begun. Throws GwError `usage` if the ledger cannot be written or another
+   * gw holds a job with that key; then nothing may be sent.
    */
   begin(intent: IntentEvent, key?: string): Hold;
   /**
-   * Takes the exclusive right to say where a job stands, and reads the job under it; undefined while another living process
-   * has it. Throws GwError naming the path where the claim cannot be made or the ledger cannot be read.
+   * Claims the exclusive right to write a job's state, then reads the job; undefined while another living process has
+   * it. Throws GwError with the path if the claim cannot be made or the ledger cannot be read.
    */
   hold(key: string): Promise<Hold | undefined>;
-  /** As `hold` for many at once: those that nobody else has, read once for all of them. */
+  /** Like `hold` for many jobs: those that no other process holds, with a single read for all. */
   holdMany(keys: Iterable<string>): Promise<Hold[]>;
-  /** The lock by which a process holds a job: it names that one, and shows that it lives. */
+  /** The lock file of a job's holder: it names the process and shows that it lives. */
   lockOf(key: string): string;
-  /** Whether a living process holds a job; asking takes nothing. */
+  /** True if a living process holds a job; this takes no claim. */
   isHeld(key: string): boolean;
   /**
-   * Appends one fact to a job, durable when this returns; what says where the job stands only while this ledger holds it,
-   * and what may not follow what is known is not written (README.md). Throws GwError naming the path: `usage` for `sent`,
-   * `download` for `get`, `part` and `saved`, `internal` for the others; an ID that could not be recorded is in its `taskId`.
+   * Appends one event to a job, durable when this returns. One about the state needs a hold of this ledger; one that
+   * may not follow the known events is not written (README.md). Throws GwError with the path: `usage` for `sent`,
+   * `download` for `get`, `part` and `saved`, `internal` for others; an ID that could not be recorded is in `taskId`.
    */
   append(key: string, event: LedgerEvent): void;
-  /** The jobs that are wanted, newest first; all of them where nothing is said. Throws GwError `usage` naming the path. */
+  /** The matching jobs, newest first; by default all jobs. Throws GwError `usage` with the path. */
   find(wanted?: Wanted): Promise<Job[]>;
-  /** The same jobs one after the other: however many there are, only the one that is looked at is in memory. */
+  /** The matching jobs one by one: only the current one is in memory. */
   each(wanted?: Wanted): AsyncIterable<Job>;
-  /** What `read` makes of the names of all jobs, in no order; no job is read for it. Called again where a prune came between. */
+  /** Returns what `read` makes of all job names, unordered, without reading jobs. A prune in between calls it again. */
   names<T>(read: (names: Iterable<JobNames>) => T): Promise<T>;
-  /** The lines that the last look could not read: each is lost, and no other with it. */
+  /** The lines that the last search could not read; only these lines are lost. */
   readonly unreadable: readonly UnreadableLine[];
   /**
-   * Forgets jobs for good; other processes may go on appending. Throws GwError `usage` while another process removes
-   * jobs, and where a journal cannot be rewritten; then nothing is lost.
+   * Removes jobs permanently; other processes may keep appending. Throws GwError `usage` while another process removes
+   * jobs, or if a journal cannot be rewritten; then nothing is lost.
    */
   remove(keys: ReadonlySet<string>): Promise<void>;
 }
 
-/** A job that this process alone may bring further, until it lets go of it. */
+/** A job that only this process may move to another state, until it releases it. */
 export interface Hold {
   readonly key: string;
-  /** The job as it stood when the claim had been taken; undefined for one that was just begun, or that the ledger lacks. */
+  /** The job when the claim was taken; undefined if it was just begun, or if the ledger does not have it. */
   readonly job: Job | undefined;
-  /** Lets go of it; a second time does nothing. */
+  /** Releases the job; a second call does nothing. */
   release(): void;
 }

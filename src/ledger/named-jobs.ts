@@ -2,8 +2,8 @@ import type { Job } from './event.ts';
 import type { Ledger } from './ledger.ts';
 
 /**
- * Of jobs that were found by `ids`, tells the one that a word names: by gw's own key, else the newest of that task ID; with
- * `gateway` only of that gateway.
+ * Returns a function that finds the job for a word among `jobs`: by gw's own key, else the newest with that task ID;
+ * with `gateway` only jobs of that gateway.
  */
 export function jobsByName(
   jobs: readonly Job[],
@@ -19,8 +19,8 @@ export function jobsByName(
 }
 
 /**
- * The first job that was given a task's ID, where that is another one: a task is one set of files, however many creates were
- * answered with it.
+ * The first job that got a task's ID, if it is a different job: a task is one set of files, even if several creates
+ * were answered with it.
  */
 export async function firstOfTask(
   { key, id, gateway }: Pick<Job, 'key' | 'gateway'> & { readonly id: string },

@@ -6,11 +6,11 @@ import { errorCode } from '../errors.ts';
 import { type ReadJournal, type Span, StaleContents } from './contents.ts';
 import { journals } from './journal-files.ts';
 
-/** As much is read at once around a job: the next one that is asked for is as a rule the one before it. */
+/** How much is read at once around a job: the next requested job is usually the one before it. */
 const WINDOW_BYTES = 1 << 16;
-/** As much before a place in a journal tells whether the text is still the one that was read. */
+/** How much text before a position is checked, to see whether the journal is still the one that was read. */
 const TAIL_BYTES = 256;
-/** So often is looked again while other processes rewrite the journals. */
+/** How often opening is retried while other processes rewrite the journals. */
 export const MOST_TRIES = 5;
 
 const namesIn = (dir: string): string[] =>
@@ -18,14 +18,14 @@ const namesIn = (dir: string): string[] =>
 
 interface OpenJournal {
   readonly name: string;
-  /** Undefined for a link that leads nowhere, which has no lines. */
+  /** Undefined for a dangling link, which has no lines. */
   readonly fd: number | undefined;
-  /** The file's number (inode). */
+  /** The file's inode. */
   readonly number: number;
   readonly bytes: number;
 }
 
-/** The journals of a ledger as they are at one moment; what is read of them stays the same while others rewrite them. */
+/** A snapshot of a ledger's journals; its content stays the same while others rewrite them. */
 export class OpenJournals {
   readonly files: OpenJournal[] = [];
   #window = { journal: -1, startByte: 0, endByte: 0 };
@@ -33,7 +33,7 @@ export class OpenJournals {
 
   private constructor(private readonly dir: string) {}
 
-  /** Opens them. Throws the system's error, and StaleContents where others rewrite them again and again. */
+  /** Opens them. Throws the system's error, and StaleContents if others keep rewriting them. */
   static open(dir: string, tries = MOST_TRIES): OpenJournals {
     const opened = new OpenJournals(dir);
     let isWhole = false;
@@ -43,7 +43,7 @@ export class OpenJournals {
         const { ino, size } = fd === undefined ? { ino: 0, size: 0 } : fs.fstatSync(fd);
         opened.files.push({ name, fd, number: ino, bytes: size });
       }
-      // A journal that was just put in the place of another lacks lines as long as the former one is there.
+      // A journal that just replaced another lacks lines while its former version exists.
       const now = namesIn(dir);
       isWhole = now.length === opened.files.length && opened.files.every(({ name }, at) => name === now[at]);
       if (isWhole) return opened;
@@ -63,7 +63,7 @@ export class OpenJournals {
     return this.files.map(({ name }) => path.join(this.dir, name));
   }
 
-  /** Whether these are the journals that were read, with all that was read of them, and perhaps more. */
+  /** True if these journals still begin with everything that was read before. */
   goOnFrom(read: readonly ReadJournal[]): boolean {
     return read.every(({ name, number, bytes, tail }, at) => {
       const file = this.files[at];
@@ -72,7 +72,7 @@ export class OpenJournals {
     });
   }
 
-  /** The text of a stretch of a journal. Throws the system's error. */
+  /** The text of a span. Throws the system's error. */
   textOf([journal, startByte, endByte]: Span): string {
     const { startByte: from, endByte: to } = this.#window;
     if (journal !== this.#window.journal || startByte < from || endByte > to) {
@@ -91,7 +91,7 @@ export class OpenJournals {
   }
 
   newlinesBefore([journal, startByte]: Span): number {
-    // Before the first line and behind the last there is nothing else.
+    // Only newlines precede the first line and follow the last one.
     let newlines = startByte;
     for (const line of this.linesOf(journal, 0, startByte))
       newlines = line.newlines + startByte - line.endByte;
@@ -99,7 +99,7 @@ export class OpenJournals {
   }
 }
 
-/** A sum of the text before a place in a journal. */
+/** Checksum of the text before a position in a journal. */
 export function tailOf(fd: number, endByte: number): number {
   const tail = Buffer.alloc(Math.min(TAIL_BYTES, endByte));
   const count = fs.readSync(fd, tail, 0, tail.length, endByte - tail.length);

@@ -17,29 +17,29 @@ import { serialize } from './serialize.ts';
 import { claimError, readError, writeError } from './write-error.ts';
 
 export interface LedgerOptions {
-  /** The state directory; journals are kept in `ledger/` below it and locks in `locks/`. */
+  /** The state directory; journals are in `ledger/` below it and locks in `locks/`. */
   readonly dir: string;
   readonly clock: Pick<Clock, 'now'>;
-  /** Throws where the directory cannot be trusted, of which that is known only now that it is made: some disks keep no permissions. */
+  /** Throws if the new directory cannot be trusted: only now is it known whether its disk keeps permissions. */
   readonly refuseNewPlace?: (() => void) | undefined;
-  /** Leaves prompts out of what is written when false (GW_LEDGER_PROMPTS=off). */
+  /** Leaves prompts out of the ledger if false (GW_LEDGER_PROMPTS=off). */
   readonly keepPrompts: boolean;
   readonly hideSecret?: ((text: string) => string) | undefined;
-  /** Told that lines cannot be read, whenever it is looked, and before a job is begun: it may be paid for twice. */
+  /** Called if lines are unreadable, after each search and before a job begins, which may then be paid twice. */
   readonly tellDamage?: (() => void) | undefined;
-  /** Makes up for what a damaged intent no longer tells of a job. */
+  /** Adds facts to a job that its damaged intent no longer tells. */
   readonly completed?: ((job: Job) => Promise<Job>) | undefined;
-  /** Told of each output once it is written down that it is saved. */
+  /** Receives each output once its `saved` event is written. */
   readonly onSaved?: ((key: string, file: SavedFile) => void) | undefined;
   readonly randomBytes?: RandomBytes | undefined;
   readonly calls?: AppendCalls | undefined;
   readonly step?: Step | undefined;
 }
 
-/** How often a line is appended whose journal was rewritten under it; a line that stands there twice says no more. */
+/** How often a line is appended again because its journal was rewritten meanwhile; duplicated lines are harmless. */
 const MAX_APPENDS = 3;
 
-/** Opens the ledger of a state directory. Nothing is touched on the disk before the first read or write. */
+/** Opens the ledger of a state directory. Nothing on the disk is touched before the first read or write. */
 export function openLedger(options: LedgerOptions): Ledger {
   const { step = () => {}, completed = async (job: Job) => job } = options;
   const dir = path.join(options.dir, 'ledger');
@@ -70,7 +70,7 @@ export function openLedger(options: LedgerOptions): Ledger {
     if (finder.unreadable.length > 0) options.tellDamage?.();
   };
 
-  /** A paid job must not be begun in a ledger that this build could not read back. */
+  /** Refuses to begin a paid job in a ledger that this build could not read back. */
   const refuseNewer = (): void => {
     try {
       finder.refuseNewer();
@@ -121,7 +121,7 @@ export function openLedger(options: LedgerOptions): Ledger {
   };
 }
 
-/** What finds jobs. Throws GwError where the ledger cannot be read. */
+/** The reading functions of the ledger. They throw GwError if the ledger cannot be read. */
 function readsOf(finder: JobFinder, dir: string, tellDamage: () => void) {
   const reading = async <T>(read: () => T): Promise<Awaited<T>> => {
     try {
@@ -151,7 +151,7 @@ function readsOf(finder: JobFinder, dir: string, tellDamage: () => void) {
 
 class Holds {
   readonly states = new Map<string, JobState>();
-  /** Those that are made once for a key. */
+  /** Keys of the held jobs that were made with `--once`. */
   readonly keyed = new Set<string>();
 
   constructor(
@@ -160,7 +160,7 @@ class Holds {
     private readonly find: Ledger['find'],
   ) {}
 
-  /** Throws GwError `usage` where another process holds a job that is to begin, or the claim cannot be made. */
+  /** Claims a job that is to begin. Throws GwError `usage` if another process holds it or the claim cannot be made. */
   one(key: string, intent: IntentEvent): Hold {
     let lock: LockFile | undefined;
     try {
@@ -172,7 +172,7 @@ class Holds {
     return this.#hold(key, lock, undefined, intent);
   }
 
-  /** Those of the jobs that no other process holds. */
+  /** Claims the jobs that no other process holds. */
   async many(keys: Iterable<string>): Promise<Hold[]> {
     const claims = new Map<string, LockFile>();
     try {
@@ -190,14 +190,14 @@ class Holds {
     }
   }
 
-  /** Undefined while another process holds the job. Throws the system's error where the claim cannot be made. */
+  /** Undefined while another process holds the job. Throws the system's error if the claim cannot be made. */
   #claim(key: string): LockFile | undefined {
     ensureDirectory(this.locks);
     return tryLock(lockPath(this.locks, key), this.step);
   }
 
   #hold(key: string, lock: LockFile, job: Job | undefined, { once }: Pick<Job, 'once'> = job ?? {}): Hold {
-    // What is not there has not been sent either.
+    // A job that is not in the ledger has not been sent either.
     this.states.set(key, job?.state ?? 'intent');
     if (once) this.keyed.add(key);
     const release = () => {
@@ -208,7 +208,7 @@ class Holds {
   }
 }
 
-/** What appends a line to the journal of its month, durably; `refuseNewer` is asked before a job is begun. */
+/** Makes a function that durably appends a line to its month's journal; it checks `refuseNewer` before a job. */
 function lineWriter(dir: string, options: LedgerOptions, refuseNewer: () => void) {
   const { clock, calls = fs, step = () => {}, hideSecret = (text: string) => text } = options;
   const serializing = { hideSecret, keepPrompts: options.keepPrompts };
@@ -248,7 +248,7 @@ function lineWriter(dir: string, options: LedgerOptions, refuseNewer: () => void
   };
 }
 
-/** Whether a name still belongs to the file of that number; where that cannot be told, it does. */
+/** True if a path still belongs to the file with that inode, or if this cannot be determined. */
 function isStill(file: string, number: number): boolean {
   try {
     return fs.statSync(file, { throwIfNoEntry: false })?.ino === number;
@@ -257,15 +257,15 @@ function isStill(file: string, number: number): boolean {
   }
 }
 
-/** A key that gw did not make is nothing that may stand in a path. */
+/** A key that gw did not make is hashed, because it might not be safe in a path. */
 function lockPath(locks: string, key: string): string {
   const name = isJobKey(key) ? key : `job-${crypto.createHash('sha256').update(key).digest('hex')}`;
   return path.join(locks, `${name}.lock`);
 }
 
-// Room on the disk is kept for the one line that must not be lost.
+// Disk space is reserved for the one line that must not be lost.
 
-/** Whether nothing else leads to what was paid for: the ID of a task, confirmed or not, or the reply to a job that has none. */
+/** True if an event is the only trace of a paid task: its ID, confirmed or not, or the reply of a job without an ID. */
 function isOnlyTrace(state: JobState, event: LedgerEvent): boolean {
   if (event.event === 'accepted') return true;
   const isTrace =
@@ -274,14 +274,14 @@ function isOnlyTrace(state: JobState, event: LedgerEvent): boolean {
   return isTrace && (state === 'sent' || state === 'unknown');
 }
 
-/** Enough for the longest ID and ten links, on file systems that give out space in large pieces too. */
+/** Enough for the longest ID and ten links, also on file systems that allocate large blocks. */
 const RESERVE_BYTES = 1 << 16;
 const fileIn = (dir: string): string => path.join(dir, 'reserve');
 
-/** Makes the reserve. Where there is no room for it nothing is said: the next write tells. */
+/** Makes the reserve. If there is no room for it, this stays silent: the next write will fail and report it. */
 function keepReserve(dir: string): void {
   try {
-    // Nothing that a file system could store in less.
+    // Random bytes, so that a file system cannot compress them.
     const bytes = crypto.randomBytes(RESERVE_BYTES);
     fs.writeFileSync(fileIn(dir), bytes, { flag: 'wx', mode: 0o600, flush: true });
   } catch {
@@ -289,7 +289,7 @@ function keepReserve(dir: string): void {
   }
 }
 
-/** Gives the room back to the disk; whether there was any. */
+/** Frees the reserved space; true if there was any. */
 function giveUpReserve(dir: string): boolean {
   try {
     fs.unlinkSync(fileIn(dir));

@@ -9,7 +9,7 @@ type Shape = Readonly<Record<string, Check>>;
 const text: Check = (value) => typeof value === 'string';
 const flag: Check = (value) => typeof value === 'boolean';
 const count: Check = (value) => typeof value === 'number' && Number.isFinite(value);
-/** Unix milliseconds that a date can name: one wild time must not spoil what is listed beside it. */
+/** Unix milliseconds within the range of a Date: an invalid time must not break the list that shows it. */
 const moment: Check = (value) => typeof value === 'number' && Math.abs(value) <= 8.64e15;
 const fields: Check = isObject;
 const texts: Check = (value) => Array.isArray(value) && value.every(text);
@@ -29,7 +29,7 @@ const request = shaped({
   lacks: maybe(texts),
 });
 
-/** What is written there must not depend on the directory that a later gw is called in, and no path holds a NUL. */
+/** A stored path must not depend on the working directory of a later gw, and must not contain a NUL. */
 export const isPlace = (value: unknown): value is string =>
   typeof value === 'string' && path.isAbsolute(value) && !value.includes('\0');
 
@@ -37,7 +37,7 @@ const savePlan = shaped({ target: isPlace, force: flag, download: flag, sidecar:
 
 const common: Shape = { v: count, t: moment, job: text, event: text };
 
-/** What each event must hold to be believed where no sum tells that it stands as a gw wrote it. */
+/** The shape that each event must have if its line has no checksum. */
 const shapes: Readonly<Record<LedgerLine['event'], Shape>> = {
   intent: {
     family: text,
@@ -94,8 +94,8 @@ const shapes: Readonly<Record<LedgerLine['event'], Shape>> = {
 };
 
 /**
- * Reads one line of a journal. `bad`: torn or damaged, to be skipped and counted. `foreign`: an event this build does not
- * know, to be skipped. Throws GwError `usage` for a line of a newer format, naming the file.
+ * Parses one line of a journal. `bad` is a torn or damaged line, to be skipped and counted. `foreign` is an event that
+ * this build does not know, to be skipped. Throws GwError `usage` with the file for a line of a newer format.
  */
 export function parseLine(line: string, file: string): LedgerLine | 'bad' | 'foreign' {
   let value: unknown;
@@ -114,10 +114,10 @@ export function parseLine(line: string, file: string): LedgerLine | 'bad' | 'for
 
 const head = /^\{"v":\d+,"t":[\d.e+-]+,"job":"([^"\\]*)"/;
 
-/** Whose line it is, without reading it whole; undefined for one that gw did not write in its own order. */
+/** The job of a line, without parsing it; undefined if gw did not write the line in its usual field order. */
 export const jobOfLine = (line: string): string | undefined => head.exec(line)?.[1];
 
-/** Whose line a damaged one is likely to be: a key stands near its start. */
+/** The probable job of a damaged line: its key is near the start. */
 export const keyIn = (line: string): string | undefined =>
   jobOfLine(line) ?? /"(gw-[0-9a-z]{26})"/.exec(line.slice(0, 120))?.[1];
 

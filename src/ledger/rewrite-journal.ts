@@ -16,18 +16,18 @@ import { formerPath, type Journal, journals, namesIn } from './journal-files.ts'
 import { openIfThere } from './open-journals.ts';
 import { jobOfLine } from './parse-line.ts';
 
-// A journal is rewritten while other processes append to it, and no lock is asked of them. What it was stays readable
-// under another name until every line that must stay is durable under its own, so that a crash loses nothing; and
-// whoever appends looks afterwards whether the file still has its name, and appends again where it has not.
+// A journal is rewritten without a lock while other processes append to it. The former version stays readable under
+// another name until every remaining line is durable in the new one, so that a crash loses nothing. A process that
+// appends checks afterwards whether its file still has the name, and otherwise appends again.
 
-/** How the name of a rewritten journal ends that is not in use yet. */
+/** Suffix of a new journal that is not in use yet. */
 const FRESH = '.new';
 
 type Keeps = (line: string) => boolean;
 
 /**
- * Takes jobs out of every journal; all other lines stay, those that cannot be read among them.
- * Throws GwError `usage` while another process does the same, and the system's error where a journal cannot be rewritten.
+ * Removes jobs from every journal; all other lines stay, including unreadable ones. Throws GwError `usage` while
+ * another process does the same, and the system's error if a journal cannot be rewritten.
  */
 export function removeJobs(
   { dir, locks, step }: { readonly dir: string; readonly locks: string; readonly step?: Step },
@@ -39,7 +39,7 @@ export function removeJobs(
   if (!lock)
     throw usage('another gw is removing jobs from the ledger', 'wait for it to end, then run this again');
   try {
-    // What a crashed rewriting had not put to use.
+    // Remove new journals that a crashed rewrite left unused.
     for (const name of namesIn(dir))
       if (name.endsWith(FRESH)) fs.rmSync(path.join(dir, name), { force: true });
     const keeps = (line: string) => !keys.has(jobOfLine(line) ?? '');
@@ -51,8 +51,8 @@ export function removeJobs(
 }
 
 /**
- * Leaves out of a journal the lines that `keeps` refuses. One process at a time may do this to a journal.
- * Throws the system's error, or GwError `usage` where there are no hard links; then all lines are still there.
+ * Removes the lines that `keeps` refuses from a journal. Only one process at a time may do this. Throws the system's
+ * error, or GwError `usage` if there are no hard links; then all lines are still there.
  */
 function rewriteJournal({ path: file, files }: Journal, keeps: Keeps, step: Step = () => {}): void {
   const nonce = crypto.randomBytes(6).toString('hex');
@@ -68,7 +68,7 @@ function rewriteJournal({ path: file, files }: Journal, keeps: Keeps, step: Step
     if (copied.dropped === 0 && formers.length === 0) return;
     if (fd === undefined) {
       step('name the new journal');
-      // Fails where a process has begun the journal anew; the next rewriting finds both.
+      // This fails if another process has made the journal again; the next rewrite finds both.
       fs.linkSync(fresh, file);
     } else {
       const former = formerPath(file, nonce);
@@ -77,7 +77,7 @@ function rewriteJournal({ path: file, files }: Journal, keeps: Keeps, step: Step
       formers.push(former);
       syncDirectory(path.dirname(file));
       step('put the new journal in its place');
-      // Windows replaces no file that is open: its other name is read from then on.
+      // Windows cannot replace an open file, so the old one is closed and read by its other name.
       fs.closeSync(fd);
       fd = undefined;
       if (copied.kept > 0) renameFile(fresh, file);
@@ -96,7 +96,7 @@ function rewriteJournal({ path: file, files }: Journal, keeps: Keeps, step: Step
   }
 }
 
-/** Both names stay those of the one file to which others append: a copy would lack what they write meanwhile. */
+/** Gives the file a second name. A copy would miss the lines that others append meanwhile. */
 function keepAs(file: string, former: string): void {
   try {
     fs.linkSync(file, former);
@@ -111,7 +111,7 @@ function keepAs(file: string, former: string): void {
 
 const chunkBytes = 1 << 16;
 
-/** Copies the lines that stay, of each file only its first bytes; durable when this returns. */
+/** Copies the remaining lines, from each file only up to its given length; durable when this returns. */
 function copyLines(
   to: string,
   from: readonly { readonly path: string; readonly bytes: number }[],
@@ -140,7 +140,7 @@ function copyLines(
   return counts;
 }
 
-/** What others appended to the old file while its lines were copied goes into the new one as it is. */
+/** Appends the bytes that others added to the old file while its lines were copied. */
 function appendRest(former: number, fromByte: number, file: string): void {
   const rest = Buffer.alloc(Math.max(0, fs.fstatSync(former).size - fromByte));
   fs.readSync(former, rest, 0, rest.length, fromByte);

@@ -5,12 +5,12 @@ import { errorCode } from '../errors.ts';
 import { isJobKey } from './job-key.ts';
 import { namesIn } from './journal-files.ts';
 
-// A job that is made once for a key is found by that key alone. Where the disk has lost its lines, or made them unreadable,
-// the key would seem free and the job be paid for again. So an empty file says beside the journals that it was sent.
+// A `--once` job is found only by its key. If the disk lost its lines or made them unreadable, the key would seem free
+// and the job would be paid again. So an empty file beside the journals marks it as sent.
 
 const NAME = 'sent';
 
-/** Marks a job as sent, durably: between the line that says so and the first byte. Throws the system's error. */
+/** Marks a job as sent, durably, after its `sent` line and before the first byte. Throws the system's error. */
 export function markSent(dir: string, key: string): void {
   const marks = path.join(dir, NAME);
   ensureDirectory(marks);
@@ -23,9 +23,9 @@ export function markSent(dir: string, key: string): void {
   syncDirectory(marks);
 }
 
-/** When a job was marked, Unix milliseconds of the file system; undefined where it is not. Throws the system's error. */
+/** When a job was marked, in Unix ms of the file system; undefined if it was not. Throws the system's error. */
 export const sentMarkMs = (dir: string, key: string): number | undefined =>
   isJobKey(key) ? fs.statSync(path.join(dir, NAME, key), { throwIfNoEntry: false })?.mtimeMs : undefined;
 
-/** The jobs that are marked. Throws the system's error. */
+/** The keys of the marked jobs. Throws the system's error. */
 export const sentMarks = (dir: string): string[] => namesIn(path.join(dir, NAME)).filter(isJobKey);

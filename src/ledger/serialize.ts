@@ -5,14 +5,14 @@ import { formatOf } from '../formats.ts';
 import type { IntentEvent, KeptRequest, LedgerEvent } from './event.ts';
 
 export interface SerializeOptions {
-  /** Replaces the exact key in a text. */
+  /** Replaces the API key in a text. */
   readonly hideSecret: (text: string) => string;
   readonly keepPrompts: boolean;
 }
 
 /**
- * The JSON of one line. Every text and field name passes the secret filter; an intent loses what must not be kept.
- * Throws GwError `unavailable` for a record nested too deep to be stored.
+ * The JSON of one line. Every text and field name passes the secret filter, and data that must not be kept is removed
+ * from an intent. Throws GwError `unavailable` for a record that is nested too deeply.
  */
 export function serialize(
   job: string,
@@ -35,7 +35,7 @@ export function serialize(
   }
 }
 
-/** What the model made of a prompt tells the prompt. */
+/** Removes the model's revised prompts, because they reveal the user's prompt. */
 function withoutPrompt(event: LedgerEvent): LedgerEvent {
   const name = 'revised_prompt';
   if (!JSON.stringify(event).includes(name)) return event;
@@ -43,13 +43,13 @@ function withoutPrompt(event: LedgerEvent): LedgerEvent {
   return JSON.parse(JSON.stringify(rest, (key, value) => (key === name ? undefined : value)));
 }
 
-/** A line whose sum is wrong is damaged, also where it is JSON: in every format the sum stands last, of all that is before it. */
+/** Adds a checksum of the text before it, always last, so that damage shows even if the line is valid JSON. */
 function withSum(json: string): string {
   const begun = json.slice(0, -1);
   return `${begun},"sum":"${crc32(begun).toString(16).padStart(8, '0')}"}`;
 }
 
-/** Whether the sum of a line is right; undefined for one of an older gw, which holds none. */
+/** True if a line's checksum is right; undefined for a line of an older gw, which has none. */
 export function isSumRight(line: string): boolean | undefined {
   const [, sum] = /,"sum":"([0-9a-f]{8})"\}$/.exec(line.slice(-SUM_CHARS)) ?? [];
   return sum === undefined ? undefined : crc32(line.slice(0, -SUM_CHARS)) === Number.parseInt(sum, 16);
@@ -58,7 +58,7 @@ const SUM_CHARS = ',"sum":"01234567"}'.length;
 
 type Asked = Pick<IntentEvent, 'prompt' | 'settings' | 'media' | 'references' | 'request'>;
 
-/** What a request was made of, as it may stand in a file: without the key, which somebody may have typed into it. */
+/** Removes the API key, which somebody may have typed, from the parts of a request that are stored. */
 export function withoutSecrets<T extends Asked>(intent: T, hide: (text: string) => string): T {
   const { prompt, settings, media, references, request } = intent;
   const made = { prompt, settings, media, references, request };
@@ -74,7 +74,7 @@ function hiding(hide: (text: string) => string): (key: string, value: unknown) =
   };
 }
 
-/** Base64 never reaches the ledger, nor a query that may be a signature, nor credentials in an address. */
+/** Removes Base64, queries (which may be signatures) and credentials in URLs before an intent is stored. */
 export function trimIntent<T extends Asked & { gateway: string }>(intent: T, keepPrompts: boolean): T {
   const { prompt, request } = intent;
   return {
@@ -90,7 +90,7 @@ export function trimIntent<T extends Asked & { gateway: string }>(intent: T, kee
   };
 }
 
-/** The same value with each text named that is data or an address, as deep as it stands. */
+/** Copies a value with each text that is data or a URL shortened, at any depth. */
 function withoutData(value: unknown): unknown {
   if (typeof value === 'string') {
     return isBase64(value) ? `base64;sha256=${sha256(value)}` : nameOf(value);
@@ -100,18 +100,18 @@ function withoutData(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, withoutData(inner)]));
 }
 
-/** Whether a text holds Base64, in one piece or wrapped: no words of people are that long. */
+/** True if a text contains Base64, in one piece or wrapped: human words are not that long. */
 const isBase64 = (text: string): boolean =>
   /[A-Za-z0-9+/_-]{200}|(?:[A-Za-z0-9+/_-]{50,}={0,2}(?:\s+|$)){3}/.test(text);
 
 const sha256 = (text: string): string => crypto.createHash('sha256').update(text).digest('hex');
 
-/** Longest body of --body that is kept, in characters of JSON. */
+/** Longest --body that is kept, in characters of JSON. */
 const LONGEST_BODY = 1 << 16;
-/** What may hold words of a prompt. */
+/** Flags that may contain words of a prompt. */
 const worded: ReadonlySet<string> = new Set(['shot', 'set', 'body']);
 
-/** What may not be kept of a request is only named; `isKeepable` tells it of a flag's value. */
+/** Moves flags that may not be kept to `lacks`; `isKeepable` decides about a flag's value. */
 export function trimRequest(
   request: KeptRequest,
   keepPrompts: boolean,
@@ -119,7 +119,7 @@ export function trimRequest(
 ): KeptRequest {
   const { flags, set, body, lacks: lackedBefore = [], ...rest } = request;
   const isKept = (key: string, value: unknown) => (keepPrompts || !worded.has(key)) && isKeepable(value);
-  // In a body Base64 may stand alone, without the `data:` that a flag needs.
+  // A body may hold bare Base64, without the `data:` prefix that a flag needs.
   const isText = (value: unknown): boolean =>
     typeof value === 'object' && value !== null
       ? JSON.stringify(value).length <= LONGEST_BODY && Object.values(value).every(isText)
@@ -139,7 +139,7 @@ export function trimRequest(
   };
 }
 
-/** Whether a value holds no data, and no address that the ledger would cut. */
+/** True if a value holds no data and no URL that the ledger would cut. */
 function isUnsigned(value: unknown): boolean {
   if (typeof value === 'object' && value !== null) return Object.values(value).every(isUnsigned);
   if (typeof value !== 'string') return true;
@@ -147,7 +147,7 @@ function isUnsigned(value: unknown): boolean {
   return address === undefined || nameOf(address) === address;
 }
 
-/** A reference as it is kept: data as its digest, an address without query and credentials. */
+/** The stored form of a reference: data as its digest, a URL without query and credentials. */
 export function nameOf(reference: string): string {
   if (/^data:/i.test(reference)) {
     const type = /^data:([\w.+/-]*)/i.exec(reference)?.[1] ?? '';

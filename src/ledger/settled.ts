@@ -3,12 +3,12 @@ import type { Family, TaskView } from '../gateway/task.ts';
 import { outputsOf } from '../gateway/task-state.ts';
 import { isHome, type Job, type JobState } from './event.ts';
 
-/** Whether nothing is left to do for a job, whatever the time is: only a new line about it can change that. */
+/** True if nothing is left to do for a job at any time: only a new line about the job can change that. */
 export type IsSettled = (job: Job) => boolean;
 
 const badEnds: ReadonlySet<JobState> = new Set(['not_sent', 'refused', 'failed', 'lost']);
 
-/** Loads the families, who alone can tell whether all outputs of a job are saved. */
+/** Loads all families, because only they can tell whether all outputs of a job are saved. */
 export async function loadSettled(): Promise<IsSettled> {
   const families = new Map<string, Family>();
   for (const name of familyNames) families.set(name, await loadFamily(name));
@@ -24,17 +24,17 @@ export async function loadSettled(): Promise<IsSettled> {
   };
 }
 
-/** The job that was asked of last: several questions about one job parse its record once. */
+/** The last job that was asked about, so that several questions parse its record only once. */
 let last: { readonly job: Job; readonly family: Family; readonly task: TaskView | undefined } | undefined;
 
-/** What the record of a job says; undefined where there is none, or none that this build can read. */
+/** The parsed record of a job; undefined if there is none or this build cannot read it. */
 export function taskOf(job: Job, family: Family | undefined): TaskView | undefined {
   if (family === undefined || job.record === undefined) return undefined;
   if (last?.job !== job || last.family !== family) last = { job, family, task: readTask(job, family) };
   return last.task;
 }
 
-/** What the records of a job say, with one that was just seen; undefined where there is none, or none that this build can read. */
+/** The job's records and a newly seen one in one view; undefined if there is none or this build cannot read them. */
 export function readTask(
   { earlierRecords = [], id, key, record }: Job,
   family: Family,
@@ -50,13 +50,13 @@ export function readTask(
   }
 }
 
-/** Whether the record of a job names what was made: it succeeded, or its reply was cut behind links to images. */
+/** True if a job's record names its outputs: it succeeded, or its cut reply holds links to images. */
 export const namesOutputs = ({ state, record }: Job): boolean =>
   state === 'succeeded' || (state === 'unknown' && record !== undefined);
 
 /**
- * Whether a job whose record names what was made has an output that is not on disk, wanted or not. A task whose record
- * names none, or cannot be read, has one all the same.
+ * True if a job whose record names its outputs has one that is not on disk, wanted or not. It is also true if the
+ * record names none or cannot be read.
  */
 export const lacksOutputs = (job: Job, family: Family): boolean =>
   namesOutputs(job) && lacks(taskOf(job, family), job, family);

@@ -21,26 +21,26 @@ import {
 import { type IsSettled, loadSettled } from './settled.ts';
 
 const FRESH = /^contents\.[0-9a-f]+\.fresh$/;
-/** A file that a killed process was writing is removed after this time. */
+/** A temporary file of a killed process is removed after this time. */
 const ABANDONED_MS = 600_000;
 const ROWS_A_PIECE = 256;
 
 const textOf = ({ key, createdAtMs, id, externalId, body, isSettled, spans }: Row): string =>
   JSON.stringify([isSettled ? 1 : 0, createdAtMs, key, id, externalId, body, ...spans.flat()]);
 
-/** Rows, oldest first, that are new or take the place of those of the same key. */
+/** New rows, oldest first; `replaced` are the keys whose old rows they replace. */
 interface Change {
   readonly added: readonly Row[];
   readonly replaced: ReadonlySet<string>;
 }
 
-/** Writes the table of contents anew. Most runs only read it, and do not load this. */
+/** Rewrites the table of contents. Most runs only read it and do not load this class. */
 export class ContentsWriter {
   constructor(readonly isSettled: IsSettled) {}
 
   /**
-   * Writes contents with a change. False where the file cannot be kept: that only costs the next process time, and nothing
-   * is said of it. Throws StaleContents where these are damaged.
+   * Writes contents with a change. Returns false if the file cannot be written: that only costs the next process time,
+   * so nothing is reported. Throws StaleContents if the old contents are damaged.
    */
   write(contents: Contents, dir: string, change: Change, read: Read): boolean {
     const fresh = path.join(dir, `${NAME}.${crypto.randomBytes(6).toString('hex')}.fresh`);
@@ -68,7 +68,7 @@ export class ContentsWriter {
 
 export const loadWriter = async (): Promise<ContentsWriter> => new ContentsWriter(await loadSettled());
 
-/** The first piece that a change touches; the last one has room for more. */
+/** The index of the first piece that a change affects; the last piece has room for more rows. */
 function firstChanged(contents: Contents, { added, replaced }: Change): number {
   const { pieces } = contents.table;
   const oldestMs = added[0]?.createdAtMs ?? Number.POSITIVE_INFINITY;
@@ -77,7 +77,7 @@ function firstChanged(contents: Contents, { added, replaced }: Change): number {
   return Math.max(0, Math.min(behind === -1 ? pieces.length - 1 : behind, ...changed));
 }
 
-/** The rows from a piece on with others added, oldest first. */
+/** The rows from a piece on, merged with the added ones, oldest first. */
 function* rowsWith(contents: Contents, { added, replaced }: Change, from: number): Generator<Row> {
   let next = 0;
   for (let at = from; at < contents.table.pieces.length; at += 1) {
@@ -93,7 +93,7 @@ function* rowsWith(contents: Contents, { added, replaced }: Change, from: number
   yield* added.slice(next);
 }
 
-/** Writes all with a change; returns what the table says of it. Throws the system's error. */
+/** Writes all rows and names; returns their part of the table. Throws the system's error. */
 function writeRows(fd: number, contents: Contents, change: Change): Omit<Table, keyof Read> {
   const kept = firstChanged(contents, change);
   const pieces = contents.table.pieces.slice(0, kept);
@@ -119,7 +119,7 @@ function writeRows(fd: number, contents: Contents, change: Change): Omit<Table, 
   return { count, pieces, pages };
 }
 
-/** The names of the first pieces, and others. */
+/** The names in the kept pieces, merged with the added ones. */
 function* namesWith(contents: Contents, added: readonly number[], kept: number): Generator<number> {
   const rest = Float64Array.from(added).sort();
   let next = 0;
@@ -147,7 +147,7 @@ function* cut<T>(values: Iterable<T>, most: number): Generator<T[]> {
   if (some.length > 0) yield some;
 }
 
-/** `nowMs` is the time of the file system, which dates the files. */
+/** `nowMs` is a time of the file system, whose clock dates the files. */
 function removeAbandoned(dir: string, nowMs: number): void {
   for (const name of fs.readdirSync(dir).filter((each) => FRESH.test(each))) {
     const file = path.join(dir, name);

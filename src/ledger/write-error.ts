@@ -3,13 +3,13 @@ import { FailedSync } from '../disk/durable-directory.ts';
 import { errorCode, GwError } from '../errors.ts';
 import type { LedgerEvent } from './event.ts';
 
-/** Facts that are written once a job has succeeded: what fails there is the saving of its output. */
+/** Events that are written once a job has succeeded: if writing fails, saving its output fails. */
 const savingEvents: ReadonlySet<LedgerEvent['event']> = new Set(['get', 'held', 'part', 'saved']);
 
 /**
- * The error of a fact that could not be written, naming the path and the reason. Before the request leaves it is `usage`:
- * nothing was sent, and the user can mend it. Once the job has succeeded it is `download`; between the two no kind of
- * the contract fits better than `internal`, and an ID that was to be recorded travels with it.
+ * The error for an event that could not be written, with path and reason. Before the request leaves it is `usage`:
+ * nothing was sent, and the user can fix it. Once the job has succeeded it is `download`. In between it is `internal`,
+ * the closest kind in the contract, with the ID that could not be recorded.
  */
 export function writeError(error: unknown, path: string, key: string, event: LedgerEvent): unknown {
   if (error instanceof GwError) return error;
@@ -34,7 +34,7 @@ export function writeError(error: unknown, path: string, key: string, event: Led
   return new GwError(kind, what, { hint: `${remedy}, then run: gw jobs sync` });
 }
 
-/** The error of a claim that could not be made; it names a directory in place of a lock, else `path`. `usage` before a job begins. */
+/** The error of a claim that could not be made; it names the directory that is in the lock's place, else `path`. */
 export function claimError(error: unknown, path: string, kind: 'usage' | 'download'): unknown {
   if (!isDiskFault(error)) return error;
   const { reason, remedy } = diskFault(error);
@@ -46,7 +46,7 @@ export function claimError(error: unknown, path: string, kind: 'usage' | 'downlo
   return new GwError(kind, `no job can be claimed in ${at}: ${reason}${so}`, { hint: `${remedy}${next}` });
 }
 
-/** The error of a ledger that could not be read, naming the path and the reason. */
+/** The error of a ledger that could not be read, with path and reason. */
 export function readError(error: unknown, path: string): unknown {
   if (!isDiskFault(error)) return error;
   const { reason, remedy } = diskFault(error);
