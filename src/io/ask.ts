@@ -3,18 +3,15 @@ import { Writable } from 'node:stream';
 import { Interrupted } from '../errors.ts';
 import type { Host } from '../host.ts';
 
-/**
- * Asks a question on the terminal and returns whether the answer is yes; anything else, or none, is no.
- * Throws Interrupted on Ctrl-C.
- */
+/** Asks a yes-or-no question on the terminal; anything but yes counts as no. Throws Interrupted on Ctrl-C. */
 export async function confirm(host: Pick<Host, 'stdin' | 'stderr'>, question: string): Promise<boolean> {
   const answer = await readTyped(host, `${question} [y/N] `, { echo: true });
   return /^y(es)?$/i.test(answer.trim());
 }
 
 /**
- * Asks for one line on the terminal; it is kept in no history, and what is typed shows only with `echo`.
- * Throws Interrupted on Ctrl-C; an end of input (Ctrl-D) gives an empty text.
+ * Reads one line from the terminal; it goes into no history, and typed characters show only with `echo`. Throws
+ * Interrupted on Ctrl-C; an end of input (Ctrl-D) gives an empty text.
  */
 export function readTyped(
   host: Pick<Host, 'stdin' | 'stderr'>,
@@ -25,7 +22,7 @@ export function readTyped(
   const output = echo ? host.stderr : mute;
   const lines = createInterface({ input: host.stdin, output, terminal: true, historySize: 0 });
   if (!echo) host.stderr.write(question);
-  // What is not echoed, and an end of input, leaves the cursor behind the question.
+  // Without echo, and after an end of input, the cursor is still on the question's line.
   let isOpen = !echo;
   return new Promise<string>((resolve, reject) => {
     lines.once('SIGINT', () => reject(new Interrupted('SIGINT')));

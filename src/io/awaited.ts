@@ -4,17 +4,17 @@ import { sizeOf } from './live-region.ts';
 import { durationText } from './quantity-text.ts';
 import { canShowUnicode, loadSpinner } from './style.ts';
 
-/** What comes at once needs no word; what is awaited is said within half a second. */
+/** A short wait is not shown; a longer one appears within half a second. */
 const AFTER_MS = 300;
 const FRAME_MS = 100;
-/** Room for the spinner and the time. */
+/** Columns for the spinner and the elapsed time. */
 const BESIDE_COLUMNS = 16;
 
 interface AwaitedWorld {
   readonly host: Pick<Host, 'stderr' | 'clock' | 'platform' | 'env'>;
-  /** Whether the foot of the terminal is nobody else's. */
+  /** True if nothing else is drawn at the bottom of the terminal. */
   readonly isFree: () => boolean;
-  /** Puts lines at the foot of the terminal; none takes them away. */
+  /** Draws lines at the bottom of the terminal; an empty list removes them. */
   readonly draw: (lines: readonly string[]) => void;
 }
 
@@ -23,7 +23,7 @@ interface Wait {
   readonly beganMs: number;
 }
 
-/** Says on a terminal what is awaited, and for how long already: of several waits the one that began last. */
+/** Shows on a terminal what gw is waiting for and for how long; of several waits, the one that began last. */
 export class Awaited {
   readonly #waits = new Set<Wait>();
   #start: NodeJS.Timeout | undefined;
@@ -32,7 +32,7 @@ export class Awaited {
 
   constructor(private readonly world: AwaitedWorld) {}
 
-  /** Until the returned function is called: then it is gone. */
+  /** Shows a wait until the returned function is called. */
   begin(what: string): () => void {
     const wait: Wait = { what, beganMs: this.world.host.clock.steady() };
     this.#waits.add(wait);

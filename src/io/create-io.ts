@@ -20,13 +20,13 @@ export interface IoOptions {
   readonly noColor?: boolean | undefined;
 }
 
-/** Verbose lines are longer than messages: a URL, a set of headers. */
+/** Verbose lines may be longer than messages: a URL, a set of headers. */
 const MAX_TRACE = 2_000;
 
-/** Rows of JSON go out in pieces of this many characters. */
+/** Rows of JSON are written in pieces of this many characters. */
 const MAX_ROWS_TEXT = 1 << 16;
 
-/** The run's one sink. It writes nothing and loads nothing until it is used; copies of it with other parts are made. */
+/** The run's only output. It writes and loads nothing until it is used; copies with other parts can be made. */
 class RunIo implements Io {
   readonly mode: OutputMode;
   readonly stdoutIsTerminal: boolean;
@@ -52,7 +52,7 @@ class RunIo implements Io {
     this.stderrIsTerminal = stderr.isTTY === true;
     if (mode.bars && this.stderrIsTerminal) this.#region = liveRegionOn(stderr, this.#cursor, host);
     this.#sideColor = wantsColor(this.stderrIsTerminal, env, noColor);
-    // Results in a pipe are data: not even FORCE_COLOR colours them.
+    // Results in a pipe are data, so not even FORCE_COLOR colours them.
     this.#resultColor = this.stdoutIsTerminal && wantsColor(true, env, noColor);
     this.#side = new SideStream({
       stream: stderr,
@@ -104,7 +104,7 @@ class RunIo implements Io {
     const shown = this.#live;
     return {
       rows: () => Math.max(1, sizeOf(stdout).rows - 2),
-      // One column stays free, as under the bars, and two for the ^C that the terminal itself writes.
+      // One column stays free, as under the bars, plus two for the ^C that the terminal itself writes.
       draw: async (table: Table) =>
         shown.draw((await this.#tableText(table, sizeOf(stdout).columns - 3)).split('\n').slice(0, -1)),
       end: () => shown.end(),
@@ -151,7 +151,7 @@ class RunIo implements Io {
     if (region === undefined || this.mode.quiet) return () => {};
     this.#awaited ??= new Awaited({
       host: this.#host,
-      // Bars say more, and stand in the same place.
+      // Progress bars tell more and use the same place.
       isFree: () => !this.#progress?.isShown,
       draw: (lines) => {
         if (this.#page) this.#page.draw(lines);
@@ -227,7 +227,7 @@ function binaryOnTerminal(): GwError {
   });
 }
 
-/** What was typed about output; `progress` is false after `--no-progress`. */
+/** The typed flags about output; `progress` is false after `--no-progress`. */
 export interface OutputFlags {
   readonly json?: boolean | undefined;
   readonly quiet?: boolean | undefined;
@@ -239,7 +239,7 @@ function isSet(value: string | undefined): boolean {
   return value !== undefined && value !== '' && !/^(0|false|off|no)$/i.test(value);
 }
 
-/** Settles how a run talks, from the flags, `CI`, `TERM`, `GW_VERBOSE` (not under -q) and the terminal (contract, 1). */
+/** Decides the output mode from the flags, `CI`, `TERM`, `GW_VERBOSE` (not with -q) and the terminal (contract, 1). */
 export function readOutputMode(flags: OutputFlags, host: Pick<Host, 'env' | 'stderr'>): OutputMode {
   const { env } = host;
   const quiet = flags.quiet ?? false;

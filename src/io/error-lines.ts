@@ -1,10 +1,10 @@
-// An error as the user sees it is rebuilt from known facts; neither its cause nor its stack is printed, because they
-// can hold what must not be shown.
+// The error that a user sees is built from known facts; its cause and stack are not printed, because they may hold
+// secrets.
 import { ClosedPipe, Ended, errorKinds, GwError, Interrupted } from '../errors.ts';
 import { cutCodePoints, oneLine, safeJson } from './escape.ts';
 import type { Style } from './style.ts';
 
-/** The object under `error` in `--json` (the contract, section 1); absent facts are left out. */
+/** The object under `error` in `--json` (the contract, section 1); unknown facts are left out. */
 export interface ErrorReport {
   readonly kind: string;
   readonly message: string;
@@ -15,7 +15,7 @@ export interface ErrorReport {
   readonly code?: string | undefined;
   readonly request_id?: string | undefined;
   readonly task_id?: string | undefined;
-  /** When the gateway says that it may be asked again, RFC 3339. */
+  /** When the gateway says it may be asked again, as RFC 3339. */
   readonly retry_at?: string | undefined;
 }
 
@@ -23,7 +23,7 @@ const MAX_CODE_POINTS = 500;
 const faultHint =
   'this is a fault of gw: please report it, with the command you ran (without the key) and the output of "gw --version"';
 
-/** What is told of an error; `undefined` for ClosedPipe, which is none. Any thrown value will do. */
+/** The report of any thrown value; undefined for ClosedPipe and Ended, which are not errors. */
 export function reportError(error: unknown): ErrorReport | undefined {
   if (error instanceof ClosedPipe || error instanceof Ended) return undefined;
   if (error instanceof Interrupted) {
@@ -52,7 +52,7 @@ export function reportError(error: unknown): ErrorReport | undefined {
   };
 }
 
-/** A report as it is printed: `hide` masks secrets before anything is cut. */
+/** A report ready to print: `hide` masks secrets before long texts are cut, so that no part of one is left. */
 export function safeReport(report: ErrorReport, hide: (text: string) => string): ErrorReport {
   const safe = (value: string | number | undefined) =>
     typeof value === 'string' ? cutCodePoints(hide(value), MAX_CODE_POINTS) : value;
@@ -62,13 +62,13 @@ export function safeReport(report: ErrorReport, hide: (text: string) => string):
   };
 }
 
-/** The one line of `--json`, without its newline. */
+/** The error line of `--json`, without its newline. */
 export const errorJson = (report: ErrorReport, hide: (text: string) => string): string =>
   safeJson({ error: safeReport(report, hide) });
 
 const rfc3339 = (ms: number): string => new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
 
-/** The gateway's own code and request ID, where it sent them and the message does not say them already. */
+/** The gateway's code and request ID, unless they are unknown or already in the message. */
 function sourceOf({ message, code, request_id: requestId }: ErrorReport): string {
   const known = [
     code !== undefined && !message.includes(code) && `code ${code}`,
@@ -77,7 +77,7 @@ function sourceOf({ message, code, request_id: requestId }: ErrorReport): string
   return known.length === 0 ? '' : ` (${known.join(', ')})`;
 }
 
-/** The `error: …` line and, where something can be done, the `hint: …` line. */
+/** The `error: …` line, and the `hint: …` line if there is a hint. */
 export function errorLines(
   report: ErrorReport,
   hide: (text: string) => string,
@@ -92,14 +92,14 @@ export function errorLines(
   return lines;
 }
 
-/** The stack of an error that is a fault of gw, for --verbose; empty for the errors that are expected. */
+/** The stack of an error that is a bug in gw, for --verbose; empty for expected errors. */
 export function stackLines(error: unknown): string[] {
   const isExpected = error instanceof GwError || error instanceof Interrupted || error instanceof ClosedPipe;
   if (isExpected || !(error instanceof Error) || typeof error.stack !== 'string') return [];
   return error.stack.split('\n');
 }
 
-/** The words of any thrown value, even of one that refuses to be made text. */
+/** The text of any thrown value, even one that cannot be converted to text. */
 function thrownText(thrown: unknown): string {
   try {
     if (thrown instanceof Error) return thrown.message === '' ? thrown.name : thrown.message;

@@ -1,126 +1,126 @@
 import type { Page } from './page.ts';
 import type { Style } from './style.ts';
 
-/** How results and side talk reach the user; made once from the flags, the environment and the streams. */
+/** How results and messages reach the user; decided once from the flags, the environment and the streams. */
 export interface OutputMode {
   readonly json: boolean;
   readonly quiet: boolean;
   readonly verbose: boolean;
-  /** Bars and spinners on stderr: a terminal, not CI, not --no-progress. */
+  /** True if bars and spinners may be drawn on stderr: it is a terminal, not CI, and not --no-progress. */
   readonly bars: boolean;
 }
 
 /**
- * The one sink. stdout carries results only; everything else goes to stderr. Each call replaces the exact API key by
- * `***`. Text from outside is made safe here: visible escapes on a terminal, unchanged in a pipe for results; always
- * escaped and cut for notes, warnings and errors.
+ * The only way to write output. stdout carries only results; everything else goes to stderr. Each call replaces the API
+ * key by `***`. Text from outside is made safe here: in results it is escaped on a terminal and unchanged in a pipe; in
+ * notes, warnings and errors it is always escaped and cut.
  */
 export interface Io {
   readonly mode: OutputMode;
   readonly stdoutIsTerminal: boolean;
   readonly stderrIsTerminal: boolean;
   /**
-   * A result's text, or its bytes in UTF-8; newline added by the caller. Waits for back-pressure. Throws ClosedPipe, or GwError
-   * `internal` when stdout cannot be written. A tail that may be the beginning of the key, or is half a surrogate
-   * pair, waits for the next call or for `drain`.
+   * Writes a result's text, or its bytes in UTF-8; the caller adds newlines. Waits for back-pressure. Throws
+   * ClosedPipe, or GwError `internal` if stdout cannot be written. A tail that may begin the key, or is half a
+   * surrogate pair, waits for the next call or for `drain`.
    */
   out(text: string | Uint8Array): Promise<void>;
-  /** Text of gw's own making (help), coloured on a terminal; nothing in it may come from outside. */
+  /** Writes gw's own text (help), coloured on a terminal; it must not contain text from outside. */
   outStyled(make: (style: Style) => string): Promise<void>;
   outJson(value: unknown): Promise<void>;
-  /** An array as one line, row by row as they come. */
+  /** Writes a JSON array on one line, row by row. */
   outJsonRows(rows: AsyncIterable<unknown>): Promise<void>;
-  /** A file's bytes (`-o -`), exactly; the key is not looked for in them. Throws GwError `usage` on a terminal. */
+  /** Writes a file's bytes (`-o -`) unchanged, without looking for the key. Throws GwError `usage` on a terminal. */
   outBytes(bytes: Uint8Array): Promise<void>;
-  /** A reply's bytes as they came, in a pipe; only the key is replaced, also where it is cut over several calls. */
+  /** Writes a reply's bytes to a pipe; only the key is replaced, even if it is split across calls. */
   outReply(bytes: Uint8Array): Promise<void>;
-  /** A list: aligned on a terminal, tab-separated in a pipe, only IDs when quiet. */
+  /** Writes a list: aligned on a terminal, tab-separated in a pipe, only IDs when quiet. */
   table(table: Table): Promise<void>;
-  /** A table that is drawn over again in place, on the terminal that stdout is; nothing else is written meanwhile. */
+  /** A table on the terminal that is redrawn in place; nothing else may be written meanwhile. */
   liveTable(): Promise<LiveTable>;
-  /** `warning: …` on stderr; nothing when quiet, unless it is `urgent`: something paid for may be lost. */
+  /** Writes `warning: …` to stderr; nothing when quiet, unless `urgent`: something paid for may be lost. */
   warn(text: string, urgent?: 'urgent'): void;
-  /** One plain line on stderr; nothing when quiet, unless it is `urgent`: a flag has asked for it. */
+  /** Writes one plain line to stderr; nothing when quiet, unless `urgent`: a flag asked for it. */
   note(text: string, urgent?: 'urgent'): void;
-  /** Text on stderr as it comes (a model's thoughts), treated like `out`; a flag asks for it, under -q too. */
+  /** Writes streamed text (a model's thoughts) to stderr, like `out`; also under -q, because a flag asks for it. */
   aside(text: string): void;
-  /** The one error line (or JSON object) of a run; takes down bars first. Prints nothing for ClosedPipe. */
+  /** Writes the error line (or JSON object) of a run, after removing bars. Prints nothing for ClosedPipe. */
   error(error: unknown): void;
-  /** Verbose lines (`> POST …`); nothing unless --verbose. */
+  /** Writes a verbose line (`> POST …`); nothing unless --verbose. */
   trace(text: string): void;
-  /** The exact key, from now on replaced in everything written. */
+  /** From now on replaces this API key in everything that is written. */
   hideSecret(secret: string): void;
-  /** Whether the exact key of 16 characters or more stands in a text. */
+  /** True if a text contains an API key of 16 or more characters. */
   holdsSecret(text: string): boolean;
-  /** A text as it may be written elsewhere: the ledger. */
+  /** A text with secrets replaced, for writing elsewhere, such as to the ledger. */
   withoutSecrets(text: string): string;
-  /** Draws jobs' progress; nothing when quiet. Several may be open at once; they share the screen. */
+  /** Draws the progress of jobs; nothing when quiet. Several reporters may be open at once and share the screen. */
   progress(): RunProgress;
   /**
-   * Says on stderr what is awaited until the returned function is called, which leaves no trace of it; nothing but on a
-   * terminal, and when quiet. Where a page is open it stands there.
+   * Shows on stderr what gw is waiting for until the returned function is called, which removes it; only on a terminal,
+   * and not when quiet. An open page shows it instead.
    */
   awaiting(what: string): () => void;
-  /** The terminal that stdout is, as a conversation uses it; one a run. Use it in place of `out`, never beside it. */
+  /** The terminal of stdout for a conversation; one per run. Use it instead of `out`, never with it. */
   page(): Promise<Page>;
   /**
-   * Takes down bars, lets go of what waited, and resolves when everything written has been taken. Throws as `out` does
-   * if what waited cannot be written; a failure that some call has already thrown is not thrown again.
+   * Removes bars, writes held-back text, and resolves when everything has been written. Throws as `out` does if the
+   * held-back text cannot be written, but does not repeat a failure that a call has already thrown.
    */
   drain(): Promise<void>;
 }
 
 export interface LiveTable {
-  /** How many rows have room beside the header. */
+  /** How many rows fit besides the header. */
   rows(): number;
   draw(table: Table): Promise<void>;
   end(): void;
 }
 
-/** A list as a command hands it over; cells as they came, made safe when drawn. */
+/** A list from a command; its cells are raw and made safe when drawn. */
 export interface Table {
   readonly columns: readonly TableColumn[];
   readonly rows: readonly TableRow[];
 }
 
 export interface TableColumn {
-  /** The header, shown on a terminal only. */
+  /** The header, which only a terminal shows. */
   readonly name: string;
   readonly align?: 'left' | 'right' | undefined;
-  /** Kept whole while others can be cut: what a reader copies (an ID). */
+  /** Never cut while other columns can be: a value that readers copy, such as an ID. */
   readonly whole?: boolean | undefined;
-  /** Left out on a terminal that has no room for it: the highest number first, of equal ones the last. */
+  /** Left out if the terminal is too narrow: the highest number first, and of equal ones the last. */
   readonly optional?: boolean | number | undefined;
-  /** Columns of the terminal below which it is no use, where it may be cut. */
+  /** Least number of columns at which a cut value is still useful. */
   readonly least?: number | undefined;
-  /** Never cut on a terminal of this width or more. */
+  /** Never cut if the terminal has at least this many columns. */
   readonly wholeFrom?: number | undefined;
-  /** What is lost where it is cut; the end unless said. */
+  /** Which end is cut off; by default the end. */
   readonly cut?: 'start' | undefined;
-  /** On a terminal it stands here, from 0; elsewhere where it is listed, because scripts count on the order. */
+  /** Its position on a terminal, from 0; elsewhere the listed order stays, because scripts rely on it. */
   readonly terminalAt?: number | undefined;
 }
 
 export interface TableRow {
-  /** What `-q` prints. */
+  /** The text that `-q` prints. */
   readonly id: string;
   readonly cells: readonly string[];
-  /** What a terminal shows in place of the cells. */
+  /** Cells that a terminal shows instead of `cells`. */
   readonly drawn?: readonly string[] | undefined;
 }
 
-/** What a wait and a download report; drawn as bars on a terminal, as plain lines elsewhere. */
+/** Receives the progress of waits and downloads; drawn as bars on a terminal, as plain lines elsewhere. */
 export interface Progress {
-  /** A new look at the task: its status, and 0-100 where known or estimated. */
+  /** Reports a new query of a task: its status, and 0-100 if known or estimated. */
   task(update: TaskProgress): void;
-  /** Bytes of an output so far. */
+  /** Reports how many bytes of an output have come. */
   download(update: DownloadProgress): void;
-  /** A line that must not tear the bars. */
+  /** Prints a line without disturbing the bars. */
   line(text: string): void;
   stop(): void;
 }
 
-/** Progress of a run of many jobs, with one more bar for the whole. */
+/** Progress of a run of many jobs, with an additional bar for the whole run. */
 export interface RunProgress extends Progress {
   whole(update: WholeProgress): void;
 }
@@ -129,11 +129,11 @@ export interface TaskProgress {
   readonly id: string;
   readonly status: string;
   readonly elapsedMs: number;
-  /** The gateway's own figure. */
+  /** The gateway's own percentage. */
   readonly percent?: number | undefined;
-  /** How long jobs like this one took before, from the ledger. */
+  /** How long similar jobs in the ledger took. */
   readonly estimateMs?: number | undefined;
-  /** Where it stands, for statuses that are not a video task's (an asset's `Active`); else read from the status. */
+  /** The state, if the status is not a video task's (an asset's `Active`); else it follows from the status. */
   readonly state?: 'running' | 'succeeded' | 'failed' | undefined;
   readonly isPart?: boolean | undefined;
 }
@@ -142,19 +142,19 @@ export interface DownloadProgress {
   readonly name: string;
   readonly bytes: number;
   readonly totalBytes: number | undefined;
-  /** True with the last update; needed only where the total is not known. */
+  /** True in the last update; needed only if the total is unknown. */
   readonly done?: boolean | undefined;
-  /** True while it waits for others to end. */
+  /** True while the download waits for others to end. */
   readonly isWaiting?: boolean | undefined;
-  /** It is a part of something whose end is told in a line of its own: it leaves none. */
+  /** True for a part of something that prints its own final line; a part prints none. */
   readonly isPart?: boolean | undefined;
 }
 
 export interface WholeProgress {
-  /** Finished jobs, the failed ones among them. */
+  /** Finished jobs, including failed ones. */
   readonly done: number;
   readonly failed: number;
   readonly total: number;
-  /** How long the rest is likely to take. */
+  /** Estimated time for the remaining jobs. */
   readonly leftMs?: number | undefined;
 }

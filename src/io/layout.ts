@@ -2,8 +2,8 @@ import { oneLine } from './escape.ts';
 import type { TableColumn } from './io.ts';
 
 /**
- * Names and their values for people, a pair a line, the values under each other. What comes from outside can begin no line of
- * its own; a value is cut at `most` characters.
+ * Names and values for people, one pair per line with aligned values. Text from outside cannot start a new line; a
+ * value is cut at `most` characters.
  */
 export function fieldLines(
   fields: Iterable<readonly [name: string, value: string]>,
@@ -14,7 +14,7 @@ export function fieldLines(
   return rows.map(([name, value]) => `${name.padEnd(width)}  ${value}\n`).join('');
 }
 
-/** Each plain value of a record by its path (`content.video_url`); what is null or missing is left out. */
+/** Each scalar value of a record with its path (`content.video_url`); null and undefined are left out. */
 export function* leavesOf(value: unknown, path = ''): Generator<readonly [path: string, value: unknown]> {
   if (typeof value === 'object' && value !== null) {
     for (const [name, inner] of Object.entries(value)) {
@@ -23,7 +23,7 @@ export function* leavesOf(value: unknown, path = ''): Generator<readonly [path: 
   } else if (value !== undefined && value !== null) yield [path, value];
 }
 
-/** The columns of a table: what is never cut, what may be, and what is left out first where a terminal has no room. */
+/** Columns of a table: those never cut, those that may be cut, and those left out first on a narrow terminal. */
 export const columnsOf = (
   whole: readonly string[],
   others: readonly string[],

@@ -2,8 +2,8 @@ import { stripVTControlCharacters } from 'node:util';
 import type { Host, ShowBars } from '../host.ts';
 import { displayWidth } from './display-width.ts';
 
-// The lines at the foot of the terminal that are drawn over again: bars. One write a frame, each line overwritten in
-// place, so that nothing flickers; all other writes to the terminal go above them.
+// The redrawn lines at the bottom of the terminal, such as bars. Each frame is one write that overwrites the lines in
+// place, so that nothing flickers; other output to the terminal goes above them.
 
 export interface TerminalSize {
   readonly columns: number;
@@ -13,14 +13,14 @@ export interface TerminalSize {
 const ESC = '\x1b[';
 
 export class LiveRegion {
-  /** What stands on the screen now; empty while lifted. */
+  /** The lines on the screen now; empty while lifted. */
   #drawn: readonly string[] = [];
-  /** How wide the terminal was then. */
+  /** The terminal's width when they were drawn. */
   #columns = 0;
   #wanted: readonly string[] = [];
   #cursorIsHidden = false;
   #isShown = true;
-  /** Lets go of the terminal. */
+  /** Releases the terminal. */
   #letGo: Promise<() => void> | undefined;
 
   constructor(
@@ -30,11 +30,11 @@ export class LiveRegion {
     private readonly hold?: Host['holdTerminal'],
   ) {}
 
-  /** Puts these lines at the foot, in place of those that stood there; each must be narrower than the terminal. */
+  /** Replaces the lines at the bottom; each must be narrower than the terminal. */
   draw(lines: readonly string[]): void {
     this.#wanted = lines;
     if (this.hold && lines.length > 0 && this.#letGo === undefined) {
-      // A frame hides the cursor, which Ctrl-Z must be able to give back.
+      // A frame hides the cursor, and Ctrl-Z must be able to restore it.
       this.#isShown = false;
       this.#letGo = this.hold(this.#show);
     }
@@ -42,18 +42,18 @@ export class LiveRegion {
     if (!isSame) this.#emit('');
   }
 
-  /** Writes text above the lines; they come back under it once it has ended its line. */
+  /** Writes text above the lines, which are drawn again once the text has ended its line. */
   above(text: string): void {
     this.#emit(text);
   }
 
-  /** Takes the lines off the screen, so that something else may write; they come back with the next frame. */
+  /** Removes the lines so that something else may write; the next frame draws them again. */
   lift(): void {
     if (this.#drawn.length > 0) this.write(`${this.#home()}${ESC}J`);
     this.#drawn = [];
   }
 
-  /** Takes the lines off for good and gives the cursor back. */
+  /** Removes the lines permanently and shows the cursor again. */
   end(): void {
     this.#wanted = [];
     this.#show(false);
@@ -73,7 +73,7 @@ export class LiveRegion {
   #emit(text: string): void {
     const home = this.#home();
     const hadLines = this.#drawn.length > 0;
-    // Lines under an unfinished line would be drawn into it.
+    // Lines below an unfinished line would be drawn into it.
     const mayDraw = this.cursor.atLineStart && this.#isShown;
     const lines = mayDraw ? this.#wanted.slice(0, Math.max(1, this.size().rows - 1)) : [];
     this.#drawn = lines;
@@ -86,7 +86,7 @@ export class LiveRegion {
     if (frame !== '') this.write(frame);
   }
 
-  /** To the first column of the first drawn line, counting the rows that lines take after the terminal got narrower. */
+  /** Moves to the first drawn line, counting the extra rows that lines take after the terminal became narrower. */
   #home(): string {
     if (this.#drawn.length === 0) return '';
     const { columns } = this.size();
@@ -94,15 +94,15 @@ export class LiveRegion {
     for (const line of this.#drawn) {
       rows += Math.max(1, Math.ceil(displayWidth(stripVTControlCharacters(line)) / columns));
     }
-    // A row that the terminal wrapped itself stays joined to the next one where it is only written over.
+    // A row that the terminal wrapped stays joined to the next one unless it is erased first.
     const erase = columns === this.#columns ? '' : `${ESC}J`;
     return `${rows > 1 ? `${ESC}${rows - 1}A` : ''}\r${erase}`;
   }
 }
 
-/** What stdout and stderr know of each other where both are the terminal. */
+/** The cursor state that stdout and stderr share if both are the terminal. */
 export interface TerminalCursor {
-  /** Whether the last thing written ended its line. */
+  /** True if the last output ended its line. */
   atLineStart: boolean;
 }
 

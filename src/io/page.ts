@@ -1,13 +1,13 @@
-// stdout as the terminal that a conversation is held on: finished text, lines below it that are still being made, and
-// the line that is being typed, all written through one hand so that none tears another.
+// stdout as the terminal of a conversation: finished text, unfinished lines below it, and the line being typed. All are
+// written through this class, so that none disturbs another.
 import type { Host } from '../host.ts';
 import { type LiveRegion, sizeOf, type TerminalCursor, type TerminalSize } from './live-region.ts';
 import { SafeStream, type SecretFilter } from './secret-filter.ts';
 
 interface TypedLine {
-  /** Takes the line off the screen and leaves the cursor where it began. */
+  /** Removes the line from the screen and leaves the cursor at its start. */
   lift(): void;
-  /** Puts it back below what was written meanwhile. */
+  /** Draws the line again below the text that was written meanwhile. */
   restore(): void;
 }
 
@@ -24,12 +24,12 @@ export interface PageOptions {
 export class Page {
   readonly #region: LiveRegion;
   #typed: TypedLine | undefined;
-  /** False once it has been closed: side talk goes its own way again. */
+  /** False after `close`: then messages go to stderr directly again. */
   isOpen = true;
 
   constructor(readonly options: PageOptions) {
     this.#region = options.region;
-    // A terminal that is gone is noticed by whoever reads from it.
+    // The code that reads from the terminal notices when it is gone.
     options.stream.on('error', () => {});
   }
 
@@ -38,8 +38,8 @@ export class Page {
   }
 
   /**
-   * Text of gw's own making that may hold colour, above whatever is still being made; what it holds from outside must
-   * have been made safe. The key is replaced in it.
+   * Prints gw's own text, which may hold colour, above the unfinished lines; text from outside in it must already be
+   * safe. The key is replaced.
    */
   print(text: string): void {
     const { cursor, secrets } = this.options;
@@ -48,7 +48,7 @@ export class Page {
     this.#above(start + secrets.hide(text));
   }
 
-  /** As `print` for a piece of a text that goes on, where no line is to be begun. */
+  /** Like `print` for a part of a longer text, without starting a new line. */
   above(text: string): void {
     this.options.cursor.atLineStart = text.endsWith('\n');
     this.#above(text);
@@ -66,34 +66,34 @@ export class Page {
     typed.restore();
   }
 
-  /** The lines that are being made, each narrower than the terminal, in place of those that stood there. */
+  /** Replaces the unfinished lines; each must be narrower than the terminal. */
   draw(lines: readonly string[]): void {
     if (!this.options.canRedraw) return;
     const { rows } = this.size();
     this.#region.draw(lines.slice(-Math.max(1, rows - 1)).map((line) => this.options.secrets.hide(line)));
   }
 
-  /** While set, the line being typed: what is printed meanwhile goes above it. */
+  /** Sets the line being typed; until it is unset, other text is printed above it. */
   setTyped(line: TypedLine | undefined): void {
-    // A typed line has its cursor, which what was drawn had hidden.
+    // Drawn lines hide the cursor, but a typed line needs it.
     if (line !== undefined) this.#region.end();
     this.#typed = line;
-    // Whoever ends the typing ends its line too.
+    // The code that ends the typing also ends its line.
     this.options.cursor.atLineStart = true;
   }
 
-  /** Makes text safe that comes in pieces: controls shown escaped, the key replaced. */
+  /** Makes text that comes in pieces safe: control characters are escaped and the key is replaced. */
   safeText(): SafeStream {
     return new SafeStream(this.options.secrets, true);
   }
 
-  /** Hands a text to the clipboard of the terminal (OSC 52), the key replaced in it; whether it takes it is never told. */
+  /** Copies a text to the terminal's clipboard (OSC 52), with the key replaced; terminals do not report success. */
   copy(text: string): void {
     const base64 = Buffer.from(this.options.secrets.hide(text)).toString('base64');
     this.#write(`\x1b]52;c;${base64}\x07`);
   }
 
-  /** Takes down what is drawn and gives the terminal back. */
+  /** Removes the drawn lines and releases the terminal. */
   close(): void {
     this.isOpen = false;
     this.#typed = undefined;

@@ -18,10 +18,10 @@ import { bytesText, durationText } from './quantity-text.ts';
 import type { Line } from './side-stream.ts';
 import { loadSpinner, type Style } from './style.ts';
 
-// Progress on a terminal. cli-progress draws the bars and keeps their time, ora gives the spinner; both are loaded here,
-// when the first row is due. What they are not left to do, and test/io/progress-bars.test.ts holds: cut a row by the columns that its
-// letters take, leave out the rows for which the terminal has no room (a library's cursor runs past its top), and stand back
-// for lines that are printed above the bars or by another part of the run (`live-region.ts`).
+// Progress bars on a terminal. cli-progress draws the bars and measures time, ora supplies the spinner; both are loaded
+// when the first row is shown. This file adds what they lack (see test/io/progress-bars.test.ts): it cuts rows by
+// display width, leaves out rows that do not fit on the terminal, and makes way for lines that are printed above the
+// bars or by other parts of the run (`live-region.ts`).
 
 export interface BarsWorld {
   readonly stream: Host['stderr'];
@@ -30,7 +30,7 @@ export interface BarsWorld {
   readonly clock: Pick<Clock, 'steady'>;
   readonly print: (line: Line) => void;
   readonly style: Style;
-  /** Whether the terminal can be trusted with block characters and check marks. */
+  /** True if the terminal can show block characters and check marks. */
   readonly hasUnicode: boolean;
 }
 
@@ -39,17 +39,17 @@ const MAX_BAR_SIZE = 60;
 
 type Draw = (setting: RowSetting) => Piece[];
 
-/** Where there are too many rows, what waits to be saved gives way first, then tasks. */
+/** If there are too many rows, those waiting to be saved are hidden first, then tasks. */
 type RowKind = 'whole' | 'task' | 'download' | 'waiting';
 
 interface Row {
   readonly kind: RowKind;
   draw: Draw;
-  /** Of a task and of what waits: rows that have no room are counted by it. */
+  /** For tasks and waiting rows: hidden rows are counted by status. */
   status?: string | undefined;
 }
 
-/** Loads the two libraries and opens the board. */
+/** Loads the two libraries and creates the bars. */
 export async function openProgressBars(world: BarsWorld): Promise<ProgressBoard> {
   const [{ default: cliProgress }, spinner] = await Promise.all([
     import('cli-progress'),
@@ -68,10 +68,10 @@ class ProgressBars implements ProgressBoard {
     download: new Map(),
     waiting: new Map(),
   };
-  /** The rows that have room, and a bar of the library for each: thousands of jobs cost a frame no more than a screenful. */
+  /** The visible rows, each with a library bar: a frame of thousands of jobs costs no more than a screenful. */
   #shown: readonly Row[] = [];
   readonly #bars: SingleBar[] = [];
-  /** The library draws at each bar it lets go; what it would draw then is not the whole. */
+  /** The library draws each time a bar is removed; such incomplete frames are skipped. */
   #isArranging = false;
   readonly #finished = new Set<string>();
   readonly #downloads = new Map<string, { readonly startedAtMs: number; readonly rate: TransferRate }>();
@@ -83,7 +83,7 @@ class ProgressBars implements ProgressBoard {
     private readonly spinner: () => string,
   ) {
     this.#terminal = new FrameTerminal(() => world.size().columns);
-    // `terminal` is where the library takes its terminal from; its types do not name it.
+    // The library reads its terminal from `terminal`, which its types do not declare.
     const options: Options & { terminal: FrameTerminal } = {
       terminal: this.#terminal,
       fps: FRAMES_PER_SECOND,
@@ -174,7 +174,7 @@ class ProgressBars implements ProgressBoard {
     return Object.values(this.#rows).reduce((sum, rows) => sum + rows.size, 0);
   }
 
-  /** Gives the rows that have room a bar each; one line is kept for those that have none. */
+  /** Gives each row that fits a bar, and keeps one line for the count of the others. */
   #arrange(): void {
     const most = Math.max(1, this.world.size().rows - 1);
     const count = this.#count();
@@ -200,12 +200,12 @@ class ProgressBars implements ProgressBoard {
     this.#isArranging = false;
   }
 
-  /** A finished row leaves the bars and stays as a line above them. */
+  /** Replaces a finished row by a line above the bars. */
   #finish(key: string, isGood: boolean, text: string): void {
     this.#remove(key);
     if (this.#finished.has(key)) return;
     this.#finished.add(key);
-    // The line comes with the rows as they are now: what it tells of must not stand below it as it was before.
+    // Redraws the rows first, so that the finished row is not also shown in its old state below the line.
     if (this.#count() > 0) this.#multi.update();
     const mark = this.world.hasUnicode ? (isGood ? '✓' : '✗') : isGood ? '+' : 'x';
     this.world.print((style) => `${(isGood ? style.good : style.bad)(mark)} ${text}`);
@@ -236,7 +236,7 @@ class ProgressBars implements ProgressBoard {
     return pieces === undefined ? '' : paintPieces(pieces, this.world.style);
   }
 
-  /** A block that runs to and fro, for work whose length nobody knows. */
+  /** A block that moves to and fro, for work of unknown length. */
   #movingBar(size: number): string {
     const block = Math.max(2, Math.floor(size / 5));
     const way = size - block;
@@ -246,7 +246,7 @@ class ProgressBars implements ProgressBoard {
     return empty.repeat(at) + full.repeat(block) + empty.repeat(way - at);
   }
 
-  /** One column stays free: a character in the last one leaves the cursor in a place that terminals disagree on. */
+  /** One column stays free: terminals disagree about the cursor's position after the last column. */
   #columns(): number {
     return Math.max(1, this.world.size().columns - 1);
   }
@@ -264,7 +264,7 @@ class ProgressBars implements ProgressBoard {
     this.world.region.draw(lines);
   }
 
-  /** `: 180 running, 34 waiting to be saved` of the rows that have no room. */
+  /** The status counts of hidden rows: `: 180 running, 34 waiting to be saved`. */
   #hiddenStatuses(): string {
     const counts = new Map<string, number>();
     const shown = new Set(this.#shown);
@@ -281,7 +281,7 @@ class ProgressBars implements ProgressBoard {
     this.#multi.update();
   }
 
-  /** The library's timer must not keep a run alive that has nothing else to do. */
+  /** The library's timer must not keep the process alive when nothing else is left to do. */
   #letProcessEnd(): void {
     const timer: unknown = Reflect.get(this.#multi, 'timer');
     if (timer instanceof Object && 'unref' in timer && typeof timer.unref === 'function') timer.unref();
@@ -289,8 +289,8 @@ class ProgressBars implements ProgressBoard {
 }
 
 /**
- * The terminal that the bar library draws on: it only collects the lines of one frame. Where they go on the real one,
- * and what else is written there meanwhile, is for LiveRegion to settle.
+ * The terminal that the bar library draws on. It only collects the lines of one frame; LiveRegion decides where they go
+ * on the real terminal.
  */
 class FrameTerminal {
   #text = '';
@@ -309,7 +309,7 @@ class FrameTerminal {
     return this.columns();
   }
 
-  /** A frame begins. */
+  /** Called at the start of a frame. */
   cursorRelativeReset(): void {
     this.#text = '';
   }

@@ -1,11 +1,11 @@
-// Progress where there is no terminal to draw on: one plain line for each change of state, and a sign of life at
-// least every 30 s while something is under way: one line for all of it.
+// Progress without a terminal: one plain line for each change of state, and at least every 30 s one line for all work
+// in progress.
 import type { Clock } from '../host.ts';
 import type { WholeProgress } from './io.ts';
 import { type DownloadView, type ProgressBoard, type TaskView, TransferRate } from './progress.ts';
 import { bytesText, durationText } from './quantity-text.ts';
 
-/** Below the promised 30 s by more than the timer's own step. */
+/** Less than the promised 30 s by more than the timer's interval. */
 const HEARTBEAT_MS = 25_000;
 const CHECK_MS = 1_000;
 
@@ -24,7 +24,7 @@ export class ProgressLines implements ProgressBoard {
   readonly #tasks = new Map<string, TaskEntry>();
   readonly #downloads = new Map<string, DownloadEntry>();
   readonly #wholes = new Map<string, WholeProgress>();
-  /** Finished rows, told once. */
+  /** Keys of finished rows, so that each is reported once. */
   readonly #finished = new Set<string>();
   #lastLineAtMs = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -69,7 +69,7 @@ export class ProgressLines implements ProgressBoard {
     this.#watch();
   }
 
-  /** Not a line for each job of thousands: counts belong to the sign of life. */
+  /** Single jobs of thousands get no line of their own; the heartbeat reports the counts. */
   whole(key: string, whole: WholeProgress): void {
     this.#wholes.set(key, whole);
     this.#watch();
@@ -100,7 +100,7 @@ export class ProgressLines implements ProgressBoard {
     this.print(line);
   }
 
-  /** Looks at once, for callers whose clock is not the machine's, and then every second on its own. */
+  /** Checks now, for callers with a clock of their own, and then once every second. */
   #watch(): void {
     this.#beat();
     if (this.#timer === undefined) {

@@ -1,4 +1,4 @@
-// How one row of bars reads, as pieces of text with a tone each; pure, so that any width can be tested.
+// The text of one progress row, in pieces with a tone each; pure functions, so that any width can be tested.
 
 import { cutToWidth, displayWidth } from './display-width.ts';
 import type { WholeProgress } from './io.ts';
@@ -11,28 +11,28 @@ export interface Piece {
   readonly tone?: Tone | undefined;
 }
 
-/** What a row needs besides its own facts. */
+/** What drawing a row needs besides its own facts. */
 export interface RowSetting {
   readonly columns: number;
   readonly spinner: string;
-  /** A bar of `size` columns; without a fraction, one that only shows that something moves. */
+  /** A bar of `size` columns; without a fraction, it only shows that work is going on. */
   readonly bar: (fraction: number | undefined, size: number) => string;
 }
 
 const MAX_BAR = 30;
 const MIN_BAR = 6;
-/** Room for a task's ID and its status on 80 columns. */
+/** Share of the row for the label: a task's ID and status fit into 80 columns. */
 const MAX_LABEL_SHARE = 0.62;
-/** So many facts stay where a bar of the least size would have no room otherwise. */
+/** This many facts are kept even if the smallest bar then has no room. */
 const FACTS_BESIDE_BAR = 2;
 
-/** How far a running task is, 0 to below 1: the gateway's figure, else the estimate; neither says 100 % too early. */
+/** The progress of a running task, 0 to below 1: the gateway's figure or an estimate; neither reaches 100 % early. */
 export function taskFraction(view: TaskView, elapsedMs: number): number | undefined {
   if (view.percent !== undefined) return Math.min(view.percent, 99) / 100;
   return view.estimateMs === undefined ? undefined : estimatedFraction(elapsedMs, view.estimateMs);
 }
 
-/** `⠋ ID running ████░░░░ 45 % 1 min 20 s`, and what an estimate leaves where the gateway has no figure of its own. */
+/** `⠋ ID running ████░░░░ 45 % 1 min 20 s`, plus the estimated remaining time if the gateway gives no percentage. */
 export function taskRow(view: TaskView, elapsedMs: number, setting: RowSetting): Piece[] {
   const fraction = taskFraction(view, elapsedMs);
   const isEstimate = view.percent === undefined && fraction !== undefined;
@@ -60,7 +60,7 @@ export function downloadRow(
   return row(name, fraction, parts, setting);
 }
 
-/** What stands on a row that waits for its turn, and what such rows are counted by. */
+/** The status of a row that waits for its turn; hidden rows are counted by it. */
 export const WAITING = 'waiting to be saved';
 
 /** `⠋ clip.mp4 waiting to be saved ██░░`. */
@@ -77,8 +77,8 @@ export function wholeRow({ done, failed, total, leftMs }: WholeProgress, setting
 }
 
 /**
- * Label, bar and facts in the width there is: the bar gets smaller first, then the facts from the third on go, then the
- * bar, then the facts from the end; the label is cut where it would take most of the row.
+ * Fits label, bar and facts into the width: first the bar shrinks, then the third and later facts go, then the bar,
+ * then the remaining facts from the end. A label that would take most of the row is cut.
  */
 function row(
   label: string,
@@ -117,7 +117,7 @@ export function fitPieces(pieces: readonly Piece[], columns: number): Piece[] {
   });
 }
 
-/** A row as text in the terminal's style. */
+/** A row as text in the terminal's colours. */
 export function paintPieces(pieces: readonly Piece[], style: Style): string {
   return pieces
     .map(({ text, tone }) => (tone === undefined || text === '' ? text : style[tone](text)))

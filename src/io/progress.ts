@@ -5,29 +5,29 @@ import type { DownloadProgress, OutputMode, RunProgress, TaskProgress, WholeProg
 export interface ProgressWorld {
   readonly mode: OutputMode;
   readonly hide: (text: string) => string;
-  /** A plain line on stderr, above whatever is drawn. */
+  /** Prints a plain line to stderr, above the bars. */
   readonly note: (text: string) => void;
   readonly openLines: () => ProgressBoard;
   readonly openBars: () => Promise<ProgressBoard>;
 }
 
-/** All progress of a run: what several callers report stands on one board. */
+/** The progress of a whole run: all reporters share one board. */
 export class ProgressHub {
   #board: ProgressBoard | undefined;
-  /** What is reported while the bars are being loaded; `undefined` when nothing is being loaded. */
+  /** Reports that arrive while the bars are being loaded; undefined if nothing is being loaded. */
   #waiting: ((board: ProgressBoard) => void)[] | undefined;
   #opened = 0;
-  /** The rows that were reported and not taken away. */
+  /** Rows that were reported and not yet removed. */
   readonly #rows = new Set<string>();
 
   constructor(private readonly world: ProgressWorld) {}
 
-  /** Whether bars stand on the screen, or soon will. */
+  /** True if bars are on the screen or soon will be. */
   get isShown(): boolean {
     return this.world.mode.bars && this.#rows.size > 0;
   }
 
-  /** A new reporter; draws nothing when quiet. Its `stop` takes away only what it reported itself. */
+  /** Makes a reporter, which draws nothing when quiet. Its `stop` removes only its own rows. */
   open(): RunProgress {
     const { mode, hide, note } = this.world;
     if (mode.quiet) return silentProgress;
@@ -61,7 +61,7 @@ export class ProgressHub {
     };
   }
 
-  /** Takes everything off the screen; reporters may go on later. */
+  /** Removes everything from the screen; reporters may continue later. */
   clear(): void {
     this.#rows.clear();
     this.#waiting?.splice(0);
@@ -101,25 +101,25 @@ const silentProgress: RunProgress = {
   stop: nothing,
 };
 
-/** One task as the boards see it: every text safe, every number in range. */
+/** A task as the boards receive it: every text is safe and every number in range. */
 export type TaskView = TaskProgress & Required<Pick<TaskProgress, 'state'>>;
 
-/** As TaskView, of a download; `done` also where all bytes are there. */
+/** A download as the boards receive it; `done` is also true once all bytes have come. */
 export type DownloadView = DownloadProgress & { readonly done: boolean };
 
-/** Where progress is shown: bars or lines. `key` tells rows apart; a row that was dropped is forgotten. */
+/** Shows progress as bars or lines. `key` identifies a row; a dropped row is forgotten. */
 export interface ProgressBoard {
   task(key: string, view: TaskView): void;
   download(key: string, view: DownloadView): void;
   whole(key: string, update: WholeProgress): void;
   drop(key: string): void;
-  /** Forgets all rows and leaves the screen clean. */
+  /** Forgets all rows and clears the screen. */
   clear(): void;
 }
 
 const MAX_NAME = 120;
 
-/** Makes an update safe to draw: secrets hidden, texts on one line, numbers in range. */
+/** Makes an update safe to draw: secrets are hidden, texts fit one line, numbers are in range. */
 export function taskView(update: TaskProgress, hide: (text: string) => string): TaskView {
   return {
     ...update,
@@ -132,7 +132,7 @@ export function taskView(update: TaskProgress, hide: (text: string) => string): 
   };
 }
 
-/** As `taskView`, for a download. */
+/** Like `taskView`, for a download. */
 export function downloadView(update: DownloadProgress, hide: (text: string) => string): DownloadView {
   const bytes = positive(update.bytes) ?? 0;
   const totalBytes = positive(update.totalBytes);
@@ -148,25 +148,25 @@ function within(value: number, max: number): number | undefined {
   return Number.isFinite(value) ? Math.min(Math.max(value, 0), max) : undefined;
 }
 
-/** How far back a rate looks, in milliseconds: long enough to be calm, short enough to see a stall. */
+/** The time span of a rate in milliseconds: long enough to be steady, short enough to show a stall. */
 const WINDOW_MS = 5_000;
 const MIN_SPAN_MS = 200;
 
-/** The pace of one download, from what it reported over the last seconds. */
+/** The speed of one download, from its reports of the last seconds. */
 export class TransferRate {
   readonly #samples: { readonly atMs: number; readonly bytes: number }[] = [];
 
-  /** A report: bytes so far at a time of the steady clock. A smaller count than before starts over. */
+  /** Adds a report: the bytes so far at a steady time. A smaller count than before starts over. */
   add(atMs: number, bytes: number): void {
     const last = this.#samples.at(-1);
     if (last !== undefined && bytes < last.bytes) this.#samples.length = 0;
     if (last !== undefined && last.atMs === atMs) this.#samples.pop();
     this.#samples.push({ atMs, bytes });
-    // One sample older than the window stays, to measure the whole window from.
+    // One sample older than the window stays, so that the rate covers the whole window.
     while ((this.#samples[1]?.atMs ?? atMs) < atMs - WINDOW_MS) this.#samples.shift();
   }
 
-  /** Bytes a second up to a time of the steady clock; `undefined` before there is something to measure. */
+  /** Bytes per second until a steady time; undefined if there is not enough to measure. */
   bytesPerSecond(nowMs: number): number | undefined {
     const first = this.#samples[0];
     const last = this.#samples.at(-1);
@@ -175,7 +175,7 @@ export class TransferRate {
     return ((last.bytes - first.bytes) * 1000) / (nowMs - first.atMs);
   }
 
-  /** Milliseconds until `totalBytes` are there at this pace; `undefined` where that cannot be said. */
+  /** Milliseconds until `totalBytes` have come at this rate; undefined if unknown. */
   remainingMs(nowMs: number, totalBytes: number): number | undefined {
     const rate = this.bytesPerSecond(nowMs);
     const bytes = this.#samples.at(-1)?.bytes;
@@ -184,13 +184,13 @@ export class TransferRate {
   }
 }
 
-/** From here on an estimate is only approached, never met. */
+/** Above this share, the shown fraction slows down and never reaches the end. */
 const EASE_FROM = 0.8;
 const EASE_TO = 0.99;
 
 /**
- * How far a job seems to be, 0 to below 0.99, from the time it has run and the time jobs like it took: in step with
- * time at first, then slower and slower, so that it never claims to be finished.
+ * The estimated progress of a job, 0 to below 0.99, from its running time and the time that similar jobs took: first
+ * proportional, then slower and slower, so that it never claims to be finished.
  */
 export function estimatedFraction(elapsedMs: number, estimateMs: number): number {
   if (!(estimateMs > 0) || !(elapsedMs > 0)) return 0;

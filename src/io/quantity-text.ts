@@ -3,11 +3,11 @@ const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
-/** `1 job`, `3 jobs`; `many` where it takes more than an s: `1 job is`, `3 jobs are`. */
+/** `1 job`, `3 jobs`; give `many` if the plural needs more than an s: `1 job is`, `3 jobs are`. */
 export const counted = (count: number, one: string, many = `${one}s`): string =>
   `${count} ${count === 1 ? one : many}`;
 
-/** A length of time in milliseconds for people, in at most two units, rounded down: `1 min 20 s`. */
+/** A duration in milliseconds for people, in at most two units, rounded down: `1 min 20 s`. */
 export function durationText(durationMs: number): string {
   if (!Number.isFinite(durationMs)) return 'unknown';
   const ms = Math.max(0, durationMs);
@@ -18,7 +18,7 @@ export function durationText(durationMs: number): string {
   return twoUnits(ms, DAY_MS, 'd', HOUR_MS, 'h');
 }
 
-/** As short as it can be told, as durations are typed, rounded down: `45s`, `12m`, `23h`, `6d`. */
+/** A duration in one unit, as users type it, rounded down: `45s`, `12m`, `23h`, `6d`. */
 export function shortDuration(durationMs: number): string {
   const ms = Math.max(0, durationMs);
   if (ms < MINUTE_MS) return `${Math.floor(ms / SECOND_MS)}s`;
@@ -33,7 +33,7 @@ function twoUnits(ms: number, largeMs: number, large: string, smallMs: number, s
   return rest === 0 ? head : `${head} ${rest} ${small}`;
 }
 
-/** The day of a moment by the local calendar: `2026-11-20`. */
+/** The day of a time in the local calendar: `2026-11-20`. */
 export function localDay(atMs: number): string {
   const at = new Date(atMs);
   const two = (value: number) => String(value).padStart(2, '0');
@@ -42,7 +42,7 @@ export function localDay(atMs: number): string {
 
 const units = ['kB', 'MB', 'GB', 'TB', 'PB'] as const;
 
-/** An amount of bytes for people, in decimal units: `980 B`, `3.4 MB`, `12 GB`. */
+/** A number of bytes for people, in decimal units: `980 B`, `3.4 MB`, `12 GB`. */
 export function bytesText(bytes: number): string {
   if (!Number.isFinite(bytes)) return 'unknown';
   let amount = Math.max(0, bytes);

@@ -3,16 +3,16 @@ import { ClosedPipe, errorCode, GwError } from '../errors.ts';
 import type { Host } from '../host.ts';
 import { SafeStream, type SecretFilter } from './secret-filter.ts';
 
-// stdout: results in order, each write taken before the next, and the first failure the last word.
+// stdout: results in order. Each write waits for the one before it, and after the first failure nothing is written.
 
 const PIECE_CHARACTERS = 32 * 1024;
 
 export interface ResultStreamOptions {
   readonly stream: Host['stdout'];
   readonly secrets: SecretFilter;
-  /** Called before each write that reaches the same terminal as side talk; side talk written earlier must be out. */
+  /** Called before each write to a terminal that stderr shares, so that earlier messages are written first. */
   readonly before: () => Promise<void> | void;
-  /** Called with each text that went out. */
+  /** Called with each text that was written. */
   readonly after: (text: string) => void;
 }
 
@@ -26,18 +26,18 @@ export class ResultStream {
   constructor(private readonly options: ResultStreamOptions) {
     this.#isTerminal = options.stream.isTTY === true;
     this.#safe = new SafeStream(options.secrets, this.#isTerminal);
-    // Each write hears of its own failure; without a listener the same failure would end the process.
+    // Each write reports its own failure; without a listener, the same failure would end the process.
     options.stream.on('error', () => {});
   }
 
-  /** Text or its bytes, made visible on a terminal and exact elsewhere. Throws ClosedPipe, or GwError `internal`. */
+  /** Writes text or bytes, escaped on a terminal and unchanged elsewhere. Throws ClosedPipe, or `internal`. */
   text(text: string | Uint8Array): Promise<void> {
     return this.#inOrder(async () => {
       for (const piece of pieces(text)) await this.#write(this.#safe.push(piece));
     });
   }
 
-  /** Text of gw's own making that may hold colour; every part from outside must have been made safe. */
+  /** Writes gw's own text, which may hold colour; any part from outside must already be safe. */
   ownText(text: string): Promise<void> {
     return this.#inOrder(() => this.#write(this.#safe.end() + this.options.secrets.hide(text)));
   }
@@ -49,7 +49,7 @@ export class ResultStream {
     });
   }
 
-  /** Bytes as they are, but for the secrets, whose forms are ASCII: each byte stands for one character meanwhile. */
+  /** Writes bytes with only the secrets replaced. Their forms are ASCII, so each byte can count as a character. */
   filteredBytes(bytes: Uint8Array): Promise<void> {
     return this.#inOrder(async () => {
       const shown = this.#safe.pushBytes(bytes);
@@ -57,7 +57,7 @@ export class ResultStream {
     });
   }
 
-  /** Lets go of what waited; throws only what no call has thrown. */
+  /** Writes held-back text; throws only if no call has thrown the failure yet. */
   drain(): Promise<void> {
     return this.#inOrder(async () => {
       if (this.#failure === undefined) await this.#write(this.#safe.end());
@@ -94,7 +94,7 @@ export class ResultStream {
   }
 }
 
-/** In pieces a long text is not held several times over on its way out. */
+/** Yields a long text in pieces, so that no full copies of it are made on its way out. */
 function* pieces(text: string | Uint8Array): Generator<string> {
   const decoder = typeof text === 'string' ? undefined : new TextDecoder();
   for (let at = 0; at < text.length; at += PIECE_CHARACTERS) {
@@ -113,7 +113,7 @@ function writeAndWait(stream: Host['stdout'], data: string | Uint8Array): Promis
   });
 }
 
-/** The reader is gone, the terminal hung up, or stdout was never open for writing. */
+/** Codes that mean: the reader is gone, the terminal hung up, or stdout was never open for writing. */
 const closedCodes = /^(EPIPE|ECONNRESET|EBADF|ERR_STREAM_(DESTROYED|WRITE_AFTER_END|PREMATURE_CLOSE))$/;
 
 const reasons: Readonly<Record<string, string>> = {
@@ -124,12 +124,12 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 /**
- * What a failed write to stdout means: ClosedPipe where nobody reads on, else GwError `internal` (exit 1) with the
+ * The error of a failed write to stdout: ClosedPipe if nobody reads any more, else GwError `internal` (exit 1) with the
  * system's reason in words.
  */
 function stdoutError(error: unknown, isTerminal: boolean): ClosedPipe | GwError {
   const code = errorCode(error) ?? 'unknown error';
-  // A terminal that went away answers EIO.
+  // A terminal that has gone away reports EIO.
   if (closedCodes.test(code) || (isTerminal && code === 'EIO')) return new ClosedPipe('stdout was closed');
   const reason = reasons[code];
   const words = reason === undefined ? code : `${reason} (${code})`;
@@ -139,8 +139,8 @@ function stdoutError(error: unknown, isTerminal: boolean): ClosedPipe | GwError 
 }
 
 /**
- * Whether stdout was closed when gw was started (`>&-`): Node puts the null device in its place, open for reading too, which
- * no shell does. Where the system does not tell (Linux does), it was open.
+ * True if stdout was closed when gw started (`>&-`): then Node opens the null device in its place for reading and
+ * writing, which no shell does. If the system does not tell (Linux does), stdout counts as open.
  */
 export function wasClosed(stdout: unknown): boolean {
   try {
@@ -157,8 +157,8 @@ export function wasClosed(stdout: unknown): boolean {
 }
 
 /**
- * The descriptor behind a stream that is a file or a device other than a terminal, where Node writes once and does not
- * look at how much was taken: a nearly full disk would cut the output in silence. `undefined` for pipes and all else.
+ * The descriptor of a stream to a file or a device that is not a terminal: Node writes once and ignores how much was
+ * taken, so a nearly full disk would cut the output silently. Undefined for pipes and all others.
  */
 function plainFileDescriptor(stream: object): number | undefined {
   const fd = 'fd' in stream ? stream.fd : undefined;
@@ -167,11 +167,11 @@ function plainFileDescriptor(stream: object): number | undefined {
     const stat = fs.fstatSync(fd);
     return stat.isFile() || stat.isCharacterDevice() ? fd : undefined;
   } catch {
-    return undefined; // the stream's own write will say what is wrong
+    return undefined; // the stream's own write will report the error
   }
 }
 
-/** Writes all bytes to a descriptor, however many calls it takes; throws the system's error. */
+/** Writes all bytes to a descriptor in as many calls as needed; throws the system's error. */
 function writeWhole(fd: number, bytes: Uint8Array): void {
   let written = 0;
   while (written < bytes.length) {

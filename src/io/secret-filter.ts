@@ -3,30 +3,30 @@ import { visible } from './escape.ts';
 const MASK = '***';
 
 /**
- * A shorter key, such as a test double's, is also a word of ordinary text: `***` in a path or an answer is damage. It is
- * hidden where it is a credential, by those who show headers, and never by replacing text.
+ * A shorter key, such as a test double's, may be a word of ordinary text, and replacing it in a path or an answer would
+ * damage that. Code that shows headers hides such a key; it is never replaced in text.
  */
 const MIN_SECRET_LENGTH = 16;
 
-/** The secrets of a run: each known form of each is replaced by `***` in all text that leaves. */
+/** The secrets of a run: each known form of each secret is replaced by `***` in all text that leaves gw. */
 export class SecretFilter {
   readonly #asWritten: string[] = [];
   #forms: string[] = [];
   #pattern: RegExp | undefined;
   #longest = 0;
 
-  /** Hides a secret from now on, in all its forms; one of fewer than 16 characters is left to who shows credentials. */
+  /** Hides a secret from now on in all its forms; one shorter than 16 characters is not hidden here. */
   add(secret: string): void {
     if (secret.length < MIN_SECRET_LENGTH) return;
     this.#asWritten.push(secret, JSON.stringify(secret).slice(1, -1));
-    // Longest first: where two forms begin at one place, the longer one is what stands there.
+    // Longest first: if two forms begin at the same place, the longer one is the one in the text.
     this.#forms = [...new Set([...this.#forms, ...secretForms(secret)])].sort((a, b) => b.length - a.length);
     this.#longest = this.#forms[0]?.length ?? 0;
     const alternatives = this.#forms.map((form) => form.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'));
     this.#pattern = alternatives.length === 0 ? undefined : new RegExp(alternatives.join('|'), 'g');
   }
 
-  /** Whether a secret of 16 characters or more stands in a text as it is, or as JSON writes it. */
+  /** True if a text contains a secret of 16 or more characters as it is, or as JSON writes it. */
   isIn(text: string): boolean {
     return this.#asWritten.some((form) => text.includes(form));
   }
@@ -37,8 +37,8 @@ export class SecretFilter {
   }
 
   /**
-   * Splits text of which more may come: what can be shown now, secrets replaced, and a tail that may be the beginning
-   * of a secret and has to wait for what follows.
+   * Splits unfinished text into a part that can be shown, with secrets replaced, and a tail that may be the beginning
+   * of a secret and must wait for more text.
    */
   split(text: string): { shown: string; held: string } {
     const pattern = this.#pattern;
@@ -57,7 +57,7 @@ export class SecretFilter {
     }
   }
 
-  /** Where the earliest unfinished form begins, at or after `from`; the text's length if there is none. */
+  /** The start of the earliest unfinished form at or after `from`; the text's length if there is none. */
   #pendingFrom(text: string, from: number): number {
     for (let start = Math.max(from, text.length - this.#longest + 1); start < text.length; start++) {
       const tail = text.slice(start);
@@ -68,8 +68,8 @@ export class SecretFilter {
 }
 
 /**
- * A text that comes in pieces, as it may leave. A secret is found across the borders of pieces, half a surrogate pair waits for
- * its other half, and on a terminal the pieces put together read as `visible` of the whole.
+ * Makes text that comes in pieces safe to write. It finds a secret across pieces, holds half a surrogate pair until its
+ * other half comes, and on a terminal gives the same result as `visible` of the whole text.
  */
 export class SafeStream {
   #half = '';
@@ -80,7 +80,7 @@ export class SafeStream {
     private readonly isTerminal: boolean,
   ) {}
 
-  /** Takes the next piece and returns what can be shown of it and of what was held back. */
+  /** Adds a piece and returns the text that can be shown now, including text that was held back. */
   push(piece: string): string {
     const text = this.#half + piece;
     const last = text.charCodeAt(text.length - 1);
@@ -88,14 +88,14 @@ export class SafeStream {
     return this.#show(this.#half === '' ? text : text.slice(0, -1));
   }
 
-  /** As `push` of bytes, each of which stands for one character; what waited goes before them in UTF-8. */
+  /** Like `push` for bytes, each treated as one character; held-back text goes before them in UTF-8. */
   pushBytes(bytes: Uint8Array): string {
     const waited = Buffer.from(this.#half);
     this.#half = '';
     return this.#show(Buffer.concat([waited, bytes]).toString('latin1'));
   }
 
-  /** Returns what was held back, as the end of a complete text. */
+  /** Returns the held-back text as the end of a complete text. */
   end(): string {
     const shown = this.#show(this.#half) + this.filter.hide(this.#held);
     this.#half = this.#held = '';
@@ -109,16 +109,16 @@ export class SafeStream {
   }
 }
 
-/** Shorter derived forms would be found in innocent text. */
+/** A shorter derived form could occur in ordinary text. */
 const MIN_FRAGMENT_LENGTH = 8;
 
 /**
- * The ways a secret can stand in text: itself, inside a JSON string, percent-encoded (both cases of the digits, as a
- * form field too), and in Base64 and Base64url at each of the three offsets it can have in longer data.
+ * The forms of a secret in text: itself, in a JSON string, percent-encoded (in both cases of the digits, and as a form
+ * field), and in Base64 and Base64url at each of the three offsets it can have in longer data.
  */
 export function secretForms(secret: string): string[] {
   if (secret === '') return [];
-  // Through bytes and back: half a surrogate pair, which URI encoding refuses, becomes what would be written.
+  // Converting to bytes and back replaces half a surrogate pair, which URI encoding refuses, as writing would.
   const percent = encodeURIComponent(Buffer.from(secret, 'utf8').toString('utf8'));
   const forms = [
     secret,
@@ -138,7 +138,7 @@ function base64Forms(secret: string): string[] {
     const encoded = Buffer.concat([Buffer.alloc(before), bytes])
       .toString('base64')
       .replace(/=+$/, '');
-    // Characters at the edges also hold bits of the neighbours: only those wholly of the secret are looked for.
+    // Characters at the edges also encode bits of neighbouring data: only those wholly of the secret are used.
     const first = Math.ceil((before * 8) / 6);
     const end = Math.floor(((before + bytes.length) * 8) / 6);
     const core = encoded.slice(first, end);

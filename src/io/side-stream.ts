@@ -1,4 +1,4 @@
-// stderr: lines and text beside the result. Never throws and never waits; a broken stderr is no reason to stop.
+// stderr: lines and text beside the result. It never throws and never waits; a broken stderr must not stop gw.
 import type { Host } from '../host.ts';
 import type { LiveRegion, TerminalCursor } from './live-region.ts';
 import type { Page } from './page.ts';
@@ -10,20 +10,20 @@ export interface SideStreamOptions {
   readonly secrets: SecretFilter;
   readonly cursor: TerminalCursor;
   readonly color: boolean;
-  /** Where bars stand, on a terminal that has them. */
+  /** The bars, if a terminal shows them. */
   readonly region: LiveRegion | undefined;
-  /** What else stands on the same terminal now and must not be torn: a conversation's page. */
+  /** A conversation's page on the same terminal, which must not be disturbed. */
   readonly page?: (() => Pick<Page, 'above'> | undefined) | undefined;
 }
 
-/** A line of gw's own making; what it holds from outside must have been made safe. */
+/** Makes a line of gw's own; any text from outside in it must already be safe. */
 export type Line = (style: Style) => string;
 
 export class SideStream {
   readonly #cursor: TerminalCursor;
   readonly #safe: SafeStream;
   #style: Style | undefined;
-  /** What waits for the colouring library, in order. */
+  /** Lines that wait for the colouring library, in order. */
   #waiting: Line[] = [];
   #styleLoaded: Promise<void> | undefined;
 
@@ -32,11 +32,11 @@ export class SideStream {
     this.#cursor = isTerminal ? options.cursor : { atLineStart: true };
     this.#safe = new SafeStream(options.secrets, isTerminal);
     this.#style = options.color ? undefined : plainStyle;
-    // A stderr that cannot be written has nobody to tell.
+    // There is no way to report that stderr cannot be written.
     options.stream.on('error', () => {});
   }
 
-  /** One line; a newline is added. `colored` tells that the style is really used and worth loading. */
+  /** Writes one line with a newline. `colored` means that the line uses colour, so the library is worth loading. */
   line(line: Line, colored = false): void {
     const whole: Line = (style) => {
       const held = this.#safe.end();
@@ -47,7 +47,7 @@ export class SideStream {
     else this.#put(whole(this.#style ?? plainStyle));
   }
 
-  /** Text as it comes: visible on a terminal, exact elsewhere. */
+  /** Writes text in pieces: escaped on a terminal, unchanged elsewhere. */
   text(text: string): void {
     const piece: Line = () => this.#safe.push(text);
     if (this.#waiting.length > 0) this.#waiting.push(piece);
@@ -59,7 +59,7 @@ export class SideStream {
     if (this.#waiting.length > 0) return this.#styleLoaded;
   }
 
-  /** Lets go of what waited and resolves when all has been taken, or stderr is gone. */
+  /** Writes held-back text and resolves when everything has been written, or stderr is gone. */
   async drain(): Promise<void> {
     await this.settled();
     this.#put(this.#safe.end());

@@ -1,4 +1,4 @@
-// Colour is meaning here, not decoration: the few tones that messages, tables and bars are drawn in.
+// Colours show meaning, not decoration: the few tones of messages, tables and bars.
 import type { Host } from '../host.ts';
 
 export type Tone = 'bad' | 'caution' | 'good' | 'active' | 'faint' | 'strong';
@@ -16,8 +16,8 @@ export const plainStyle: Style = {
 };
 
 /**
- * Whether side talk on stderr is coloured: `--no-color`, then FORCE_COLOR (which also colours a pipe), then NO_COLOR,
- * then TERM=dumb, then whether it is a terminal.
+ * Whether messages on stderr are coloured, decided by the first that applies: `--no-color`, FORCE_COLOR (which also
+ * colours a pipe), NO_COLOR, TERM=dumb, and whether stderr is a terminal.
  */
 export function wantsColor(isTerminal: boolean, env: Host['env'], noColor: boolean): boolean {
   if (noColor) return false;
@@ -27,7 +27,7 @@ export function wantsColor(isTerminal: boolean, env: Host['env'], noColor: boole
   return env.TERM !== 'dumb' && isTerminal;
 }
 
-/** Loads the colouring library: only where colour is on and something is coloured. */
+/** Loads the colouring library; call it only if colour is on and something is coloured. */
 export async function loadStyle(): Promise<Style> {
   const { Chalk } = await import('chalk');
   const chalk = new Chalk({ level: 1 });
@@ -41,7 +41,7 @@ export async function loadStyle(): Promise<Style> {
   };
 }
 
-/** Loads the library that has the spinner; what it returns gives the sign of this moment. */
+/** Loads the spinner library; the returned function gives the current frame. */
 export async function loadSpinner(stream: Host['stderr']): Promise<() => string> {
   const { default: ora } = await import('ora');
   const quiet = { isEnabled: false, discardStdin: false, color: false, hideCursor: false } as const;
@@ -49,7 +49,7 @@ export async function loadSpinner(stream: Host['stderr']): Promise<() => string>
   return () => spinner.frame().trim();
 }
 
-/** Everything but the Linux console and the old Windows one shows block characters. */
+/** All terminals but the Linux console and the old Windows one can show block characters. */
 export function canShowUnicode({ platform, env }: Pick<Host, 'platform' | 'env'>): boolean {
   if (platform !== 'win32') return env.TERM !== 'linux';
   return env.WT_SESSION !== undefined || env.TERM_PROGRAM !== undefined || env.TERM === 'xterm-256color';

@@ -6,10 +6,10 @@ import { plainStyle, type Style } from './style.ts';
 const GAP = '  ';
 /** A cut column keeps at least this many columns of the terminal. */
 const MIN_WIDTH = 6;
-/** Below this width a cut column does not tell enough to be worth an optional one beside it. */
+/** A narrower cut column is not useful enough to keep an optional column beside it. */
 const READABLE_WIDTH = 20;
 
-/** Before cells are cut: half a key is no longer recognised. */
+/** Hides secrets in a table. This must happen before cells are cut, because a cut API key is no longer recognised. */
 export function hideInTable(table: Table, hide: (text: string) => string): Table {
   const rows = table.rows.map(({ id, cells, drawn }) => ({
     id: hide(id),
@@ -23,14 +23,14 @@ export function idLines(table: Table): string {
   return lines(table.rows.map(({ id }) => oneLine(id)));
 }
 
-/** Rows without a header, cells separated by tabs (pipes and files); tabs and newlines in a cell are escaped. */
+/** Rows without a header, with tabs between cells (for pipes and files); tabs and newlines in a cell are escaped. */
 export function tabbedLines(table: Table): string {
   return lines(
     table.rows.map(({ cells }) => table.columns.map((_, at) => oneLine(cells[at] ?? '')).join('\t')),
   );
 }
 
-/** An aligned table with a header, cut to the terminal's width; empty where there are no rows. */
+/** An aligned table with a header, cut to the terminal's width; empty if there are no rows. */
 export function alignedLines(table: Table, terminalColumns: number, style: Style = plainStyle): string {
   if (table.rows.length === 0) return '';
   const texts = [
@@ -66,8 +66,8 @@ function inTerminalOrder<C extends { readonly column: TableColumn }>(columns: re
 }
 
 /**
- * The columns that a terminal has room for. One that is whole from some width on takes the room of others there, which are not
- * shown below that width either: no column goes as the terminal grows.
+ * The columns that fit on the terminal. A column with `wholeFrom` takes room from others at that width; those are then
+ * hidden at smaller widths too, so that no column disappears as the terminal grows.
  */
 function shownAt<C extends { readonly column: TableColumn; readonly at: number; readonly width: number }>(
   all: readonly C[],
@@ -81,14 +81,14 @@ function shownAt<C extends { readonly column: TableColumn; readonly at: number; 
   );
   const isShown = (columns: readonly C[], { at }: C) => columns.some((each) => each.at === at);
   const first = withRoom(whole, from);
-  // What is too long to be whole there is cut at every width.
+  // A column that is too long to be shown whole even there is cut at every width.
   if (!all.every((each) => each.column.wholeFrom === undefined || isShown(first, each))) return plain;
   return terminalColumns < from
     ? plain.filter((each) => isShown(first, each))
     : withRoom(whole, terminalColumns);
 }
 
-/** Leaves optional columns out, one by one, until the others have the width that makes them worth reading. */
+/** Drops optional columns one by one until the others have their useful width. */
 function withRoom<C extends { readonly column: TableColumn; readonly width: number }>(
   columns: readonly C[],
   terminalColumns: number,
@@ -104,7 +104,7 @@ function withRoom<C extends { readonly column: TableColumn; readonly width: numb
   return withRoom(columns.toSpliced(at, 1), terminalColumns);
 }
 
-/** Takes columns from the widest that may be cut, one by one, until the row fits or nothing more can be taken. */
+/** Narrows the widest column that may be cut, step by step, until the row fits or nothing is left to cut. */
 function fitWidths(
   columns: readonly TableColumn[],
   natural: readonly number[],

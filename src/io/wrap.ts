@@ -1,10 +1,10 @@
 import { displayWidth } from './display-width.ts';
 
-// Text of gw's own in lines of a terminal's width.
+// Wraps gw's own text to the terminal's width.
 
 /**
- * A line in lines of `width` columns, broken at blanks only and the later ones indented by `hang`. The blanks at its
- * beginning and those between two words that stay on one line are kept.
+ * Wraps a line to `width` columns, only at blanks; later lines are indented by `hang`. Blanks at the start and between
+ * words that stay on one line are kept.
  */
 export function wrapLine(text: string, width: number, hang = 0): string[] {
   const words = text.match(/^ *\S+| +\S+/g) ?? [];
@@ -19,7 +19,7 @@ export function wrapLine(text: string, width: number, hang = 0): string[] {
   return line === '' ? lines : [...lines, line];
 }
 
-/** A command line that runs as it is printed: broken between words of the shell, each line but the last ending in `\`. */
+/** Wraps a command line so that it still runs: between shell words, with `\` at the end of all lines but the last. */
 export function drawExample(example: string, width: number): string[] {
   const lines: string[] = [];
   let line = ' ';
@@ -32,7 +32,7 @@ export function drawExample(example: string, width: number): string[] {
   return [...lines, line];
 }
 
-/** An option and its value stay on one line. */
+/** Joins an option and its value, so that they stay on one line. */
 function withValues(words: readonly string[]): string[] {
   const pieces: string[] = [];
   for (const word of words) {
@@ -43,7 +43,7 @@ function withValues(words: readonly string[]): string[] {
   return pieces;
 }
 
-/** The pieces of a command line between which a line may be broken: not within quotes, but within `$(…)`. */
+/** The parts of a command line between which it may be broken: not inside quotes, but inside `$(…)`. */
 export function shellWords(line: string): string[] {
   const words: string[] = [];
   const open: string[] = [];
@@ -65,7 +65,7 @@ export function shellWords(line: string): string[] {
   return word === '' ? words : [...words, word];
 }
 
-/** A message in lines of so many columns; a command line at its end runs as it is printed. */
+/** Wraps a message to `columns` columns; a command line at its end can still be run. */
 export function wrapMessage(text: string, columns: number): string {
   if (displayWidth(text) <= columns) return text;
   const [, before = text, command = ''] = /^(.*: )(gw [a-z][^;]*)$/s.exec(text) ?? [];
