@@ -2,21 +2,21 @@ import { codecWords, MB, type MediaLimits, type Modality, type Range } from '../
 import { DEADLINE_MS, type MediaFacts, UNKNOWN_CODEC } from './probe.ts';
 import { modalityInWords, typeInWords } from './signatures.ts';
 
-/** Containers round lengths to their frames: a 30 s clip cut by any editor may say 30.03. */
+/** Containers round durations to whole frames: a 30 s clip from any editor may report 30.03 s. */
 const DURATION_TOLERANCE_S = 0.05;
-/** Frame rates are averages; far finer than 23.976 against 24. */
+/** Frame rates are averages; this tolerance is far smaller than the difference of 23.976 and 24. */
 const FRAME_RATE_TOLERANCE = 0.01;
 
-/** Whether the bytes are of the kind that the flag takes; `what` begins the sentence: `--image photo.png`. */
+/** A breach if the bytes are not of the flag's modality; `what` begins the sentence: `--image photo.png`. */
 export function checkModality(facts: MediaFacts, wanted: Modality, what: string): string[] {
   if (facts.modality === wanted) return [];
   return [`${what}: is ${typeInWords(facts)}, not ${modalityInWords[wanted]}`];
 }
 
 /**
- * Every documented limit that a file breaks, a sentence each with the rule's numbers; `what` begins each sentence.
- * A limit about a fact that could not be read is a breach too: the gateway would not read it either. Of a format that is
- * not taken no facts are told, and of a file that reading never came to an end of no more than that.
+ * Every documented limit that a file breaks, one sentence each with the rule's numbers; `what` begins each sentence. A
+ * limit on a fact that could not be read is a breach too: the gateway could not read it either. If the format is not
+ * accepted, or the file could not be read to the end, only that is reported.
  */
 export function checkMedia(facts: MediaFacts, limits: MediaLimits, what: string): string[] {
   return [...breaches(facts, limits)].map((breach) => `${what}: ${breach}`);
@@ -67,7 +67,7 @@ function* codecBreaches(facts: MediaFacts, { videoCodecs, audioCodecs }: MediaLi
     else if (!includes(videoCodecs, videoCodec))
       yield `its picture is ${codecInWords(videoCodec)}; the codecs taken are ${videoCodecs.map(codecInWords).join(', ')}`;
   }
-  // No sound at all is no breach.
+  // A video without sound breaks no rule.
   if (audioCodecs && audioCodec !== undefined && !includes(audioCodecs, audioCodec))
     yield `its sound is ${codecInWords(audioCodec)}; the codecs taken are ${audioCodecs.map(codecInWords).join(', ')}`;
 }
@@ -80,8 +80,8 @@ const codecInWords = (codec: string): string =>
     : ((codecWords as Readonly<Record<string, string>>)[codec] ?? codec.toUpperCase());
 
 /**
- * Sums of lengths over all videos, and over all audio, against the longest that a request may have, in seconds. Each
- * sentence names the flag of the first file that counts. Lengths that are not known (URLs, assets) count as none.
+ * Checks the total duration of all videos, and of all audio, against the maximum of a request in seconds. Each sentence
+ * names the flag of the first file that counts. Unknown durations (URLs, assets) count as zero.
  */
 export function checkTotals(
   items: readonly { readonly flag: string; readonly facts?: MediaFacts | undefined }[],
@@ -110,7 +110,7 @@ function unreadable(fact: string, facts: MediaFacts): string {
   return `its ${fact} cannot be read: the ${facts.format.toUpperCase()} may be damaged`;
 }
 
-/** `31.5 MB (33030144 bytes)`: the rounded figure to read, the exact one where the limit is near. */
+/** `31.5 MB (33030144 bytes)`: a rounded size for reading, and the exact one for comparing with the limit. */
 export function inMB(bytes: number): string {
   const megabytes = trimmed(bytes / MB, 1);
   return bytes === Number(megabytes) * MB ? `${megabytes} MB` : `${megabytes} MB (${bytes} bytes)`;

@@ -4,8 +4,8 @@ import { findJsonFault, jsonOf } from '../json-text.ts';
 const REPLACEMENT = '\uFFFD';
 
 /**
- * Bytes as text, without a byte order mark. Throws `usage` where they are not UTF-8, naming the offset of the first
- * byte that is not; `named` is what messages call the input.
+ * Decodes bytes as text without a byte order mark. Throws `usage` with the offset of the first invalid byte if they are
+ * not UTF-8; `named` is the input's name in messages.
  */
 export function decodeUtf8(bytes: Uint8Array, named: string): string {
   try {
@@ -20,7 +20,7 @@ export function decodeUtf8(bytes: Uint8Array, named: string): string {
   }
 }
 
-/** The offset, counted from 0, of the first byte that is no part of a UTF-8 character. */
+/** The offset from 0 of the first byte that is not valid UTF-8. */
 function firstBadByte(bytes: Uint8Array): number {
   const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
   let offset = 0;
@@ -29,7 +29,7 @@ function firstBadByte(bytes: Uint8Array): number {
     const index = text.indexOf(REPLACEMENT, from);
     if (index < 0) return bytes.length;
     offset += Buffer.byteLength(text.slice(from, index));
-    // The character itself may stand in a text, as EF BF BD.
+    // The text itself may contain U+FFFD, encoded as EF BF BD.
     const isGenuine = bytes[offset] === 0xef && bytes[offset + 1] === 0xbf && bytes[offset + 2] === 0xbd;
     if (!isGenuine) return offset;
     offset += 3;
@@ -37,7 +37,7 @@ function firstBadByte(bytes: Uint8Array): number {
   }
 }
 
-/** The value of JSON text. Throws `usage` with the place of what is no JSON, or of a name that an object gives twice. */
+/** Parses JSON text. Throws `usage` with the position of a syntax error, or of a name that an object has twice. */
 export function parseTypedJson(text: string, named: string, hint?: string): unknown {
   const value = jsonOf(text);
   const { line, column, problem } = findJsonFault(text, true) ?? {};

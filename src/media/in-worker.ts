@@ -2,7 +2,7 @@ import * as path from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { DEADLINE_MS } from './probe.ts';
 
-/** What the thread of `dist/worker.js` is asked. */
+/** A task for the thread of `dist/worker.js`. */
 export type Task = TracksTask | DrawTask;
 
 export interface TracksTask {
@@ -14,27 +14,27 @@ export interface TracksTask {
 export interface DrawTask {
   readonly do: 'draw';
   readonly content: Uint8Array;
-  /** How: the terminal's own graphics, half blocks in so many colours, or a small JPEG in Base64. */
+  /** The form of the drawing: the terminal's graphics, half blocks in that many colours, or a small Base64 JPEG. */
   readonly as: 'kitty' | 'iterm2' | 'sixel' | 'true' | '256' | '16' | 'jpeg';
   readonly columns: number;
   readonly rows: number;
-  /** Where the image codecs are. */
+  /** The directory of the image codecs. */
   readonly wasmDir: string;
 }
 
 interface Thread {
-  /** Where the files are that come with gw. */
+  /** The directory of the files that are shipped with gw. */
   readonly assetsDir: string;
   readonly deadlineMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Of JavaScript; buffers come on top and are bounded by what is read into them. */
+/** Limits the JavaScript heap; buffers come on top and are limited by how much is read. */
 const MAX_HEAP_MB = 256;
 
 /**
- * Has a thread of its own read what may be hostile, because a loop in this one could not be ended. The last word of the
- * thread, and whether it came to its end in time. Throws the signal's reason.
+ * Runs a task on possibly hostile data in its own thread, because an endless loop in this thread could not be stopped.
+ * Returns the thread's last message and whether it finished in time. Throws the signal's reason.
  */
 export function inWorker<T>(
   task: Task,
@@ -50,12 +50,12 @@ export function inWorker<T>(
     let timer: NodeJS.Timeout | undefined;
     const end = () => void worker.terminate();
     signal?.addEventListener('abort', end, { once: true });
-    // Its first word is that it has loaded what it reads with: on a busy machine that takes seconds, and is no fault of the file.
+    // The first message says that its libraries are loaded: on a busy machine that takes seconds and must not count.
     worker.on('message', (message: T | undefined) => {
       timer ??= setTimeout(end, deadlineMs);
       last = message;
     });
-    // A fault of the library in there, or no memory left to it: as good as no answer.
+    // A crash of the library, or a lack of memory, counts as no answer.
     worker.on('error', () => {});
     worker.on('exit', (code) => {
       clearTimeout(timer);

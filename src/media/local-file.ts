@@ -4,27 +4,27 @@ import { oddKind } from '../disk/small-file.ts';
 import { fileFault } from '../disk/typed-input.ts';
 import { type GwError, usage } from '../errors.ts';
 
-/** Bytes that can be read in pieces: a file, or a data URI once decoded. */
+/** Bytes that can be read in ranges: a file, or a decoded data URI. */
 export interface ByteSource {
   readonly bytes: number;
-  /** What another thread reads it from: an open file's descriptor, or the bytes themselves. */
+  /** What another thread reads from: an open file's descriptor, or the bytes themselves. */
   readonly content: number | Uint8Array;
-  /** The bytes from `start` up to but without `end`; fewer where the source ends before. */
+  /** The bytes from `start` to before `end`; fewer if the source ends earlier. */
   read(start: number, end: number): Promise<Uint8Array>;
 }
 
-/** An open media file, held at the size it had when it was opened. */
+/** An open media file, read at the size that it had when it was opened. */
 export interface LocalFile extends ByteSource {
-  /** The whole content. Throws `usage` when the file is no longer what it was. */
+  /** The whole content. Throws `usage` if the file has changed. */
   readAll(): Promise<Uint8Array>;
-  /** Throws `usage` when size or time of change differ from when it was opened. */
+  /** Throws `usage` if size or modification time differ from when the file was opened. */
   assertUnchanged(): Promise<void>;
   close(): Promise<void>;
 }
 
 /**
- * The size in bytes of a media file, without opening it: opening a pipe or a device can hang.
- * Throws `usage`, naming the flag, the path and the reason, for what is missing, unreadable, empty or no file.
+ * The size of a media file in bytes, without opening it, because opening a pipe or a device can hang. Throws `usage`
+ * with the flag, the path and the reason if it is missing, unreadable, empty or not a file.
  */
 export async function mediaFileBytes(path: string, named: string, hintIfMissing?: string): Promise<number> {
   const stats = await fs.stat(path).catch((error: unknown) => {
@@ -40,10 +40,10 @@ function hintFor(odd: string): string {
   return odd === 'a directory' ? 'name the file in it' : 'save the data to a file and name that';
 }
 
-/** Opens a media file for reading. Errors as {@link mediaFileBytes}. */
+/** Opens a media file for reading. Throws as {@link mediaFileBytes}. */
 export async function openMediaFile(path: string, named: string): Promise<LocalFile> {
   await mediaFileBytes(path, named);
-  // O_NONBLOCK: should a pipe have taken the file's place by now, open still returns at once. Windows has none.
+  // With O_NONBLOCK, open returns at once even if a pipe has replaced the file. Windows does not have this flag.
   const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
   const handle = await fs.open(path, flags).catch((error: unknown) => {
     throw fileFault(error, named);

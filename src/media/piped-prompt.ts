@@ -3,23 +3,23 @@ import { readInputStream } from '../disk/typed-input.ts';
 import type { Clock } from '../host.ts';
 import { MAX_TEXT_BYTES, type Stdin, textOf } from './text-input.ts';
 
-/** After so long a silence the user is told what is being waited for (the contract, section 3). */
+/** After this long without input, the user is told what gw is waiting for (the contract, section 3). */
 const SILENCE_MS = 2000;
 
 /**
- * The prompt that was piped in, or undefined: on a terminal, for an empty stdin, and where stdin is neither pipe, file nor
- * socket (`< /dev/null`, closed). Throws as {@link readTypedText}.
+ * The prompt from stdin. Undefined on a terminal, for an empty stdin, and if stdin is not a pipe, file or socket (`<
+ * /dev/null`, closed). Throws as {@link readTypedText}.
  */
 export async function readPipedPrompt(
   stdin: Stdin,
   options: {
     readonly clock: Clock;
-    /** Called once, when stdin has been silent for 2 s. */
+    /** Called once when stdin has been silent for 2 s. */
     readonly onWaiting: () => void;
-    /** The most that is read, in bytes (default 16 MB). */
+    /** Maximum number of bytes (default 16 MB). */
     readonly maxBytes?: number | undefined;
     readonly signal?: AbortSignal | undefined;
-    /** Looks at what came before it is taken for text; may throw `usage`. */
+    /** Checks the bytes before they are decoded as text; may throw `usage`. */
     readonly onBytes?: ((bytes: Uint8Array) => void) | undefined;
   },
 ): Promise<string | undefined> {
@@ -34,7 +34,7 @@ export async function readPipedPrompt(
       await clock.sleep(SILENCE_MS - silentMs, ended.signal);
     }
   };
-  // The sleep ends with the reading: its rejection says nothing.
+  // The sleep is aborted when reading ends, so its rejection means nothing.
   const watching = watch().catch(() => {});
   try {
     const bytes = await readInputStream(stdin, {

@@ -3,49 +3,49 @@ import { type ByteSource, openMediaFile } from './local-file.ts';
 import { type FileType, SNIFF_BYTES, sniff } from './signatures.ts';
 import type { TrackFacts } from './track-facts.ts';
 
-/** What the bytes of a medium say about it. What cannot be read from them is left out. */
+/** The facts that the bytes of a media file tell; a fact that cannot be read is left out. */
 export interface MediaFacts {
   readonly modality: FileType['modality'];
-  /** The gateway's name of the format where it has one; `unknown` where the bytes say nothing. */
+  /** The gateway's name of the format, if it has one; `unknown` if the bytes do not tell. */
   readonly format: string;
   readonly mime: string;
   readonly bytes: number;
-  /** As shown: after rotation and pixel aspect. */
+  /** The displayed size, after rotation and pixel aspect ratio. */
   readonly widthPx?: number | undefined;
   readonly heightPx?: number | undefined;
   readonly durationS?: number | undefined;
   /** The average over the track. */
   readonly framesPerS?: number | undefined;
-  /** As the probing library spells them: `avc`, `hevc`, `aac`, `mp3`, …; {@link UNKNOWN_CODEC} for a track it cannot name. */
+  /** Codec names of the probing library: `avc`, `hevc`, `aac`, `mp3`, …; {@link UNKNOWN_CODEC} if it has no name. */
   readonly videoCodec?: string | undefined;
   readonly audioCodec?: string | undefined;
-  /** True where reading the tracks did not come to an end within the limits; facts may be missing. */
+  /** True if the tracks could not be read to the end within the limits; facts may be missing. */
   readonly isStuck?: boolean | undefined;
 }
 
-/** What of a source is wanted, and with what its tracks are read. */
+/** What to read from a source, and how. */
 export interface ProbeOptions {
-  /** Facts beyond the format are read of this kind only. */
+  /** Only for files of this modality are facts beyond the format read. */
   readonly modality: Modality;
-  /** Where the files that come with gw are; tracks are read in a thread from there. */
+  /** The directory of the files shipped with gw, which holds the thread that reads tracks. */
   readonly assetsDir: string;
   readonly deadlineMs?: number | undefined;
-  /** False: what stands in the tracks is left out. */
+  /** If false, facts about the tracks are not read. */
   readonly readsTracks?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Longest time that a file is read for its facts. */
+/** Timeout for reading a file's facts. */
 export const DEADLINE_MS = 5_000;
 
-/** The codec of a track that is there, but of no known kind. */
+/** The codec of a track whose kind is unknown. */
 export const UNKNOWN_CODEC = 'unknown';
 
 const unknownType = { format: 'unknown', modality: 'other', mime: 'application/octet-stream' } as const;
 
 /**
- * The facts of a source, from the pieces of it that are needed. A format that the gateway takes nowhere, or of another
- * kind than is wanted, is told by its first bytes and not read. Throws what `source.read` throws, and the signal's reason.
+ * Reads the facts of a source from only the ranges that it needs. If the format is unknown to the gateway or of another
+ * modality, only its first bytes are read. Throws what `source.read` throws, and the signal's reason.
  */
 export async function probe(source: ByteSource, options: ProbeOptions): Promise<MediaFacts> {
   const type = sniff(await source.read(0, Math.min(SNIFF_BYTES, source.bytes))) ?? unknownType;
@@ -63,14 +63,14 @@ export async function probe(source: ByteSource, options: ProbeOptions): Promise<
   return { ...facts, ...last, ...(!isDone && { isStuck: true }) };
 }
 
-/** As {@link probe}, for bytes in memory. */
+/** Like {@link probe}, for bytes in memory. */
 export function probeBytes(bytes: Uint8Array, options: ProbeOptions): Promise<MediaFacts> {
   return probe(sourceOf(bytes), options);
 }
 
 /**
- * As {@link probe}, for a file; `named` is what messages call it.
- * Throws `usage` for what is missing, unreadable, empty, no regular file, or changes while it is read.
+ * Like {@link probe}, for a file; `named` is its name in messages. Throws `usage` if it is missing, unreadable, empty,
+ * irregular, or changes while it is read.
  */
 export async function probeFile(path: string, named: string, options: ProbeOptions): Promise<MediaFacts> {
   const file = await openMediaFile(path, named);

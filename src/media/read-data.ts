@@ -1,4 +1,4 @@
-// The library is imported by name: in the bundle, a late import of it has no names.
+// The library is imported by name, because in the bundle a dynamic import of it has no names.
 import { parse } from 'yaml';
 import { readSmallFile } from '../disk/typed-input.ts';
 import { usage } from '../errors.ts';
@@ -8,8 +8,8 @@ import { decodeUtf8, parseTypedJson } from './decode-utf8.ts';
 const MAX_BYTES = 1024 * 1024;
 
 /**
- * The object in a JSON or YAML file, by its ending; undefined where another value stands there. Throws `usage` for a file
- * that cannot be read or parsed; `named` is what messages call it.
+ * Reads the object in a JSON or YAML file, chosen by extension; undefined if it holds another type of value. Throws
+ * `usage` if it cannot be read or parsed; `named` is its name in messages.
  */
 export async function readObject(
   file: string,

@@ -1,6 +1,6 @@
 import { usage } from '../errors.ts';
 
-/** A media reference as it was typed, told apart but not looked at (the contract, "References to media"). */
+/** A parsed media reference, not yet looked up (the contract, "References to media"). */
 export type Reference =
   | { readonly kind: 'file'; readonly path: string }
   | { readonly kind: 'url'; readonly url: string }
@@ -15,7 +15,7 @@ export interface OutputReference {
   readonly part?: OutputPart | undefined;
 }
 
-/** What of a job is meant, and which of several, from 1. */
+/** Which output of a job; `at` counts from 1 if there are several. */
 export interface OutputPart {
   readonly name: (typeof partNames)[number];
   readonly at: number;
@@ -24,26 +24,26 @@ export interface OutputPart {
 export const partNames = ['video', 'image', 'audio', 'first_frame', 'last_frame'] as const;
 const partAtEnd = new RegExp(`^([\\s\\S]*)#(${partNames.join('|')})(?:\\.(\\d{1,4}))?$`);
 
-/** `last_frame`, `image.2` */
+/** The typed form of a part: `last_frame`, `image.2`. */
 export const partText = ({ name, at }: OutputPart): string => (at === 1 ? name : `${name}.${at}`);
 
-/** References to what the gateway already holds; `file_id` is for images of `image edit`. */
+/** References to files that the gateway already holds; `file_id` is for images of `image edit`. */
 export type ReferenceScheme = 'asset' | 'gammafile' | 'file_id';
 
 const forms = 'a file path, an https:// URL, a data: URI, asset://ID, gammafile://ID or job:ID';
-// Not \p{Cc}, whose table takes a third of a millisecond of every start.
+// \p{Cc} is avoided, because loading its table costs a third of a millisecond at each start.
 const blankOrControl = /[\s\x00-\x1f\x7f-\x9f]/;
-// One letter before the colon is a Windows drive (`C:\photo.png`).
+// At least two letters: a single one before the colon is a Windows drive (`C:\photo.png`).
 const scheme = /^\s*([A-Za-z][A-Za-z0-9+.-]+):/;
 
-/** A reference or a path for a message: cut where long, as data URIs are. */
+/** A reference or a path for a message, shortened if it is long, as data URIs are. */
 export function shorten(raw: string, maxCharacters = 80): string {
   return raw.length <= maxCharacters ? raw : `${raw.slice(0, maxCharacters)}…`;
 }
 
 /**
- * Tells what kind of reference `raw` is; `flag` (`--image`) is for messages.
- * Throws `usage` for an empty reference, an unknown scheme, a malformed URL or ID, and white space in either.
+ * Parses a reference; `flag` (`--image`) is for messages. Throws `usage` for an empty reference, an unknown scheme, a
+ * malformed URL or ID, and white space in either.
  */
 export function parseReference(raw: string, flag: string): Reference {
   if (raw === '') throw usage(`${flag} is empty`, `give ${forms}`);
@@ -72,11 +72,11 @@ function checkedUrl(raw: string, flag: string): string {
     );
   const host = /^https?:\/\//i.test(raw) && URL.canParse(raw) ? new URL(raw).hostname : '';
   if (host === '') throw usage(`${named}: not a complete URL`, 'write it out: https://host/path');
-  // The gateway's forms begin in lower case; everything after the scheme stays as it was typed.
+  // The gateway expects schemes in lower case; the rest stays as typed.
   return raw.replace(/^https?/i, (typed) => typed.toLowerCase());
 }
 
-/** A `#` belongs to what is named where no part follows it. */
+/** Parses an output reference; a `#` without a known part after it belongs to the name itself. */
 function outputReference(kind: 'job' | 'row', rest: string, flag: string): OutputReference {
   const [, which = rest, name, at = '1'] = partAtEnd.exec(rest) ?? [];
   const named = `${flag} ${kind}:${shorten(rest)}`;
@@ -90,7 +90,7 @@ function outputReference(kind: 'job' | 'row', rest: string, flag: string): Outpu
   return { kind, which, part: part && { name: part, at: Number(at) } };
 }
 
-/** The ID behind the prefix. Which characters an ID may have is the body schema's business. */
+/** The ID after the prefix. The body schema decides which characters an ID may have. */
 function idOf(raw: string, prefix: string, flag: string): string {
   const form = `${prefix}ID`;
   if (raw.slice(0, prefix.length).toLowerCase() !== prefix)
@@ -105,14 +105,13 @@ function idOf(raw: string, prefix: string, flag: string): string {
 }
 
 export interface DataUri {
-  /** As declared, in lower case; empty where none is. */
+  /** The declared type in lower case; empty if there is none. */
   readonly mime: string;
   readonly content: Uint8Array;
 }
 
 /**
- * Takes a Base64 data URI apart; `named` is what messages call it.
- * Throws `usage` where it is not Base64, is cut, or is empty.
+ * Parses a Base64 data URI; `named` is its name in messages. Throws `usage` if it is not Base64, truncated, or empty.
  */
 export function parseDataUri(uri: string, named: string): DataUri {
   const comma = uri.indexOf(',');
@@ -139,10 +138,10 @@ export function toDataUri(mime: string, content: Uint8Array): string {
   return `data:${mime};base64,${base64}`;
 }
 
-/** Longest `data:<type>;base64,` of a format that the gateway documents. */
+/** The longest `data:<type>;base64,` of any format that the gateway documents. */
 const DATA_URI_HEAD_BYTES = 'data:video/quicktime;base64,'.length;
 
-/** What a file of so many bytes comes to as a data URI in a request's body. */
+/** The size of a file as a data URI in a request's body. */
 export function dataUriBytes(contentBytes: number): number {
   return DATA_URI_HEAD_BYTES + 4 * Math.ceil(contentBytes / 3);
 }

@@ -15,10 +15,10 @@ import {
   toDataUri,
 } from './reference.ts';
 
-/** A reference as typed, and what the place in the body that it is for takes. */
+/** A reference as typed, and the forms that its place in the body accepts. */
 export interface MediaInput {
   readonly raw: string;
-  /** `--image`, for messages. */
+  /** The flag in messages: `--image`. */
   readonly flag: string;
   readonly modality: Modality;
   readonly takes: {
@@ -27,79 +27,79 @@ export interface MediaInput {
     readonly schemes: readonly ReferenceScheme[];
   };
   readonly limits?: MediaLimits | undefined;
-  /** Of a reference to an output of a job: what it stands for. */
+  /** The output that a reference to a job means. */
   readonly output?: FoundOutput | undefined;
 }
 
 export interface FoundOutput {
-  /** What is told and kept of it: `job:ID#PART`. */
+  /** Its name in messages and in the ledger: `job:ID#PART`. */
   readonly label: string;
-  /** What a key compares of it: the words. */
+  /** The words of the reference, which a `--once` key compares. */
   readonly asked: string;
-  /** Its file, or the picture that was cut out of it; absent where it is not made yet, or nothing is sent any more. */
+  /** Its file, or the frame cut from it; absent if it does not exist yet, or if nothing more is sent. */
   readonly file?: string | undefined;
   readonly sha256?: string | undefined;
-  /** Where the endpoint takes addresses only: its link, which is looked up anew and counted when it is asked for. */
+  /** If the endpoint takes only URLs: looks up and counts the output's link when it is called. */
   readonly link?: (() => Promise<string>) | undefined;
 }
 
-/** What a reference is once it is found: an output is the file that it was saved as. */
+/** The reference to use: for a found output, the file that it was saved as. */
 export const referenceOf = ({ raw, flag, output }: MediaInput): Reference =>
   output === undefined ? parseReference(raw, flag) : outputAs(output);
 
 const outputAs = ({ file, label }: FoundOutput): Reference =>
   file === undefined ? { kind: 'url', url: standInFor(label) } : { kind: 'file', path: file };
 
-/** Stands for the address of an output in a body that is only checked. */
+/** Replaces the URL of an output in a body that is only checked. */
 export const standInFor = (label: string): string => `https://output.invalid/${encodeURIComponent(label)}`;
 
-/** An output as it is shown in a body: never its link. */
+/** An output as a shown body names it; the link itself is never shown. */
 export const shownAs = ({ label, sha256 }: FoundOutput): string =>
   sha256 === undefined ? label : `${label} sha256:${sha256}`;
 
-/** A reference made ready for the body. */
+/** A reference that is ready for the body. */
 export interface ResolvedMedia {
   readonly kind: Reference['kind'];
-  /** What is sent: the URL, `asset://ID`, `file_id:ID`, or the file as a data URI. */
+  /** The value that is sent: the URL, `asset://ID`, `file_id:ID`, or the file as a data URI. */
   readonly url: string;
-  /** For the ledger and for people: a file's name, a URL without its query, a digest. Never the data itself. */
+  /** For the ledger and for people: a file's name, a URL without its query, or a digest; never the data. */
   readonly describe: string;
-  /** Of the bytes of a file or a data URI. */
+  /** Digest of the bytes of a file or a data URI. */
   readonly sha256?: string | undefined;
-  /** Known for files and data URIs only. */
+  /** Known only for files and data URIs. */
   readonly facts?: MediaFacts | undefined;
-  /** Bytes that `url` takes in the body. */
+  /** The size of `url` in the body, in bytes. */
   readonly bytes: number;
 }
 
 export interface ResolveOptions {
   /** The endpoint's `maxBodyBytes`. */
   readonly maxBodyBytes?: number | undefined;
-  /** What to do about media that are too large together, where there is something better. */
+  /** A better hint than the default for media that are too large together, if there is one. */
   readonly hintIfTooLarge?: string | undefined;
-  /** Longest sum over all videos, and over all audio, in seconds. */
+  /** Maximum total duration of all videos, and of all audio, in seconds. */
   readonly totalS?: number | undefined;
-  /** False under --no-validate: a body over the limit is then read all the same, and a breach. Default true. */
+  /** False with --no-validate: a body over the limit is then read anyway and reported as a breach. True by default. */
   readonly validate?: boolean | undefined;
 }
 
 export interface ResolveDeps {
-  /** Relative paths start here. */
+  /** The directory that relative paths start from. */
   readonly cwd: string;
-  /** Where the files that come with gw are. */
+  /** The directory of the files that are shipped with gw. */
   readonly assetsDir: string;
   readonly signal?: AbortSignal | undefined;
-  /** Longest time that a file is read for its facts; five seconds where absent. */
+  /** Timeout for reading a file's facts; five seconds by default. */
   readonly deadlineMs?: number | undefined;
 }
 
 type ReadDeps = ResolveDeps & Pick<ProbeOptions, 'readsTracks'>;
 
-/** A reference told apart, with its size in the body, before anything of it is read. */
+/** A parsed reference with its size in the body, before its content is read. */
 interface Planned {
   readonly input: MediaInput;
   readonly reference: Reference;
-  /** `--image photo.png`. */
+  /** Its name in messages: `--image photo.png`. */
   readonly named: string;
   readonly bodyBytes: number;
 }
@@ -110,11 +110,10 @@ interface Outcome {
 }
 
 /**
- * Makes typed references into what goes in the body, in the same order. First all of them are looked at without being
- * read, so that a body that would be too large costs nothing; then each is read, probed and checked.
- * Throws `usage` for what cannot be sent at all: a malformed reference, a file that is missing or changes, a file where
- * only addresses are taken. What breaks a documented limit is returned, a whole sentence each: a usage error, or under
- * --no-validate a warning.
+ * Turns typed references into values for the body, in the same order. It first checks all of them without reading, so
+ * that a body that is too large costs nothing; then it reads, probes and checks each. Throws `usage` for a reference
+ * that cannot be sent at all: malformed, a missing or changing file, or a file where only URLs are accepted. Breaches
+ * of documented limits are returned as sentences: usage errors, or warnings with --no-validate.
  */
 export async function resolveMedia(
   inputs: readonly MediaInput[],
@@ -155,8 +154,8 @@ export async function planOf(input: MediaInput, deps: ResolveDeps): Promise<Plan
 }
 
 /**
- * After a file whose tracks did not come to an end: several of them would cost a deadline each, and what the first one
- * breaks has to be mended anyway.
+ * Resolves the media after a file whose tracks timed out, without reading tracks: each could cost a timeout, and the
+ * user has to fix the first file anyway.
  */
 function resolveLate(planned: Planned, deps: ResolveDeps): Promise<Outcome> {
   const { modality, limits: { formats, bytes } = {} } = planned.input;
@@ -181,7 +180,7 @@ async function resolve({ input, reference, named }: Planned, deps: ReadDeps): Pr
       throw usage(`${named}: an output of a job cannot be used here`, `give ${formsTaken(input.takes)}`);
     case 'file_id': {
       const address = `file_id:${reference.id}`;
-      // No URL field can carry it, so nothing could be sent even unchecked.
+      // No URL field can hold a file_id, so it could not be sent even unchecked.
       if (!input.takes.schemes.includes('file_id'))
         throw usage(`${named}: file_id: cannot be used here`, `give ${formsTaken(input.takes)}`);
       return fromAddress(input, reference.kind, address, address, true, named);
@@ -233,7 +232,7 @@ async function fromFile(
 async function fromDataUri(input: MediaInput, uri: string, named: string, deps: ReadDeps): Promise<Outcome> {
   const { mime, content } = parseDataUri(uri, named);
   const facts = await probeBytes(content, { ...deps, modality: input.modality });
-  // The type that is sent is what the bytes are; what was declared counts only where they do not say.
+  // The type of the bytes is sent; the declared type counts only if the bytes do not tell.
   const url = toDataUri(facts.format === 'unknown' && mime !== '' ? mime : facts.mime, content);
   const sha256 = digestOf(content);
   const describe = `sha256:${sha256}`;
@@ -249,21 +248,21 @@ const digestOf = (content: Uint8Array): string => createHash('sha256').update(co
 
 function check({ modality, limits }: MediaInput, facts: MediaFacts, named: string): string[] {
   const wrongKind = checkModality(facts, modality, named);
-  // A page of HTML has no width: one sentence says what is wrong.
+  // A file of the wrong kind, such as an HTML page, needs only one sentence.
   return wrongKind.length > 0 ? wrongKind : checkMedia(facts, limits ?? {}, named);
 }
 
 interface SizeBreach {
   readonly message: string;
   readonly hint: string;
-  /** More than one JSON text can hold here, whatever the gateway allows. */
+  /** True if the body is larger than JSON text can be here, whatever the gateway allows. */
   readonly unsendable: boolean;
 }
 
-/** A JavaScript string ends at 512 MB; half of it leaves room for the rest of the body. */
+/** A JavaScript string holds at most 512 MB; half of that leaves room for the rest of the body. */
 const MAX_SENDABLE_BYTES = 256 * MB;
 
-/** Whether the media of a request are over the body's limit ("Limits"), and which of them is the largest. */
+/** The breach if the media of a request exceed the body's limit ("Limits"); it names the largest one. */
 function bodySizeBreach(parts: readonly Planned[], maxBodyBytes: number | undefined): SizeBreach | undefined {
   const totalBytes = parts.reduce((sum, part) => sum + part.bodyBytes, 0);
   const unsendable = totalBytes > MAX_SENDABLE_BYTES;
@@ -279,7 +278,7 @@ function bodySizeBreach(parts: readonly Planned[], maxBodyBytes: number | undefi
   };
 }
 
-/** What to say of a file that is not there: an ID and curl's @FILE are typed by habit. */
+/** A hint for a missing file: users may have typed a bare ID, or curl's @FILE. */
 function hintIfMissing({ raw, takes }: MediaInput): string | undefined {
   const scheme = takes.schemes.find((each) => each !== 'file_id');
   if (scheme && /^[\w-]+$/.test(raw)) {
@@ -289,7 +288,7 @@ function hintIfMissing({ raw, takes }: MediaInput): string | undefined {
   return raw.startsWith('@') ? `a media file is named without the @: ${raw.slice(1)}` : undefined;
 }
 
-/** The error for a file, or its data, where only addresses are taken (videos of family A: "Rules for content", 1). */
+/** The error for a file or data where only URLs are accepted (videos of family A: "Rules for content", 1). */
 function fileNotTaken({ modality, takes }: MediaInput, named: string, form: string): GwError {
   const message = `${named}: is ${form}, and a ${modality} is sent here by address only (${formsTaken(takes)})`;
   if (!takes.schemes.includes('asset'))
@@ -301,7 +300,7 @@ function fileNotTaken({ modality, takes }: MediaInput, named: string, form: stri
   );
 }
 
-/** The forms that a place takes, in words: `an https:// URL or asset://ID`. */
+/** The accepted forms in words: `an https:// URL or asset://ID`. */
 function formsTaken(takes: MediaInput['takes']): string {
   const forms = [
     ...(takes.base64 ? ['a file', 'a data: URI'] : []),

@@ -1,15 +1,15 @@
 import type { Modality } from '../gateway/limits.ts';
 
-/** What a file is by its first bytes. `format` is the gateway's name where the gateway has one. */
+/** The type of a file by its first bytes. `format` is the gateway's name, if it has one. */
 export interface FileType {
   readonly format: string;
   readonly modality: Modality | 'text' | 'other';
   readonly mime: string;
-  /** Without the dot. */
+  /** The file name extension without the dot. */
   readonly extension: string;
 }
 
-/** As many first bytes as {@link sniff} can make use of. */
+/** How many first bytes {@link sniff} uses at most. */
 export const SNIFF_BYTES = 4096;
 
 function at(bytes: Uint8Array, offset: number, text: string): boolean {
@@ -22,14 +22,14 @@ function at(bytes: Uint8Array, offset: number, text: string): boolean {
 const isRiff = (bytes: Uint8Array, kind: string) =>
   (at(bytes, 0, 'RIFF') || at(bytes, 0, 'RF64')) && at(bytes, 8, kind);
 
-/** "BM" begins many a text too, so the size of the second header must be one that exists. */
+/** Texts may begin with "BM" too, so the size of the second header must also be a known one. */
 const bmpHeaderBytes = [12, 16, 40, 52, 56, 64, 108, 124];
 const isBmp = (bytes: Uint8Array) =>
   at(bytes, 0, 'BM') && bmpHeaderBytes.includes(bytes[14] ?? 0) && at(bytes, 15, '\0\0\0');
 
 const isTiff = (bytes: Uint8Array) => ['II*\0', 'MM\0*', 'II+\0', 'MM\0+'].some((mark) => at(bytes, 0, mark));
 
-/** An ID3 tag, or the header of an MPEG layer III frame with a rate that exists. */
+/** An ID3 tag, or the header of an MPEG layer III frame with valid rates. */
 function isMp3(bytes: Uint8Array): boolean {
   if (at(bytes, 0, 'ID3')) return true;
   const [first = 0, second = 0, third = 0] = bytes;
@@ -55,7 +55,7 @@ const isHeif = /^m(?:if|sf)1$/;
 const isAvif = (bytes: Uint8Array) =>
   hasBrand(bytes, /^avi[fs]$/) || (hasBrand(bytes, isHeif) && brandsOf(bytes).includes('avif'));
 
-/** QuickTime from before there were brands begins with one of its own boxes. */
+/** Old QuickTime files have no brands and begin with one of QuickTime's own boxes. */
 const isOldQuickTime = (bytes: Uint8Array) =>
   ['moov', 'mdat', 'wide', 'pnot', 'skip', 'free'].some((box) => at(bytes, 4, box)) && (bytes[0] ?? 1) < 0x20;
 
@@ -69,7 +69,7 @@ const isWebm = (bytes: Uint8Array) =>
 const isTransportStream = (bytes: Uint8Array) =>
   bytes[0] === 0x47 && bytes[188] === 0x47 && bytes[376] === 0x47;
 
-/** `mark` is what the bytes begin with, or what is true of them; `extension` stands where it is not the format. */
+/** `mark` is the first bytes of such a file, or a test of them; `extension` is given if it differs from the format. */
 type Signature = readonly [
   modality: FileType['modality'],
   format: string,
@@ -78,7 +78,7 @@ type Signature = readonly [
   extension?: string,
 ];
 
-// The first that matches counts: narrow ones stand before wide ones.
+// The first match counts, so specific signatures come before general ones.
 const signatures: readonly Signature[] = [
   ['image', 'png', 'image/png', '\x89PNG\r\n\x1a\n'],
   ['image', 'jpeg', 'image/jpeg', '\xff\xd8\xff', 'jpg'],
@@ -117,7 +117,7 @@ const signatures: readonly Signature[] = [
   ['other', 'gzip', 'application/gzip', '\x1f\x8b\x08', 'gz'],
 ];
 
-/** What a file is, from its first bytes (best {@link SNIFF_BYTES} of them); none where they say nothing known. */
+/** The type of a file by its first bytes (preferably {@link SNIFF_BYTES}); undefined if it is unknown. */
 export function sniff(firstBytes: Uint8Array): FileType | undefined {
   for (const [modality, format, mime, mark, extension = format] of signatures) {
     const matches = typeof mark === 'string' ? at(firstBytes, 0, mark) : mark(firstBytes);
@@ -126,7 +126,7 @@ export function sniff(firstBytes: Uint8Array): FileType | undefined {
   return sniffText(firstBytes.subarray(0, SNIFF_BYTES));
 }
 
-/** A modality with its article, as sentences need it. */
+/** A modality with its article, for sentences. */
 export const modalityInWords: Readonly<Record<Modality, string>> = {
   image: 'an image',
   video: 'a video',
@@ -148,13 +148,13 @@ const json: FileType = { format: 'json', modality: 'text', mime: 'application/js
 const plain: FileType = { format: 'text', modality: 'text', mime: 'text/plain', extension: 'txt' };
 const svg: FileType = { format: 'svg', modality: 'image', mime: 'image/svg+xml', extension: 'svg' };
 
-// Control characters that no text file has; tab, newlines, form feed and ESC pass.
+// Control characters that no text file contains; tab, newlines, form feed and ESC are allowed.
 const binaryCharacters = /[\0-\x08\x0e-\x1a\x1c-\x1f]/;
 const htmlTags =
   /^<(?:!doctype\s+html|html|head|body|title|meta|script|style|div|span|p|h[1-6]|center|pre)\b/i;
 const leadingComments = /^(?:\s*<!--[\s\S]*?-->)+\s*/;
 
-/** What a text is by its beginning: HTML, XML, SVG, JSON or plain; none where the bytes are no text. */
+/** The type of a text by its beginning: HTML, XML, SVG, JSON or plain text; undefined if the bytes are not text. */
 function sniffText(firstBytes: Uint8Array): FileType | undefined {
   const text = decodeBeginning(firstBytes);
   if (text === undefined || binaryCharacters.test(text)) return undefined;
@@ -171,7 +171,7 @@ function sniffText(firstBytes: Uint8Array): FileType | undefined {
   return plain;
 }
 
-/** The bytes as text where they are UTF-8 (a character cut at the end passes) or UTF-16 with its mark. */
+/** Decodes UTF-8 (even with a character cut off at the end) or UTF-16 with a byte order mark. */
 function decodeBeginning(bytes: Uint8Array): string | undefined {
   if (bytes.length === 0) return undefined;
   const encoding =

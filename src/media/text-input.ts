@@ -6,7 +6,7 @@ import { MB } from '../gateway/limits.ts';
 import type { Host } from '../host.ts';
 import { decodeUtf8 } from './decode-utf8.ts';
 
-/** Far beyond any prompt that the gateway documents; a wrong file is told before it fills the memory. */
+/** Much longer than any documented prompt; a wrong file is refused before it fills the memory. */
 export const MAX_TEXT_BYTES = 16 * MB;
 
 export type Stdin = Host['stdin'];
@@ -17,19 +17,18 @@ export interface TextInputDeps {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What was typed for a text: the text itself, or the file that holds it. */
+/** The typed source of a text: the text itself, or a file that holds it. */
 interface TypedText {
-  /** `--prompt`, `--system`: its file stands behind the flag of the same name with `-file`. */
+  /** The flag, such as `--prompt`; the flag of its file has the suffix `-file`. */
   readonly flag: string;
   readonly text: string | undefined;
   readonly file: string | undefined;
 }
 
 /**
- * The text of a flag and of its `-file` twin (the contract, section 2): a text is literal, whatever it begins with, and `-` as
- * the whole value of either is stdin; undefined where neither was typed. A byte order mark and one newline at the end of a
- * file or of stdin are left out. Throws `usage` for both at once, and for a file that is missing, a directory, unreadable,
- * over 16 MB or not UTF-8.
+ * The text of a flag or of its `-file` twin (the contract, section 2). A text is literal; the value `-` of either means
+ * stdin; undefined if neither was typed. A byte order mark and one final newline of a file or of stdin are removed.
+ * Throws `usage` if both were typed, and for a file that is missing, a directory, unreadable, over 16 MB or not UTF-8.
  */
 export async function readTypedText(
   { flag, text, file }: TypedText,
@@ -51,7 +50,7 @@ export async function readTypedText(
   return readTextFile(file, `${fileFlag} ${file}`, deps);
 }
 
-/** The file that a text of the form `@NAME` may have meant: other programs read it. Undefined where there is none. */
+/** The existing file that a text of the form `@NAME` may mean, as in other programs; undefined if there is none. */
 function namedByText(text: string, cwd: string): string | undefined {
   const name = text.startsWith('@') ? text.slice(1) : '';
   return isFileAt(cwd, name) ? name : undefined;
@@ -65,7 +64,7 @@ export function isFileAt(cwd: string, word: string): boolean {
   }
 }
 
-/** The text in a file; `named` is what messages call it. Throws as {@link readTypedText}. */
+/** The text in a file; `named` is its name in messages. Throws as {@link readTypedText}. */
 export async function readTextFile(
   file: string,
   named: string,

@@ -19,23 +19,23 @@ export type TrackFacts = Pick<
   'widthPx' | 'heightPx' | 'durationS' | 'framesPerS' | 'videoCodec' | 'audioCodec'
 >;
 
-/** The exact length of an MP3 is known after a walk over all its frames: not done beyond this size. */
+/** The exact duration of an MP3 requires reading all its frames, which is not done for larger files. */
 const MAX_WALKED_BYTES = 64 * MB;
-/** More than any sound file has to be read for its facts, twice. */
+/** Twice as much as must be read of any valid file for its facts. */
 const MAX_READ_BYTES = 128 * MB;
-/** Enough for the average of a minute at 60 frames a second. */
+/** Enough for an average over a minute at 60 frames a second. */
 const COUNTED_FRAMES = 3600;
 
 /**
- * Length, picture size, frame rate and codecs of a video or audio file, told one by one as they are found, so that what
- * was read before an error or the deadline is kept. Never throws. Made for a thread that can be ended: on a damaged file the
- * library may loop.
+ * Reports duration, picture size, frame rate and codecs of a video or audio file one by one, so that facts found before
+ * an error or the timeout are kept. Never throws. Run it in a thread that can be stopped: the library may loop on a
+ * damaged file.
  */
 export async function readTrackFacts(
   content: TracksTask['content'],
   tell: (facts: TrackFacts) => void,
 ): Promise<void> {
-  // It would write what a file holds straight to the terminal; what matters of it stands in the facts.
+  // The library would log a file's content to the terminal; the facts hold everything that matters.
   Logging.level = LogLevel.Silent;
   const bytes = typeof content === 'number' ? fstatSync(content).size : content.length;
   let readBytes = 0;
@@ -56,7 +56,7 @@ export async function readTrackFacts(
   try {
     for await (const facts of collect(input, bytes)) tell(facts);
   } catch {
-    // What was told counts.
+    // The facts that were reported so far still count.
   } finally {
     input.dispose();
   }

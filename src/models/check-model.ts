@@ -5,17 +5,17 @@ import { fetchModels, readModelCache } from './model-cache.ts';
 
 type ModelContext = Pick<Context, 'host' | 'clock' | 'signal' | 'gateway' | 'globals' | 'io'>;
 
-/** A look that only saves a mistake must not hold a create up for long. */
+/** This request only prevents mistakes, so it must not delay a create for long. */
 const LOOK = { retries: 0, silenceMs: 10_000 } as const;
 
 /**
- * Refuses a model that an image create or a question names and that neither gw's table (`known`) nor the gateway's list has, the list
- * kept from before or a fresh one ("Management": clients validate model IDs against this list). Does nothing with
- * --no-validate, --dry-run and --curl, and where the list cannot be had. Throws GwError `usage` with the nearest names.
+ * Refuses the model of an image create or a chat if neither gw's table (`known`) nor the gateway's list has it; the
+ * list is the cached one, else a fresh one ("Management": clients validate model IDs against this list). Does nothing
+ * with --no-validate, --dry-run or --curl, or if there is no list. Throws GwError `usage` with the nearest names.
  */
 export async function checkModel(id: string, known: readonly string[], ctx: ModelContext): Promise<void> {
   const { validate, dryRun, curl } = ctx.globals;
-  // Nothing, or dots alone, is no name: the request itself cannot be made of it.
+  // An empty ID, or one of only dots, is refused when the request itself is built.
   if (validate === false || dryRun || curl || known.includes(id) || /^\.*$/.test(id)) return;
   const { name } = await ctx.gateway();
   if (readModelCache(ctx.host, name)?.ids.includes(id)) return;
@@ -25,8 +25,8 @@ export async function checkModel(id: string, known: readonly string[], ctx: Mode
 }
 
 /**
- * What the gateway lists where a model is looked up that gw's tables lack: the list kept from before, and where it is not in
- * that, unless requests are only shown, a fresh one; empty where none could be had. Throws only the signal's reason.
+ * The gateway's models, for looking up one that gw's tables lack: the cached list, or a fresh one if that lacks the
+ * model and requests are really sent; empty if there is none. Throws only the signal's reason.
  */
 export async function lookUpModel(id: string, ctx: ModelContext): Promise<readonly string[]> {
   const { dryRun, curl } = ctx.globals;
@@ -34,7 +34,7 @@ export async function lookUpModel(id: string, ctx: ModelContext): Promise<readon
   try {
     kept = readModelCache(ctx.host, (await ctx.gateway()).name)?.ids ?? [];
   } catch (error) {
-    // That no gateway is configured is said where it is needed.
+    // A missing gateway is reported where it is needed.
     if (!(error instanceof GwError)) throw error;
     return [];
   }
@@ -46,7 +46,7 @@ function nearestModels(id: string, known: readonly string[]): string {
   return near.length > 0 ? `did you mean ${near.join(' or ')}?` : 'gw models lists what the key may call';
 }
 
-/** What is said of a model that nobody knows. */
+/** The error for a model that neither gw nor the gateway knows. */
 export function unknownModel(id: string, known: readonly string[]): GwError {
   const hint = nearestModels(id, known);
   return usage(
@@ -55,7 +55,7 @@ export function unknownModel(id: string, known: readonly string[]): GwError {
   );
 }
 
-/** Undefined where the list cannot be had: the gateway itself will say what it thinks of the model. */
+/** The gateway's list; undefined if it cannot be fetched: then the gateway itself will judge the model. */
 async function listNow(ctx: ModelContext): Promise<readonly string[] | undefined> {
   const over = AbortSignal.timeout(LOOK.silenceMs);
   const signal = AbortSignal.any([ctx.signal, over]);

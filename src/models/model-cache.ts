@@ -8,11 +8,11 @@ import { formats } from '../formats.ts';
 import { type ModelList, modelsList } from '../gateway/models.ts';
 import type { Reply, SendOptions } from '../http/client.ts';
 
-// The last list of models that each gateway gave: for completions and suggestions. It can be made again, so nothing
-// about it is ever an error.
+// The last list of models of each gateway, for completions and suggestions. It can be fetched again, so no problem with
+// it is an error.
 
 const VERSION = formats.models.format;
-/** Far beyond any list of models. */
+/** No list of models is this large. */
 const MAX_BYTES = 16 << 20;
 
 export interface CachedModels {
@@ -21,7 +21,7 @@ export interface CachedModels {
   readonly ids: readonly string[];
 }
 
-/** The models that a gateway listed last (`gateway` as in Access.name); undefined where none are kept. Reads one small file. */
+/** The cached models of a gateway (`gateway` as in Access.name); undefined if there are none. Reads one small file. */
 export function readModelCache(host: DirHost, gateway: string): CachedModels | undefined {
   try {
     const kept: unknown = JSON.parse(readRegular(fileOf(host, gateway), MAX_BYTES).toString());
@@ -36,7 +36,7 @@ export function readModelCache(host: DirHost, gateway: string): CachedModels | u
   }
 }
 
-/** Keeps a gateway's list, readable by this user only; the file appears whole. */
+/** Caches a gateway's list atomically, readable by this user only. */
 export function writeModelCache(host: DirHost, gateway: string, { fetchedAtMs, ids }: CachedModels): void {
   try {
     const file = fileOf(host, gateway);
@@ -44,24 +44,22 @@ export function writeModelCache(host: DirHost, gateway: string, { fetchedAtMs, i
     const text = JSON.stringify({ version: VERSION, gateway, fetched_at_ms: fetchedAtMs, ids });
     replaceFile(file, `${text}\n`);
   } catch {
-    // The next run asks again.
+    // The next run fetches the list again.
   }
 }
 
-/** A gateway's address is no file name. The file tells whose list it holds: two gateways of one name replace each other's. */
+/** The file of a gateway, named by a checksum of its address. If two collide, each replaces the other's file. */
 const fileOf = (host: DirHost, gateway: string): string =>
   path.join(cacheDir(host), 'models', `${crc32(gateway).toString(16)}.json`);
 
-/**
- * Asks the gateway in force for its list of models ("Model list entry") and keeps the IDs. Throws GwError as Client.send.
- */
+/** Fetches the current gateway's list of models ("Model list entry") and caches the IDs. Throws as Client.send does. */
 export async function fetchModels(
   ctx: Pick<Context, 'host' | 'clock' | 'signal' | 'gateway' | 'io'>,
   options: Pick<SendOptions, 'retries' | 'silenceMs' | 'deadlineMs' | 'onRefused'> = {},
 ): Promise<Reply<ModelList>> {
   const { client, name } = await ctx.gateway();
   const reply = await client.send(modelsList, {}, { ...options, signal: ctx.signal });
-  // A gateway that echoes the key must not bring it into a file.
+  // The cache must not hold the API key, even if a gateway puts it into an ID.
   const ids = reply.value.data.map(({ id }) => id).filter((id) => ctx.io.withoutSecrets(id) === id);
   writeModelCache(ctx.host, name, { fetchedAtMs: ctx.clock.now(), ids });
   return reply;

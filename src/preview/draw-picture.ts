@@ -7,15 +7,15 @@ import { sourceOf } from '../media/probe.ts';
 import { SNIFF_BYTES, sniff, typeInWords } from '../media/signatures.ts';
 import { fitted, halfBlocks, type Pixels, shrunk } from './half-blocks.ts';
 
-/** What draws a picture, or a clause that says why it cannot be drawn. */
+/** The text that draws a picture, or a clause that says why it cannot be drawn. */
 export type Drawn = { readonly text: string } | { readonly problem: string };
 
-/** A picture of more takes over a gigabyte to decode. */
+/** Decoding a larger picture takes over a gigabyte of memory. */
 const MAX_MEGAPIXELS = 64;
 
 type Decode = (content: ArrayBuffer) => Promise<Pixels>;
 
-/** What makes a codec take these bytes instead of looking for its file beside the bundle, and keep its remarks. */
+/** Makes a codec use these bytes instead of looking for its file beside the bundle, and silences its messages. */
 const given = (wasmBinary: Uint8Array) => ({
   wasmBinary,
   locateFile: (name: string) => name,
@@ -23,7 +23,7 @@ const given = (wasmBinary: Uint8Array) => ({
   printErr: () => {},
 });
 
-/** The codecs by the format they read; each is loaded, with its file from `dist/wasm`, when it is asked for. */
+/** The codecs by image format; each is loaded with its file from `dist/wasm` when it is needed. */
 const codecs: Readonly<Record<string, (wasmDir: string) => Promise<Decode>>> = {
   async png(wasmDir) {
     const { decode, init } = await import('@jsquash/png/decode.js');
@@ -42,7 +42,7 @@ const codecs: Readonly<Record<string, (wasmDir: string) => Promise<Decode>>> = {
   },
 };
 
-/** Draws a PNG, JPEG or WebP image of at most {@link MAX_MEGAPIXELS}. Made for a thread that can be ended. */
+/** Draws a PNG, JPEG or WebP image of at most {@link MAX_MEGAPIXELS}. Run it in a thread that can be stopped. */
 export async function drawPicture({ content, as, columns, rows, wasmDir }: DrawTask): Promise<Drawn> {
   const fileType = sniff(content.subarray(0, SNIFF_BYTES));
   const format = fileType?.format ?? '';
@@ -69,30 +69,30 @@ export async function drawPicture({ content, as, columns, rows, wasmDir }: DrawT
   return { text: halfBlocks(picture, columns, rows, as) };
 }
 
-/** A box of character cells that a picture is to fill. */
+/** The character cells that a picture may fill. */
 export interface Cells {
   readonly columns: number;
   readonly rows: number;
 }
 
-/** How large a cell is taken to be where the terminal does not say. */
+/** The assumed size of a cell, because terminals may not report it. */
 const CELL_PX = { width: 10, height: 20 };
-/** The longest piece of one command of kitty's protocol. */
+/** Maximum payload of one escape sequence of kitty's protocol. */
 const KITTY_PIECE = 4096;
 
-/** The cells that a picture takes within a box, in its own shape. */
+/** The cells that a picture takes within a box at its own aspect ratio. */
 export function cellsOf(picture: Pixels, { columns, rows }: Cells): Cells {
   const { width, height } = fitted(picture, columns * CELL_PX.width, rows * CELL_PX.height);
   return { columns: Math.ceil(width / CELL_PX.width), rows: Math.ceil(height / CELL_PX.height) };
 }
 
-/** No more pixels than the box can show. */
+/** Shrinks a picture to the pixels that the box can show. */
 function inBox(picture: Pixels, { columns, rows }: Cells): Pixels {
   const { width, height } = fitted(picture, columns * CELL_PX.width, rows * CELL_PX.height);
   return shrunk(picture, width, height);
 }
 
-/** kitty's graphics protocol: the pixels, packed, in pieces; `q=2` keeps the terminal from answering into our stdin. */
+/** kitty's graphics protocol: compressed pixels in pieces; `q=2` keeps the terminal from replying on our stdin. */
 function kittyGraphics(picture: Pixels, box: Cells): string {
   const { width, height, data } = inBox(picture, box);
   const { columns, rows } = cellsOf(picture, box);
@@ -106,7 +106,7 @@ function kittyGraphics(picture: Pixels, box: Cells): string {
   return `${text}\n`;
 }
 
-/** iTerm2's inline images: the file as it is, scaled by the terminal. */
+/** iTerm2's inline images: the unchanged file, which the terminal scales. */
 function itermImage(content: Uint8Array, picture: Pixels, box: Cells): string {
   const { columns, rows } = cellsOf(picture, box);
   const base64 = Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString('base64');

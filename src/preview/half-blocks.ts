@@ -1,14 +1,14 @@
-/** What the terminal can show: 24 bits a colour, the 256 of xterm, or the first 16. */
+/** The colours that the terminal can show: 24 bits, the 256 of xterm, or the first 16. */
 export type ColorDepth = 'true' | '256' | '16';
 
 const UPPER = '▀';
 const LOWER = '▄';
-/** Below this a pixel is taken for a hole, and the terminal's own background shows. */
+/** A pixel with less opacity is not drawn, so that the terminal's own background shows. */
 const OPAQUE_FROM = 128;
 
 /**
- * A picture as text: a cell holds two pixels, the upper one as the colour of a half block and the lower one as that of
- * its background. At most `columns` wide and `rows` high; holes stay holes.
+ * Draws a picture as text: each cell shows two pixels, the upper one as the colour of a half block and the lower one as
+ * its background. It is at most `columns` wide and `rows` high; transparent pixels stay empty.
  */
 export function halfBlocks(picture: Pixels, columns: number, rows: number, depth: ColorDepth): string {
   const { width, height } = fitted(picture, columns, rows * 2);
@@ -35,7 +35,7 @@ export function halfBlocks(picture: Pixels, columns: number, rows: number, depth
   return text;
 }
 
-/** The numbers that select a colour; `base` is 38 for the front and 48 for the back. */
+/** The escape codes that select a colour; `base` is 38 for the foreground and 48 for the background. */
 const coders: Readonly<Record<ColorDepth, (color: readonly number[], base: number) => string>> = {
   true: ([red = 0, green = 0, blue = 0], base) => `${base};2;${red};${green};${blue}`,
   '256': (color, base) => `${base};5;${paletteIndex(color)}`,
@@ -46,7 +46,7 @@ const coders: Readonly<Record<ColorDepth, (color: readonly number[], base: numbe
   },
 };
 
-/** The nearest of xterm's colour cube and its greys. */
+/** The nearest colour of xterm's colour cube and greys. */
 function paletteIndex([red = 0, green = 0, blue = 0]: readonly number[]): number {
   const mean = (red + green + blue) / 3;
   const isGrey = Math.max(red, green, blue) - Math.min(red, green, blue) < 12;
@@ -58,20 +58,20 @@ function paletteIndex([red = 0, green = 0, blue = 0]: readonly number[]): number
 const cubeStep = (level: number): number =>
   level < 48 ? 0 : level < 115 ? 1 : Math.min(5, Math.round((level - 35) / 40));
 
-/** A picture as rows of red, green, blue and alpha. */
+/** A picture as rows of RGBA pixels. */
 export interface Pixels {
   readonly width: number;
   readonly height: number;
   readonly data: Uint8Array | Uint8ClampedArray;
 }
 
-/** The largest size of the picture's shape within a box; never larger than the picture. */
+/** The largest size with the picture's aspect ratio that fits in a box; never larger than the picture. */
 export function fitted({ width, height }: Pixels, maxWidth: number, maxHeight: number) {
   const scale = Math.min(1, maxWidth / width, maxHeight / height);
   return { width: Math.max(1, Math.round(width * scale)), height: Math.max(1, Math.round(height * scale)) };
 }
 
-/** A smaller picture: each pixel is the mean of those it covers, weighted by their opacity. */
+/** Shrinks a picture: each pixel is the mean of the pixels it covers, weighted by their opacity. */
 export function shrunk(from: Pixels, width: number, height: number): Pixels {
   if (width === from.width && height === from.height) return from;
   const data = new Uint8Array(width * height * 4);

@@ -5,12 +5,12 @@ import type { DrawTask } from '../media/in-worker.ts';
 import type { Drawn } from './draw-picture.ts';
 import type { ColorDepth } from './half-blocks.ts';
 
-/** Where images are drawn: stderr, because stdout holds the result. */
+/** The terminal for previews; they go to stderr, because stdout holds the result. */
 export interface PreviewTerminal {
   readonly host: Pick<Host, 'env' | 'stderr' | 'assetsDir'>;
-  /** Whether side talk is coloured; half blocks without colour show nothing. */
+  /** True if stderr is coloured; without colour, half blocks show nothing. */
   readonly hasColor: boolean;
-  /** What the terminal draws by itself; found out when absent. */
+  /** The terminal's own graphics protocols; detected if absent. */
   readonly supports?: Graphics | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -21,15 +21,15 @@ export interface Graphics {
   readonly sixel: boolean;
 }
 
-/** Lines left for the path below the picture and the command above it. */
+/** Lines left free for the path below the picture and the command above it. */
 const SPARE_ROWS = 4;
-/** A preview, not a poster. */
+/** Maximum width: a preview need not fill a wide terminal. */
 const MAX_COLUMNS = 100;
 
 /**
- * Draws an image file on stderr: by the terminal's own graphics (kitty, iTerm2, sixel) where it has them, in coloured
- * half blocks elsewhere and inside tmux and screen, which pass no graphics on. Nothing where stderr is no terminal.
- * Resolves with a clause where the image cannot be drawn; never throws.
+ * Draws an image file on stderr: by the terminal's own graphics (kitty, iTerm2, sixel) if it has them, otherwise in
+ * coloured half blocks, also inside tmux and screen, which do not pass graphics on. Draws nothing if stderr is not a
+ * terminal. Resolves with the reason if the image cannot be drawn; never throws.
  */
 export async function showPreview(file: string, terminal: PreviewTerminal): Promise<string | undefined> {
   const { stderr } = terminal.host;
@@ -45,7 +45,7 @@ export async function showPreview(file: string, terminal: PreviewTerminal): Prom
   }
 }
 
-/** What draws the image on this terminal; undefined where it has neither graphics nor colours. */
+/** The text that draws the image on this terminal; undefined if it has neither graphics nor colours. */
 export async function previewText(
   content: Uint8Array,
   terminal: PreviewTerminal,
@@ -59,7 +59,7 @@ export async function previewText(
   return drawn({ content, as: own ?? depthOf(host.env), columns, rows }, host, terminal.signal);
 }
 
-/** A JPEG of at most 400 by 400 pixels, in Base64. Throws what keeps it from being drawn. */
+/** A JPEG of at most 400 by 400 pixels, in Base64. Throws if the image cannot be drawn. */
 export const smallPicture = async (file: string, host: Pick<Host, 'assetsDir'>): Promise<string> =>
   drawn({ content: await readFile(file), as: 'jpeg', columns: 40, rows: 20 }, host);
 
@@ -86,7 +86,7 @@ async function supportedBy({ stderr }: Pick<Host, 'stderr'>): Promise<Graphics> 
 const inMultiplexer = (env: Host['env']): boolean =>
   Boolean(env.TMUX || env.STY) || /^(tmux|screen)/.test(env.TERM ?? '');
 
-/** How many colours the terminal says it has; FORCE_COLOR says it for it. */
+/** The number of colours that the terminal announces; FORCE_COLOR overrides it. */
 export function depthOf(env: Host['env']): ColorDepth {
   const forced = ({ '1': '16', '2': '256', '3': 'true' } as const)[env.FORCE_COLOR ?? ''];
   if (forced) return forced;

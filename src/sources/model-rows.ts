@@ -1,4 +1,4 @@
-// What the document says of each row of a model sheet, literally; words of several of its places are parted by ` … `.
+// The document's literal words about each row of a model sheet; ` … ` separates words from different places.
 import { AlphaCreateBody } from '../gateway/alpha/create.ts';
 import { fieldsOf, saysOf } from '../gateway/body.ts';
 import { GammaCreateBody } from '../gateway/gamma/create.ts';
@@ -86,7 +86,7 @@ const chat: Sources = {
     'works on geo-3.5-flash, geo-3.6-flash, geo-3.1-pro-preview (thoughtsTokenCount 0); on geo-3.7-flash it is not reliable',
 };
 
-/** The sentences of the rows of a model's sheet, by its ID or path; how a command is called is gw's own. */
+/** The document's sentences for the rows of a model's sheet, by ID or path; the row `command` has none. */
 export function sourcesOf(id: string): Sources {
   if (id.startsWith('geo-')) return chat;
   if (id.startsWith('alpha-')) return alpha;
