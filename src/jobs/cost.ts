@@ -5,24 +5,24 @@ import { taskOf } from '../ledger/settled.ts';
 import type { Prices } from './price-file.ts';
 import { type Spend, spendOf } from './stats.ts';
 
-/** What a job cost, as far as it is known. */
+/** The cost of a job, as far as it is known. */
 export interface Cost {
   readonly spend: readonly Spend[];
-  /** Billed to test credit, which costs nothing. */
+  /** Amounts billed to test credit, which costs nothing. */
   readonly test: readonly Spend[];
   readonly by: 'billed' | 'prices';
 }
 
-/** What a job is going to cost by the price file, or why that is not known. */
+/** The expected cost of a job by the price file, or why it is unknown. */
 export type Estimate = Spend | { readonly unknown: string };
 
-/** What is about to be made, or was. */
+/** A job that is about to be made, or was made. */
 export type Asked = Pick<Job, 'endpoint' | 'model' | 'settings'>;
 
-/** As many of a model's newest jobs make up the mean of its tokens. */
+/** Number of a model's newest jobs whose mean of tokens is used. */
 const JUDGED_BY = 100;
 
-/** What jobs cost: what the gateway billed, else what the user's price file says. */
+/** The cost of jobs: the gateway's bill if there is one, else the user's price file. */
 export class Pricing {
   readonly #means = new Map<string, Promise<number | undefined>>();
 
@@ -31,12 +31,12 @@ export class Pricing {
     private readonly ledger: () => Promise<Ledger>,
   ) {}
 
-  /** The currencies of the price file. */
+  /** The currencies in the price file. */
   get currencies(): readonly string[] {
     return [...new Set([...(this.prices?.values() ?? [])].map(({ currency }) => currency))];
   }
 
-  /** Before a create; tokens are the past mean of the model in this ledger. */
+  /** The cost before a create. The number of tokens is the mean of the model's earlier jobs in this ledger. */
   async estimate(family: Family, asked: Asked): Promise<Estimate> {
     const { model } = asked;
     const needsTokens = this.prices?.get(model ?? '')?.perMillionTokens !== undefined;
@@ -48,7 +48,7 @@ export class Pricing {
     );
   }
 
-  /** Of a job in the ledger; undefined where neither the gateway nor the price file says, or where nothing was made. */
+  /** The cost of a job in the ledger; undefined if nothing was made, or neither bill nor price file tells it. */
   costOf(job: Job, family: Family | undefined): Cost | undefined {
     if (family === undefined || job.state === 'not_sent' || job.state === 'refused') return undefined;
     const view = taskOf(job, family);
@@ -101,7 +101,7 @@ export class Pricing {
     const key = `${name} ${model}`;
     const mean = this.#means.get(key) ?? this.#readMean(name, model);
     this.#means.set(key, mean);
-    // Where none is known yet, the next job to end may say it.
+    // If no mean is known yet, ask again later: the next finished job may provide one.
     void mean.then(
       (known) => known === undefined && this.#means.delete(key),
       () => this.#means.delete(key),

@@ -1,7 +1,7 @@
 import type { IntentEvent, Job, LedgerEvent } from '../ledger/event.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 
-/** What is printed of a job when gw is done with it: the object of `--json`. */
+/** The result that is printed when gw is done with a job: the object of `--json`. */
 interface Result {
   readonly family: string;
   readonly id: string;
@@ -16,55 +16,55 @@ interface RowResult extends RowOf, Omit<Result, 'id'> {
 interface RowOf {
   readonly row: number;
   readonly line: number;
-  /** `day/boat`. */
+  /** The row's key, such as `day/boat`. */
   readonly row_key: string;
 }
 
 interface Subject {
-  /** gw's own key; null for a row of which no job is known here. */
+  /** gw's own key; null for a row without a job in this ledger. */
   readonly key: string | null;
   readonly family: string;
   id?: string | undefined;
   status?: string | undefined;
   readonly once?: { readonly key: string } | undefined;
   of?: RowOf | undefined;
-  /** It was made on another machine and only taken into this ledger: its intent and its ID are no news. */
+  /** True if it was made on another machine and only adopted: its intent and ID are not reported as new. */
   isAdopted?: boolean;
-  /** The run makes it or is about it, and did not only look whether it keeps a slot. */
+  /** True if the run makes the job or is about it, and does not merely check whether it occupies a slot. */
   isOwn?: boolean;
 }
 
-/** An error as section 1 of the contract has it, and whether it ends the job. */
+/** An error in the form of the contract's section 1, which says whether it ends the job. */
 export interface ToldError {
   readonly kind: string;
   readonly task_id?: string | undefined;
 }
 
 export interface EventsWorld {
-  /** Takes one event as one line. A failure to write is heard of with the next `result`. */
+  /** Writes one event as one line. A failure to write is reported with the next `result`. */
   readonly write: (event: object) => Promise<void>;
   readonly clock: { now(): number; steady(): number };
 }
 
-/** Ends of a wait, which the job outlives. */
+/** Errors that end a wait but not the job. */
 const goesOn = new Set(['wait_timeout', 'interrupted']);
 const DOWNLOAD_EVERY_MS = 1_000;
 
 /**
- * What happens to the jobs of a run, told as it happens (`--events`). What a job goes through is written to the ledger, so
- * it is told from there; bytes of a download and the result come beside it.
+ * Reports the events of a run's jobs as they happen (`--events`). They are taken from what is written to the ledger;
+ * download progress and results are added.
  */
 export class JobEvents {
   readonly #rows = new Map<string, RowOf>();
   readonly #byKey = new Map<string, Subject>();
   readonly #byId = new Map<string, Subject>();
-  /** Jobs of this run whose result has not been told. */
+  /** Jobs of this run whose result has not been reported. */
   readonly #due = new Set<Subject>();
   readonly #toldAtMs = new Map<string, number>();
 
   constructor(private readonly world: EventsWorld) {}
 
-  /** A ledger whose writes are told here, each once it is durable. */
+  /** A ledger whose writes are reported here, each once it is durable. */
   watching(ledger: Ledger): Ledger {
     const remember = (job: Job | undefined) => job && this.#remember(job);
     const begins = (key: string, intent: IntentEvent) => {
@@ -93,7 +93,7 @@ export class JobEvents {
         try {
           ledger.append(key, event);
         } catch (error) {
-          // The gateway has it, whether the disk takes its ID or not.
+          // The gateway has the task, even if its ID could not be written.
           if (event.event === 'accepted') this.#tellWritten(key, event);
           throw error;
         }
@@ -105,22 +105,22 @@ export class JobEvents {
         return jobs;
       },
     };
-    // A ledger may be made of another one, so that a spread would lose what is not its own.
+    // A ledger may inherit from another one, so a spread would lose inherited methods.
     return Object.assign(Object.create(ledger), told);
   }
 
-  /** A job that this run is about: it gets a result, whatever happens, unless the run goes on without it. */
+  /** Registers a job of this run: it always gets a result, unless the run continues without it. */
   about(job: Subject & { readonly key: string }, isDue = true): void {
     const subject = Object.assign(this.#remember(job), { isOwn: true });
     if (isDue) this.#due.add(subject);
   }
 
-  /** A row of a batch that is begun: what happens to its job is told with it. */
+  /** Registers a row of a batch when it begins: the events of its job name the row. */
   ofRow({ row, line, key }: { readonly row: number; readonly line: number; readonly key: string }): void {
     this.#rows.set(key, { row, line, row_key: key });
   }
 
-  /** Bytes of an output so far; told at most once a second. */
+  /** Reports how many bytes of an output have come, at most once a second. */
   download(
     key: string,
     update: { readonly role: string; readonly bytes: number; readonly totalBytes: number | undefined },
@@ -133,7 +133,7 @@ export class JobEvents {
     this.#tell('download', subject, { role, bytes, ...(total !== undefined && { total }) });
   }
 
-  /** One outcome of the command: what went wrong, and the result. Throws what stdout failed with. */
+  /** Reports one outcome of the command: its error and result. Throws the error of writing to stdout. */
   async ended(value: Result | RowResult | undefined, error: ToldError | undefined): Promise<void> {
     if (value && 'row_key' in value) {
       const { row, line, row_key, key, family, id } = value;
@@ -143,7 +143,7 @@ export class JobEvents {
     }
     const id = value?.id ?? error?.task_id;
     if (id === undefined) {
-      // Nothing names the job: the one that is under way has come to this.
+      // The error names no job, so it belongs to the only one in progress.
       const [only] = this.#due;
       if (error === undefined || this.#due.size !== 1 || only === undefined) return;
       return this.#end(only, resultOf(only, error), error);
@@ -152,7 +152,7 @@ export class JobEvents {
     await this.#end(subject, value ?? resultOf(subject, error), error);
   }
 
-  /** The result of every job that has none yet, at the end of the run. Throws what stdout failed with. */
+  /** Reports a result for each job that has none yet, at the end of the run. Throws the error of writing to stdout. */
   async close(): Promise<void> {
     await Promise.all([...this.#due].map((due) => this.#end(due, resultOf(due, undefined), undefined)));
   }
@@ -185,7 +185,7 @@ export class JobEvents {
         if (!subject.isAdopted) this.#tell('intent', subject, { model: event.model });
         break;
       case 'accepted':
-        // Where the disk did not take it, it is written again with the end, and was told.
+        // If the disk refused the ID, it is written again with the end, but was reported already.
         if (subject.id === event.id) break;
         subject.id = event.id;
         subject.status = event.status;
@@ -215,7 +215,7 @@ export class JobEvents {
   }
 
   #tell(event: string, subject: Subject, more: object): void {
-    // A failure is heard of with the result, which fails with the same.
+    // The failure is reported with the result, whose write fails the same way.
     this.#write(event, subject, more).catch(() => {});
   }
 
@@ -225,7 +225,7 @@ export class JobEvents {
   }
 }
 
-/** Where a job stands that the command gave no result of. */
+/** The state of a job for which the command gave no result. */
 const resultOf = (
   { key, family, id, status }: Subject,
   error: ToldError | undefined,

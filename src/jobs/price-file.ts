@@ -3,24 +3,24 @@ import { alphaModelId } from '../gateway/alpha/models.ts';
 import { isObject } from '../host.ts';
 import { readObject } from '../media/read-data.ts';
 
-// The user's price file (setting `prices`): what the models cost, for estimates and limits of money.
+// The user's price file (setting `prices`): what models cost, for estimates and limits of money.
 
-/** What a model costs; of a video per second or per token, of an image per image or per token. */
+/** The price of a model: for a video per second or token, for an image per image or token. */
 export interface Price {
-  /** For every resolution, or by its word in lower case. */
+  /** One price, or one for each resolution in lower case. */
   readonly perSecond?: number | Readonly<Record<string, number>>;
   readonly perImage?: number;
   readonly perMillionTokens?: number;
   readonly currency: string;
 }
 
-/** By the model's ID. */
+/** Prices by model ID. */
 export type Prices = ReadonlyMap<string, Price>;
 
 const fields = ['per_second', 'per_image', 'per_million_tokens', 'currency'];
 const HINT = 'write each model as img-2: {per_image: 0.2, currency: CNY}';
 
-/** Reads a price file, JSON or YAML by its ending. Throws `usage` that names file, place and rule. */
+/** Reads a price file, JSON or YAML by extension. Throws `usage` with the file, the position and the rule. */
 export async function readPriceFile(file: string): Promise<Prices> {
   const named = `the price file ${file}`;
   if (!/\.(json|ya?ml)$/i.test(file)) throw usage(`${named}: its name ends in .json, .yaml or .yml`);

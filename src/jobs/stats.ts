@@ -3,30 +3,30 @@ import { localDay } from '../io/quantity-text.ts';
 import type { Job, JobState } from '../ledger/event.ts';
 import type { Cost } from './cost.ts';
 
-/** A job with what its record says it made and cost. */
+/** A job with the output length and cost of its record. */
 export interface CountedJob {
   readonly job: Job;
   readonly usage: TaskUsage | undefined;
-  /** What it costs by the price file, where the gateway does not bill it. */
+  /** Its cost by the price file, if the gateway does not bill it. */
   readonly priced?: readonly Spend[] | undefined;
 }
 
-/** What jobs are counted by. */
+/** The keys by which jobs can be grouped. */
 export const statsKeys = ['model', 'day', 'family', 'profile'] as const;
 export type StatsKey = (typeof statsKeys)[number];
 
-/** A sum of money, or of points taken from a package. */
+/** An amount of money, or of points taken from a package. */
 export interface Spend {
   readonly unit: string;
   readonly amount: number;
 }
 
-/** Jobs that have the same model, day, family or profile, counted. Sums hold only what records say. */
+/** The totals of jobs with the same model, day, family or profile. Sums include only what records state. */
 export type StatsGroup = ReturnType<typeof newGroup>;
 
 type Keys = Readonly<Partial<Record<StatsKey, string | null>>>;
 
-/** Jobs that are counted one after the other: all together, and by keys, in the order in which the groups appear. */
+/** Counts jobs one by one, in total and in groups, which keep their order of appearance. */
 export class JobStats {
   readonly total = newGroup({});
   readonly #groups = new Map<string, StatsGroup>();
@@ -54,15 +54,15 @@ function keysOf(job: Job, by: readonly StatsKey[]): Keys {
 const newGroup = (keys: Keys) => ({
   ...keys,
   jobs: 0,
-  /** By where they stand; a state that none is in is left out. */
+  /** Number of jobs by state; states without jobs are left out. */
   states: {} as Partial<Record<JobState, number>>,
   output_s: null as number | null,
   tokens: null as number | null,
-  /** What the gateway billed. */
+  /** Amounts that the gateway billed. */
   spend: [] as Spend[],
-  /** Test credit costs nothing and is counted apart. */
+  /** Amounts of test credit, which costs nothing. */
   test_spend: [] as Spend[],
-  /** What the price file says of the jobs that the gateway does not bill. */
+  /** Cost by the price file for jobs that the gateway does not bill. */
   priced: [] as Spend[],
 });
 
@@ -75,7 +75,7 @@ function addTo(group: StatsGroup, { job, usage, priced = [] }: CountedJob): void
   for (const spend of priced) addSpend(group.priced, spend);
 }
 
-/** What was billed, by currency or package; test credit apart. */
+/** The billed amounts by currency or package; test credit is separate. */
 export function spendOf(charges: readonly Charge[]): Pick<StatsGroup, 'spend' | 'test_spend'> {
   const billed = { spend: [], test_spend: [] };
   for (const charge of charges) addCharge(billed, charge);
@@ -90,16 +90,16 @@ function addSpend(to: Spend[], { unit, amount }: Spend): void {
   to[at === -1 ? to.length : at] = { unit, amount: plus(to[at]?.amount ?? 0, amount) };
 }
 
-/** Ten thousand times 0.1 is 1000: amounts are rounded to millionths, finer than any price is given. */
+/** Amounts are rounded to millionths, finer than any price, so that ten thousand times 0.1 is 1000. */
 const plus = (sum: number | null, amount: number): number => Math.round(((sum ?? 0) + amount) * 1e6) / 1e6;
 
 export const exactSum = (amounts: readonly number[]): number => amounts.reduce(plus, 0);
 
-/** `2.1 CNY, 30 video points`; an empty text where nothing was spent. */
+/** `2.1 CNY, 30 video points`; empty if nothing was spent. */
 export const spendText = (spend: readonly Spend[]): string =>
   spend.map(({ amount, unit }) => `${amount} ${unit}`).join(', ');
 
-/** `5 s, 100,000 tokens, 0.35 CNY billed`; a figure that is not known is left out. `cost` is by the price file. */
+/** `5 s, 100,000 tokens, 0.35 CNY billed`; unknown figures are left out. `cost` is by the price file. */
 export function usageText({ outputS, tokens, charges = [] }: TaskUsage, cost?: Cost): string {
   const { spend, test_spend: test } = spendOf(charges);
   return [

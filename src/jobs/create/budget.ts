@@ -12,43 +12,43 @@ import { claimError } from '../../ledger/write-error.ts';
 import type { Asked, Estimate, Pricing } from '../cost.ts';
 import { exactSum, type Spend } from '../stats.ts';
 
-// A limit that the user has set is counted in the ledger, over all processes of this user, under one lock with the intent
-// that would pass it: of those who race for the last place one gets it.
+// A limit of the user is checked against the ledger, over all processes of this user. The check and the new intent
+// happen under one lock, so that only one of several processes gets the last place.
 
 type Period = 'hour' | 'day' | 'month';
 
-/** A sum of money that may not be passed. */
+/** An amount of money that must not be exceeded. */
 export interface AmountLimit {
   readonly most: number;
   readonly currency: string;
 }
 
-/** What limits the creates of a command; periods are those of the calendar, in this machine's time zone. */
+/** The limits for the creates of a command; periods follow the calendar in this machine's time zone. */
 export interface Limits {
   readonly profile: string;
-  /** `budget.jobs` */
+  /** The setting `budget.jobs`. */
   readonly jobs?: { readonly most: number; readonly period: Period } | undefined;
-  /** `budget.amount` */
+  /** The setting `budget.amount`. */
   readonly amount?: (AmountLimit & { readonly period: Period }) | undefined;
-  /** `--max-cost`; of what this command makes. */
+  /** `--max-cost`: a limit for the jobs of this command. */
   readonly maxCost?: AmountLimit | undefined;
-  /** Of every `gw mcp` of this user in the last hour. */
+  /** Limits for all `gw mcp` processes of this user in the last hour. */
   readonly agents?: AgentLimits | undefined;
-  /** What has no price may be made under a limit of money (`--unpriced`). */
+  /** True if jobs without a price are allowed despite a limit of money (`--unpriced`). */
   readonly unpriced: boolean;
 }
 
 interface AgentLimits {
-  /** `gw mcp --max-jobs` */
+  /** The flag `gw mcp --max-jobs`. */
   readonly maxJobs: number;
-  /** `gw mcp --max-cost` */
+  /** The flag `gw mcp --max-cost`. */
   readonly maxCost?: AmountLimit | undefined;
   readonly hasMade: (job: Job) => boolean;
 }
 
 const AGENTS_MS = 3_600_000;
 
-/** What is to be made. */
+/** A job that is to be made. */
 export interface LimitedJob extends Asked {
   readonly family: Family;
 }
@@ -60,21 +60,21 @@ export interface BudgetDeps {
   readonly begun: Begun;
 }
 
-/** gw's keys of the jobs that a command has begun, with what each took of its limit when it was seen last. */
+/** Keys of the jobs that a command has begun, with the amount of its limit that each had used when last seen. */
 export type Begun = Map<string, Taken>;
 
 interface Taken {
   readonly amount: number;
-  /** More may have been taken. */
+  /** True if the job may have used more than `amount`. */
   readonly isUnknown: boolean;
 }
 
 const nothing: Taken = { amount: 0, isUnknown: false };
 
-/** Begins a job within the user's limits, with what it is going to cost. */
+/** Begins a job within the user's limits; `begin` receives the estimated cost. */
 export type Within = (begin: (estimate: Spend | undefined) => Hold) => Promise<Hold>;
 
-/** Begins a job within limits. Throws GwError `budget` where it would pass one, or what `begin` throws. */
+/** Begins a job within limits. Throws GwError `budget` if the job would exceed one, or what `begin` throws. */
 export async function beginWithin(
   limits: Limits,
   asked: LimitedJob,
@@ -88,7 +88,7 @@ export async function beginWithin(
   try {
     try {
       ensureDirectory(locks);
-      // The limits of agents hold over all profiles; all take the locks in this order.
+      // The agents' limits apply to all profiles. Every process takes the locks in this order, so that none deadlocks.
       for (const name of [...(limits.agents ? ['agents'] : []), id])
         held.push(await waitForLock(path.join(locks, `budget-${name}.lock`), clock));
     } catch (error) {
@@ -106,7 +106,7 @@ export async function beginWithin(
   }
 }
 
-/** Throws GwError `budget` where so many more jobs of one estimate would pass a limit, or have no price under one of money. */
+/** Throws GwError `budget` if `more` such jobs would exceed a limit, or lack a price under a limit of money. */
 export async function refuseOver(
   limits: Limits,
   estimate: Estimate,
@@ -150,7 +150,7 @@ export async function refuseOver(
     const name = `--max-cost ${maxCost.most} ${maxCost.currency}`;
     const used = async () => {
       const { begun, ledger } = deps;
-      // One that was forgotten meanwhile has been paid for all the same.
+      // A job that was pruned from the ledger meanwhile keeps the amount last seen: it was paid for.
       for (const job of await ledger.find({ ids: [...begun.keys()] }))
         begun.set(job.key, counts(job) ? await takenOf(job, maxCost.currency, deps) : nothing);
       return [...begun.values()];
@@ -178,7 +178,7 @@ export async function refuseOver(
   }
 }
 
-/** What agents have made in the last hour. Throws GwError `budget` where so many more would be too many. */
+/** The jobs that agents made in the last hour. Throws GwError `budget` if `more` of them would be too many. */
 async function madeByAgents(
   { maxJobs, hasMade }: AgentLimits,
   more: number,
@@ -219,8 +219,8 @@ const over = (what: string, hint: string, ends: Ends | undefined): GwError =>
   );
 
 /**
- * What a job takes of a limit in a currency; billed in another one, what it was going to cost. Points of a package are no
- * money.
+ * The amount that a job used of a limit in a currency; if it was billed in another currency, its estimate. Points of a
+ * package are not money.
  */
 async function takenOf(job: Job, currency: string, { pricing }: Pick<BudgetDeps, 'pricing'>): Promise<Taken> {
   const cost = pricing.costOf(job, await findFamily(job.family));
@@ -231,17 +231,17 @@ async function takenOf(job: Job, currency: string, { pricing }: Pick<BudgetDeps,
   return { amount: Math.max(amount, job.estimate.amount), isUnknown: false };
 }
 
-/** Whether a job counts: what certainly made nothing does not, nor a task that was made elsewhere and only taken in. */
+/** True if a job counts against limits: not if it certainly made nothing, nor if its task was only adopted. */
 export const counts = ({ state, bodySha256, isDamaged }: Job): boolean =>
   state !== 'not_sent' && state !== 'refused' && (bodySha256 !== '' || isDamaged === true);
 
-/** The calendar period that a moment lies in, by this machine's time zone, Unix milliseconds. */
+/** The calendar period that contains a time, by this machine's time zone, in Unix milliseconds. */
 export function spanOf(period: Period, nowMs: number): { readonly startMs: number; readonly endMs: number } {
   const now = new Date(nowMs);
   const [year, month, day] = [now.getFullYear(), now.getMonth(), now.getDate()];
   switch (period) {
     case 'hour': {
-      // Zones that are off by half an hour begin theirs there; an hour that comes twice in autumn is two.
+      // Zones with an offset of half an hour begin their hour there. An hour repeated in autumn counts as two.
       const startMs = nowMs - (now.getMinutes() * 60_000 + now.getSeconds() * 1000 + now.getMilliseconds());
       return { startMs, endMs: startMs + 3_600_000 };
     }

@@ -5,7 +5,7 @@ import type { Hold, Ledger } from '../../ledger/ledger.ts';
 
 const HOLD_RETRY_MS = 500;
 
-/** Holds a job as soon as no other process does; `onWait` tells who does. Throws as `waitForOther`. */
+/** Holds a job as soon as no other process does; `onWait` is told who holds it. Throws as `waitForOther` does. */
 export const holdWhenFree = (
   key: string,
   deps: Patience & { readonly ledger: Ledger },
@@ -19,17 +19,17 @@ export const holdWhenFree = (
   );
 
 /**
- * Whether a job was made with another key than the one in use. Another key may be another account, which does not see the
- * job's task: that it is not found then says nothing about it. False where either is not known.
+ * True if a job was made with another API key than the current one. That key may belong to another account, which
+ * cannot see the job's task, so "not found" then proves nothing. False if either key is unknown.
  */
 export const isOtherKey = ({ keyId }: Pick<Job, 'keyId'>, inUse: string | undefined): boolean =>
   keyId !== undefined && inUse !== undefined && keyId !== inUse;
 
-/** How to go on with a task that the gateway does not know, or not any more. */
+/** A hint for a task that the gateway does not know, or no longer knows. */
 export const lostHint = (id: string): string =>
   `what is known of it: gw jobs show ${id}; make it anew: gw again ${id} --wait`;
 
-/** What was not found is told with what can be done, with another key than its own as that; another error as it is. */
+/** Adds a hint to a `not_found` error, for a job of another API key one about that key; others stay as they are. */
 export function explainOtherKey(
   error: unknown,
   job: Pick<Job, 'keyId' | 'profile' | 'key' | 'id'>,

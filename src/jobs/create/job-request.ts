@@ -7,10 +7,10 @@ import { newJobKey } from '../../ledger/job-key.ts';
 
 type Body = Readonly<Record<string, unknown>>;
 
-/** What the ledger keeps of a request: the request without its body. */
+/** The parts of a request that the ledger keeps: all but the body. */
 export type Intent = Omit<IntentEvent, 'bodySha256' | 'externalId'>;
 
-/** How a job is made, waited for and saved; only what was said, so that a job made before keeps what was said then. */
+/** How to make, wait for and save a job; only what the user said, so that an earlier job keeps its own values. */
 export interface HowAsked {
   readonly wait?: boolean;
   readonly queue?: boolean;
@@ -23,48 +23,45 @@ export interface HowAsked {
   readonly sidecar?: boolean;
   /** The key under which the job is made at most once. */
   readonly once?: string;
-  /** Make a new one where the last one ended badly; a number: where the last is an earlier attempt than this one. */
+  /** Makes a new job if the last one failed; a number: if the last one is an earlier attempt than that. */
   readonly again?: boolean | number;
-  /** The job of the key counts also where it asked for something else: whoever asks has compared them. */
+  /** Accepts the key's job even if its request differs, because the caller has already compared them. */
   readonly keepsOther?: boolean;
-  /** Digests of the fields that were checked elsewhere: nothing else is made. */
+  /** Digests of fields that were checked elsewhere; a request with other fields is not made. */
   readonly expects?: Readonly<Record<string, string>> | undefined;
   readonly maxCost?: { readonly amount: number; readonly currency?: string | undefined };
   readonly unpriced?: boolean;
 }
 
 /**
- * A paid job as it was asked for. Argv, a row of a batch and a row of a queue are read into this one value; it is frozen, and
- * from there on nobody asks where it came from.
+ * A paid job as requested. Argv, a row of a batch and a row of a queue are all parsed into this frozen value, and later
+ * code does not ask where it came from.
  */
 export interface JobRequest<F extends Family = Family> {
   readonly family: F;
   readonly endpoint: Endpoint;
-  /** As it was checked: without the external ID that gw gives it, and with stand-ins for files that are uploaded or sent as a form. */
+  /** The checked body: without the external ID that gw adds, and with placeholders for uploaded files. */
   readonly body: Body;
   /**
-   * Model, prompt, media by name and digest, settings, where to save, profile and gateway; `request` is what the same request
-   * is made from again, on another day or another machine.
+   * Model, prompt, media by name and digest, settings, save target, profile and gateway; `request` allows the same
+   * request to be repeated on another day or another machine.
    */
   readonly intent: Intent;
   readonly how: HowAsked;
-  /** Files of equal rank that are asked for. */
+  /** How many main output files are requested. */
   readonly outputsExpected: number;
-  /** The flag of a place in the body, for messages. */
+  /** The flag for a path in the body, for messages. */
   readonly flagOf: (path: readonly PropertyKey[]) => string | undefined;
 }
 
-/** A create body as it is sent, and the key of the job that it makes. */
+/** A create body as it is sent, and the key of its job. */
 export interface IdentifiedBody {
   readonly key: string;
   readonly body: Body;
   readonly externalId: string | undefined;
 }
 
-/**
- * Gives a create body its external ID: the one that it carries, else `ownId`, as a rule the key of the job that it is going
- * to make.
- */
+/** Gives a create body its external ID: the one that it already has, else `ownId`, by default the key of its job. */
 export function identifyBody(
   { externalIds }: Pick<TaskFamily, 'externalIds'>,
   body: Body,
@@ -76,11 +73,11 @@ export function identifyBody(
   return { key, body: identified, externalId: externalIds.idOf(identified) };
 }
 
-/** Tells whether two bodies are the same. */
+/** A digest that is equal for equal bodies. */
 export const digestOf = (body: unknown): string =>
   createHash('sha256').update(JSON.stringify(body)).digest('hex');
 
-/** The digest of a body under any external ID; what does not depend on that is summed once, when it is first asked for. */
+/** Computes the body's digest for any external ID; the part before the ID is hashed only once, on first use. */
 export function digestsOf(
   family: Pick<TaskFamily, 'externalIds'>,
   body: IdentifiedBody['body'],
@@ -90,7 +87,7 @@ export function digestsOf(
     const text = JSON.stringify(identifyBody(family, body, anyId).body);
     const [before = '', after] = text.split(JSON.stringify(anyId));
     const hash = createHash('sha256').update(before);
-    // It takes none, or has its own.
+    // The body has no place for the ID, or already has its own.
     return after === undefined ? hash.digest('hex') : { hash, after };
   });
   return (externalId = anyId) => {

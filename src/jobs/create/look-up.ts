@@ -8,34 +8,34 @@ import type { JobDeps } from '../watch/follow.ts';
 import type { SeenTask, TaskLook } from '../watch/look.ts';
 import type { Accepted } from './make.ts';
 
-// How a task is asked for that no answer named: by the external ID of its create, or by the ID in a cut reply.
+// How a task is looked up if no reply named it: by the external ID of its create, or by the ID in a cut reply.
 
 export interface LookUp extends Omit<ExternalLook, 'family'> {
   readonly externalId: string;
 }
 
-/** A create that was lost and is there all the same. */
+/** A task that exists although the reply to its create was lost. */
 export interface FoundTask {
   readonly id: string;
   readonly record: unknown;
 }
 
 export interface LookedUp {
-  /** Undefined: there certainly is none (HTTP 200, `code` 0, an empty list). */
+  /** Undefined if the task certainly does not exist (HTTP 200, `code` 0, an empty list). */
   readonly found: FoundTask | undefined;
-  /** The gateway's clock, Unix milliseconds, if it shows it. */
+  /** The gateway's clock in Unix milliseconds, if the reply shows it. */
   readonly serverDateMs: number | undefined;
 }
 
-/** A look-up has pauses of its own: it fails rather than waits long for one answer. */
+/** A look-up has its own pauses between tries, so one try fails early instead of waiting long. */
 const LOOK_UP_SILENCE_MS = 15_000;
 const PAUSES_MS = [2_000, 5_000, 15_000];
-/** A gateway that asks for more patience than this is not waited for. */
+/** If the gateway asks for a longer pause than this, gw does not wait for it. */
 const LONGEST_TOLD_PAUSE_MS = 120_000;
 
 /**
- * Asks once for the task of an external ID. Throws what the client throws, and `unavailable` for a reply that neither
- * names it nor says that there is none. With `isRetried` as often as any other read.
+ * Looks up the task of an external ID once, or with the usual retries if `isRetried`. Throws what the client throws,
+ * and `unavailable` for a reply that neither names the task nor shows that there is none.
  */
 export async function lookUp(request: LookUp, { isRetried = false } = {}): Promise<LookedUp> {
   const { client, externalIds, externalId, signal } = request;
@@ -56,8 +56,8 @@ export async function lookUp(request: LookUp, { isRetried = false } = {}): Promi
 }
 
 /**
- * Asks at once and after 2, 5 and 15 s, until it is found. That there is none counts only where the last answer said so: a
- * look-up that failed proves nothing, and its error says why. Throws the signal's reason.
+ * Looks up at once and after 2, 5 and 15 s, until the task is found. Only the last answer can prove that there is none:
+ * a failed look-up proves nothing, and its error is returned. Throws the signal's reason.
  */
 export async function lookUpPatiently(request: LookUp): Promise<LookedUp | { readonly failed: GwError }> {
   let answer: LookedUp | { readonly failed: GwError } | undefined;
@@ -79,19 +79,19 @@ export async function lookUpPatiently(request: LookUp): Promise<LookedUp | { rea
   return answer;
 }
 
-/** A lost create; `once`: the job is one of --once, which gives its task an external ID of gw's own. */
+/** A create whose reply was lost; `once` is set for a --once job, whose task has an external ID made by gw. */
 type LostCreate = Pick<Job, 'key' | 'gateway' | 'once'> & {
   readonly externalId: string;
   /** How long ago it was first sent. */
   readonly sinceSentMs: number;
 };
 
-/** Two clocks of one gateway, and the second that a `Date` is rounded to, may differ by as much. */
+/** The gateway's clocks may differ by this much, including the rounding of `Date` to seconds. */
 const CLOCK_MARGIN_MS = 60_000;
 
 /**
- * The task under a lost create's external ID as what that create made; undefined where it is another's: it is older than the
- * create, or another job of the ledger made it. An ID that gw made can only be its own job's. Throws what the ledger throws.
+ * Returns the task under a lost create's external ID as that create's result. Undefined if it is another's: older, or
+ * made by another job of the ledger. With an ID made by gw it is always this job's. Throws what the ledger throws.
  */
 export async function ownTask(
   found: FoundTask,
@@ -102,7 +102,7 @@ export async function ownTask(
   if (!isOwnExternalId(lost)) {
     if (isOlder(found, lost, family, nowMs)) return undefined;
     const [owner] = await ledger.find({ ids: [found.id], gateway: lost.gateway, limit: 1 });
-    // A task that was only taken in, to be followed, was made by whoever has its external ID.
+    // An adopted job does not own the task: the task was made by the create with its external ID.
     const isAnothers = owner && owner.key !== lost.key && owner.endpoint !== family.query.endpoint.name;
     if (isAnothers) return undefined;
   }
@@ -110,7 +110,7 @@ export async function ownTask(
   return { id: found.id, status, error, reply: found.record, isOwnReply: false };
 }
 
-/** What does not say when it was made is taken for the one that was asked for; `nowMs` is the gateway's clock. */
+/** True if a task is older than the create; one without a creation time is not. `nowMs` is the gateway's clock. */
 function isOlder(
   { record }: FoundTask,
   { sinceSentMs }: LostCreate,
@@ -125,16 +125,16 @@ export const takenBy = ({ id }: Pick<FoundTask, 'id'>, externalId: string): { re
   hint: `external ID ${externalId} belongs to task ${id}; give another with --external-id, or none`,
 });
 
-// By the ID in a cut reply.
+// Look-ups by the ID in a cut reply.
 
-/** The task that a cut 2xx reply names, as far as it came; undefined where it names none. */
+/** The task ID in the received part of a cut 2xx reply; undefined if there is none. */
 export const idInCutReply = ({ partialText }: UnknownOutcome): string | undefined =>
   taskIdOf(partialText?.match(/"(?:task_id|id)"\s*:\s*"([^"\\]+)"/)?.[1]);
 
 /**
- * Asks the gateway for the task that a cut reply named: one that was just made may not be known everywhere yet. Undefined
- * where a complete answer says that there is none, or that it has another external ID than was sent: it is another's.
- * Throws what the client throws, and `unavailable` for a record that cannot be read: that leaves it open.
+ * Queries the task that a cut reply named, with retries because a new task may not be known everywhere yet. Undefined
+ * if a complete answer shows that it does not exist, or that its external ID differs from ours, so that it is not this
+ * job's. Throws what the client throws, and `unavailable` for an unreadable record: then the outcome stays open.
  */
 export async function confirmId(
   id: string,
@@ -145,12 +145,12 @@ export async function confirmId(
     family,
     signal,
   }: Omit<ExternalLook, 'externalIds'> & {
-    /** What the create carried. */
+    /** The external ID that the create sent. */
     readonly externalId: string | undefined;
   },
 ): Promise<Accepted | undefined> {
   const { query } = family;
-  // After an interrupt it is asked for once, which denies nothing: it may be too young.
+  // After an interrupt there is one query only, whose "not found" proves nothing: the task may be too new.
   const isPatient = !signal.aborted;
   const young = { signal, retryNotFoundUntilMs: clock.now() + YOUNG_MS };
   let reply: Awaited<ReturnType<Client['send']>>;
@@ -172,9 +172,9 @@ export async function confirmId(
   }
 }
 
-// Many at once.
+// Look-ups of many tasks at once.
 
-/** What looks by external ID need. */
+/** What a look-up by external ID needs. */
 export interface ExternalLook extends Pick<JobDeps, 'client' | 'signal' | 'clock'> {
   readonly family: TaskFamily;
   readonly externalIds: ExternalIds;
@@ -182,10 +182,10 @@ export interface ExternalLook extends Pick<JobDeps, 'client' | 'signal' | 'clock
 
 export type ExternalLooked = TaskLook | { readonly error: GwError };
 
-/** The longest part of one URL that IDs may fill: they are the user's own and bounded by nothing. */
+/** The longest part of a URL for IDs: users choose external IDs, whose length has no limit. */
 const MAX_ID_CHARS = 2000;
 
-/** Puts external IDs into requests, as many into each as one takes. */
+/** Divides external IDs into requests, with as many in each as one allows. */
 export function externalBatches(ids: readonly string[], { query }: TaskFamily): string[][] {
   const batches: string[][] = [];
   let chars = 0;
@@ -204,9 +204,9 @@ export function externalBatches(ids: readonly string[], { query }: TaskFamily): 
 }
 
 /**
- * Asks for the records of a batch of external IDs in one request; what a reply leaves open, because a record of it does
- * not say whose it is, is asked for alone. An ID that there is no task of has a `not_found`. Throws what the client
- * throws, and `unavailable` for a reply that cannot be read.
+ * Queries a batch of external IDs in one request. If a record does not state its external ID, the missing ones are
+ * queried alone. An ID without a task gets a `not_found`. Throws what the client throws, and `unavailable` for a reply
+ * that cannot be read.
  */
 export async function lookAtExternalIds(
   ids: readonly string[],
@@ -223,7 +223,7 @@ export async function lookAtExternalIds(
     return results.set(only, found ? lookOf(found, reply, look) : missing(only));
   }
   const reply = await ask(ids).catch((error: unknown) => {
-    // Refused for one of them, perhaps: each is asked for alone.
+    // The request may have been refused because of one ID, so each is queried alone.
     if (error instanceof GwError && (error.kind === 'rejected' || error.kind === 'not_found'))
       return undefined;
     throw error;

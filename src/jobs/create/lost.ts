@@ -33,10 +33,10 @@ import {
   showsAll,
 } from './standing.ts';
 
-// Everything about a create that was not simply accepted: what it came to in the process that sent it, how a later one goes
-// on with it, and how a sync settles it. What may be done next is decided in standing.ts.
+// Everything about a create that was not simply accepted: its outcome in the process that sent it, how a later process
+// continues it, and how a sync settles it. standing.ts decides what may be done next.
 
-/** A failed sending, followed until it is known what came of it, or is not; the ledger has it then. */
+/** Follows a failed sending until its outcome is known or stays unknown, and records it in the ledger. */
 export async function settleFailure(error: unknown, attempt: Attempt, input: MakeInput): Promise<Made> {
   const search = new Search(attempt, input);
   try {
@@ -46,19 +46,19 @@ export async function settleFailure(error: unknown, attempt: Attempt, input: Mak
   }
 }
 
-/** Looks for the task of a create, and sends the create again where the gateway says that there is none. */
+/** Looks for the task of a create, and sends the create again if the gateway shows that there is none. */
 class Search {
-  /** An answer was lost, and it is not known yet what came of the request. */
+  /** True if a reply was lost, so that the outcome of the request is unknown for now. */
   isLost = false;
-  /** The task that the cut reply named, until the gateway has confirmed it. */
+  /** The task ID in the cut reply, until the gateway has confirmed it. */
   unconfirmedId: string | undefined;
-  /** The look-up was refused to this API key: nothing was learned by it. */
+  /** The error if the gateway refused the look-up to this API key, so that it proves nothing. */
   denied: GwError | undefined;
 
   constructor(
     readonly attempt: Attempt,
     private readonly input: MakeInput,
-    /** How often it was sent again after an empty look-up, by earlier runs too. */
+    /** How often the create was sent again after an empty look-up, including by earlier runs. */
     public resends = 0,
   ) {}
 
@@ -77,8 +77,8 @@ class Search {
   }
 
   /**
-   * A cut 2xx reply is searched for its ID, and the ID confirmed by a query, before the outcome is called unknown. What
-   * has no external ID is found by that ID alone, which is durable before the query: this process may be killed in it.
+   * Searches a cut 2xx reply for an ID and confirms it by a query, before the outcome counts as unknown. Without an
+   * external ID, only it can find the task, so it is recorded before the query: this process may be killed in it.
    */
   async #confirmCutReply(lost: UnknownOutcome): Promise<Accepted | undefined> {
     const { externalId, key, ledger } = this.input;
@@ -90,11 +90,11 @@ class Search {
         ledger.append(key, { event: 'unknown', message: lostMessage(lost, id), unconfirmedId: id });
       }
     } catch {
-      // It is asked for all the same, and written once more with what comes of that.
+      // The query is made anyway, and its result is recorded again.
     }
     try {
       const accepted = await confirmId(id, this.input);
-      // What has an external ID is absent only once it is not found by that; else a sync asks for the task once more.
+      // With an external ID, only that look-up proves absence; without one, a sync queries the task once more.
       if (accepted || externalId !== undefined) this.unconfirmedId = undefined;
       else this.attempt.absent = { serverDateMs: undefined };
       return accepted;
@@ -104,14 +104,14 @@ class Search {
   }
 
   /**
-   * The first sending was refused, because its external ID is taken, it seems. An ID that gw made can only be this job's;
-   * the user's own may be any other's, which is named and never taken for this one.
+   * The first sending was refused, apparently because its external ID is taken. If gw made the ID, the task must be
+   * this job's; if the user chose it, the task may be anybody's, so it is named and never adopted.
    */
   async #ownOrRefused(refusal: GwError, request: LookUp): Promise<Accepted> {
     const { externalId, intent, key } = this.input;
     if (isOwnExternalId({ key, externalId, once: intent.once })) {
-      // Another machine may have made it this very moment under the same --once key, or whatever stands between has sent it
-      // twice: until it is looked for, an interrupt settles nothing.
+      // Another machine may just have made it under the same --once key, or a proxy may have sent the request twice:
+      // until the look-up, an interrupt must not settle the job.
       this.isLost = true;
       const own = await lookUpPatiently(request);
       if (!('failed' in own) && own.found) return this.#adopted(own.found, own, request);
@@ -133,7 +133,7 @@ class Search {
     throw refusal.told(takenBy(answer.found, request.externalId));
   }
 
-  /** The answer was lost: looks for the job, and sends it again only where the gateway says that it is not there. */
+  /** After a lost reply: looks up the task, and sends again only if the gateway shows that there is none. */
   async findOrSendAgain(lost: unknown, request: LookUp): Promise<Accepted> {
     const { key, ledger, note } = this.input;
     this.isLost = true;
@@ -148,7 +148,7 @@ class Search {
       if (answer.found) return this.#adopted(answer.found, answer, request);
       this.attempt.absent = answer;
       if (!maySendAgain(this) || isRefused) break;
-      // So that a later run knows how often it was sent, even where this one dies now.
+      // Recorded before sending, so that a later run knows the number of sendings even if this process dies now.
       ledger.append(key, { event: 'absent', serverDateMs: answer.serverDateMs });
       this.resends += 1;
       note('the gateway has no such task; sending it again under the same external ID');
@@ -157,7 +157,7 @@ class Search {
       } catch (error) {
         const isDoubt = isInDoubt(error, this.attempt.isSent) || isDuplicate(error, request.externalIds);
         if (!isDoubt && !(error instanceof GwError)) throw error;
-        // It settles the sending that it answers, and no earlier one (promises, section 2): looked for once more.
+        // A refusal settles only this sending, not an earlier one (promises, section 2): look it up once more.
         isRefused = !isDoubt;
         if (isRefused) note(`${refusalWords(error)}; the first sending may have been taken all the same`);
       }
@@ -165,7 +165,7 @@ class Search {
     throw lost;
   }
 
-  /** Takes a task for this job's, unless it is another's: then the external ID was taken, and nothing was made. */
+  /** Adopts a task unless it belongs to another create: then the external ID was taken and nothing was made. */
   async #adopted(
     found: FoundTask,
     { serverDateMs }: LookedUp,
@@ -189,24 +189,23 @@ const isDuplicate = (error: unknown, externalIds: ExternalIds): boolean =>
 
 const isConflict = (error: unknown): boolean => error instanceof GwError && error.facts.status === 409;
 
-// Not in the gateway's words: they may say when to ask again, which is of no use here.
+// The gateway's own message is left out: it may say when to retry, which does not apply here.
 const refusalWords = (error: unknown): string => {
   const status = error instanceof GwError ? error.facts.status : undefined;
   return status === undefined ? 'it could not be sent again' : `sent again, it was refused (HTTP ${status})`;
 };
 
-/** No answer, or one that names no usable task; a refusal or an interrupt between attempts is neither. */
+/** True if there was no answer, or one without a usable task; not for a refusal or an interrupt between attempts. */
 const isInDoubt = (error: unknown, isSent: boolean): boolean =>
   error instanceof GwError ? isUnknownOutcome(error) : isSent && !(error instanceof Interrupted);
 
-// Going on with a create whose answer another process lost.
+// How to continue a create whose reply another process lost.
 
 /**
- * Where an earlier job of the ledger was sent under the same external ID and its answer was lost, goes on with that job:
- * it is looked up and, where the gateway has no such task, sent again under its ID. Undefined where there is no such job.
- * A create that asks for something else is never sent while the earlier one is not settled. With `goesOn` the earlier job is
- * the one of the input's key. Throws `usage` while another process is at work on the earlier job, and what `onBegun` throws
- * where the job that was to be gone on with has been settled meanwhile.
+ * If the ledger has an earlier job with the same external ID whose reply was lost, continues that job: looks it up and,
+ * if the gateway has no such task, sends it again under its ID. Undefined if there is no such job. A different request
+ * is not sent until the earlier job is settled. With `goesOn`, the earlier job is the one with the input's key. Throws
+ * `usage` while another process works on it, and what `onBegun` throws if the job to continue was settled meanwhile.
  */
 export async function takeUpLost(input: MakeInput): Promise<Made | undefined> {
   const { externalId, goesOn, ledger, note } = input;
@@ -228,7 +227,7 @@ export async function takeUpLost(input: MakeInput): Promise<Made | undefined> {
     if (held && mayExist(held)) {
       const which = goesOn ? '' : `external ID ${externalId} is that of `;
       note(`${which}job ${held.key}, whose answer was lost: going on with that job`);
-      // The model is in the endpoint: two of them take the same body.
+      // The endpoint is compared too, because it names the model: two models may take the same body.
       const isSame =
         held.endpoint === input.intent.endpoint && held.bodySha256 === digestOf(input.asked ?? input.body);
       const own = { ...input, key: held.key };
@@ -240,7 +239,7 @@ export async function takeUpLost(input: MakeInput): Promise<Made | undefined> {
   } finally {
     hold.release();
   }
-  // It was settled since it was listed: another one may stand under that ID, or none.
+  // The job was settled after it was listed: another job may have this ID now, or none.
   if (goesOn) await input.onBegun?.();
   return takeUpLost(input);
 }
@@ -272,7 +271,7 @@ async function goOn(job: Job, input: MakeInput & LookUp): Promise<Made> {
   }
 }
 
-/** The earlier job asked for something else: it is settled if it can be, and this create is refused either way. */
+/** The earlier job has another request: it is settled if possible, and this create is refused in any case. */
 async function refuseOther(job: Job, input: MakeInput & LookUp): Promise<Made> {
   const { clock, externalId, externalIds, family, ledger } = input;
   const answer = await lookUpPatiently(input);
@@ -299,43 +298,43 @@ async function refuseOther(job: Job, input: MakeInput & LookUp): Promise<Made> {
 
 const sinceSentMs = (job: Job, clock: Clock): number => clock.now() - (job.sentAtMs ?? job.createdAtMs);
 
-// Settling a create that a process left without an answer.
+// How to settle a create that a process left without an answer.
 
-/** What became of a job that a process left between its intent and the gateway's answer. */
+/** The outcome of settling a job whose process stopped between its intent and the gateway's answer. */
 export type Settled =
-  /** Its process still lives. */
+  /** The process that made it is still running. */
   | { readonly outcome: 'held' }
-  /** It may exist, and a later sync looks for it again; why it is not known, as a sentence. */
+  /** The task may exist, and a later sync looks for it again; the message says why it is unknown. */
   | { readonly outcome: 'open'; readonly message: string }
-  /** Nothing was created; the error says so where anything had been sent. */
+  /** Nothing was created; there is an error if anything had been sent. */
   | { readonly outcome: 'over'; readonly error?: GwError }
-  /** It may exist, and there is nothing to look it up by; or not any more, as the sentence says. */
+  /** The task may exist, but it cannot be looked up, or not any more, as the message says. */
   | { readonly outcome: 'unknown'; readonly message?: string }
-  /** It was found, and is a job like any other from here on. */
+  /** The task was found; from now on the job is like any other. */
   | { readonly outcome: 'adopted'; readonly id: string };
 
 export interface SettleDeps {
   readonly ledger: Ledger;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** Of the key that the client uses; absent where it needs none. */
+  /** Identifies the client's API key; absent if it needs none. */
   readonly keyId?: string | undefined;
-  /** Of the job's gateway; asked for only where there is something to look up. */
+  /** The client of the job's gateway; requested only if there is something to look up. */
   readonly client: () => Promise<Client>;
 }
 
 /**
- * Settles a job that has no answer: an intent that was never sent is over; what was sent is looked up where its family
- * has external IDs, and taken in or, once it is proven absent, over: it is never sent again from here, because its body
- * is kept as a digest only. Elsewhere the task that a cut reply named is taken in once the gateway confirms it; without one
- * it may exist and stays unknown. Throws `auth`, and the ledger's errors.
+ * Settles a job without an answer. An intent that was never sent is over. A sent job is looked up if its family has
+ * external IDs: it is adopted or, once proven absent, over. It is never sent again from here, because only a digest of
+ * its body is kept. In other families, the task in a cut reply is adopted once the gateway confirms it; without one the
+ * job stays unknown. Throws `auth`, and the ledger's errors.
  */
 export async function settleUnanswered(listed: Job, family: Family, deps: SettleDeps): Promise<Settled> {
   const { ledger, clock } = deps;
   const hold = await ledger.hold(listed.key);
   if (!hold) return { outcome: 'held' };
   try {
-    // As it stands now: its process may have come further since the job was listed.
+    // Use the current job: its process may have progressed since the job was listed.
     const job = hold.job ?? listed;
     if (job.id !== undefined) return { outcome: 'adopted', id: job.id };
     const next = nextFor(job, family, { hasBody: false, nowMs: clock.now() });
@@ -380,7 +379,7 @@ async function settleByExternalId(
     return { outcome: 'open', message: `the look-up of its external ID failed: ${answer.failed.message}` };
   }
   const { found, serverDateMs } = answer;
-  // An ID that gw made is this job's alone; the user's own may belong to another account, or to an older task.
+  // A task with an ID made by gw is this job's; one with the user's ID may be another account's, or older.
   const isOwnId = isOwnExternalId(job);
   if (isOther && !(found && isOwnId)) return { outcome: 'open', message: OTHER_KEY };
   if (!found) return settleAbsent(job, serverDateMs, isKept, deps);
@@ -394,7 +393,7 @@ async function settleByExternalId(
   return { outcome: 'adopted', id: own.id };
 }
 
-/** Asks once more for the task that the cut reply named, by the rule of the create. */
+/** Queries the task of the cut reply once more, by the same rule as the create. */
 async function settleByCutReply(
   job: Job,
   id: string,
@@ -425,7 +424,7 @@ async function settleByCutReply(
   return isDenied ? { outcome: 'unknown', message } : { outcome: 'open', message: `${message}, so far` };
 }
 
-/** Nothing was found. By the gateway's own clock, where it shows it: this machine's may have been set in between. */
+/** The look-up found nothing. The gateway's clock is used if known: this machine's may have been changed. */
 function settleAbsent(
   job: Job,
   serverDateMs: number | undefined,
@@ -454,9 +453,9 @@ function closed(
   };
 }
 
-// Words and facts of a failure.
+// Messages and facts of a failure.
 
-/** Writes down how a create failed, and tells it with the way on from there. */
+/** Records how a create failed, and returns the result with a hint. */
 function recordFailure(
   error: unknown,
   { attempt: { isSent, absent }, isLost, unconfirmedId, resends }: Search,
@@ -467,7 +466,7 @@ function recordFailure(
     try {
       ledger.append(key, event);
     } catch {
-      // What happened to the request says more than that it could not be written down; sync calls the job unknown.
+      // The failure itself matters more than the failed write; sync will treat the job as unknown.
     }
   };
   const job = jobOf(input);
@@ -501,23 +500,23 @@ function recordFailure(
     record(interruptedEvent(message, isSent));
     return { kind: 'nothing', job, error };
   }
-  // A 2xx reply that names no usable task: something was paid for, and we do not know what.
+  // A 2xx reply without a usable task: something was paid for, but its ID is unknown.
   const message = `the ${family.name} create was answered, but the reply names no usable task`;
   return unknown(message, new UnknownOutcome(message, { hint: goOn, taskId: key }));
 }
 
-/** What the ledger keeps of an intent whose process ended before it sent anything. */
+/** The message in the ledger for an intent whose process ended before sending. */
 export const NEVER_SENT = 'gw ended before the request was sent';
 
-/** An error that names the job it concerns, by the name that the ledger has for it. */
+/** Makes an error name the job that it concerns, by the job's name in the ledger. */
 export const ofJob = (error: GwError, key: string): GwError =>
   error.told({ taskId: error.facts.taskId ?? key });
 
-/** Without --queue a 429 may only mean that no slot is free. */
+/** Without --queue, a 429 may only mean that no slot is free. */
 const withQueueHint = (error: GwError): GwError =>
   error.told({ hint: 'with --queue gw waits for a free slot before it sends' });
 
-/** What to say of an answer that was lost, with the task that it named before it was cut. */
+/** The message for a lost answer, with the task that a cut reply named. */
 export function lostMessage(error: GwError, unconfirmedId: string | undefined): string {
   const named =
     unconfirmedId === undefined
@@ -526,7 +525,7 @@ export function lostMessage(error: GwError, unconfirmedId: string | undefined): 
   return `${error.message}${wordsOf(error)}${named}`;
 }
 
-/** What a complete 2xx reply that names no task says of an error: no refusal by the document, but worth reading. */
+/** The error text in a complete 2xx reply without a task: formally no refusal, but useful to the user. */
 function wordsOf(error: GwError): string {
   if (!(error instanceof UnknownOutcome) || error.partialText === undefined) return '';
   const { code, message } = readGatewayError(jsonIn(error.partialText));
@@ -539,8 +538,8 @@ const LONGEST_WORDS = 300;
 type RefusedEvent = Extract<LedgerEvent, { event: 'refused' }>;
 
 /**
- * What the ledger keeps of a create that certainly made nothing: refused by the gateway, or never sent, because gw itself
- * refused it or no attempt got a byte through.
+ * The `refused` event of a create that certainly made nothing: the gateway refused it, or it was never sent because gw
+ * itself refused it or no byte got through.
  */
 export function refusedEvent({ kind, message, facts }: GwError, wasSent: boolean): RefusedEvent {
   const wasAnswered = wasSent && (facts.status !== undefined || kind === 'rejected');
@@ -548,12 +547,12 @@ export function refusedEvent({ kind, message, facts }: GwError, wasSent: boolean
   return { event: 'refused', kind: wasAnswered ? kind : 'not_sent', message, status, type, code, requestId };
 }
 
-/** Interrupted between attempts: the last one was refused, or none was made. */
+/** The event for an interrupt between attempts: the last one was refused, or none was made. */
 export function interruptedEvent(message: string, wasSent: boolean): RefusedEvent {
   return { event: 'refused', kind: wasSent ? 'rate_limited' : 'not_sent', message };
 }
 
-/** What sends a lost create again where the gateway has no task of it: only who asks for the very same has its body. */
+/** A clause with the command to send a lost create again: only the same request has its body. Undefined if none. */
 export function sentAgainBy({
   key,
   once,
@@ -568,15 +567,15 @@ export function sentAgainBy({
 }
 
 /**
- * What can be done about a job that may exist: where it is looked for, and how to say what became of it; with the task that
- * its cut reply named, which is looked at again.
+ * A hint for a job that may exist: where to look for it and how to resolve it; it names the task in the cut reply,
+ * which is queried again.
  */
 export function unknownHint(
   key: string,
   family: string,
   canBeFound = false,
   unconfirmedId?: string,
-  /** What sends it again, as a sentence. */
+  /** A sentence with the command that sends it again. */
   again?: string,
 ): string {
   const where = canBeFound
@@ -584,7 +583,7 @@ export function unknownHint(
     : unconfirmedId !== undefined
       ? `gw jobs sync looks at task ${unconfirmedId} again`
       : `look for it on the gateway's console or bill (gw jobs show ${key} tells what was asked for)`;
-  // Images have no task that could be named.
+  // Image requests have no task ID.
   const [known, answer] =
     family === 'image'
       ? ['that nothing was made', 'none']
@@ -593,6 +592,6 @@ export function unknownHint(
   return `it stands in the ledger as ${key}: ${where}; ${close}`;
 }
 
-/** The same of a job as the ledger has it. */
+/** The hint of `unknownHint` for a job in the ledger. */
 export const hintOfUnknown = (job: Job): string =>
   unknownHint(job.key, job.family, job.externalId !== undefined, idToConfirm(job));

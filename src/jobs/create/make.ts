@@ -12,33 +12,33 @@ import { digestOf, type IdentifiedBody, type Intent, type JobRequest } from './j
 import type { SlotInput } from './slots.ts';
 
 /**
- * What became of a request. Whoever makes a job (a command, a row of a batch, a worker) switches on it, and nobody reads the
- * ledger again to find out what was meant.
+ * The outcome of a request. Every caller that makes a job (a command, a row of a batch, a worker) switches on it, so
+ * that none has to interpret the ledger again.
  */
 export type Made =
-  /** The gateway has the task; `unrecorded`: why the ledger could not take its ID, which nothing but this process knows. */
+  /** The gateway has the task. `unrecorded` is the error if its ID, known only here, could not be recorded. */
   | (Accepted & { readonly kind: 'accepted'; readonly job: MadeJob; readonly unrecorded?: unknown })
-  /** Images came; with `error` not all of them could be saved, or something else went wrong behind them. */
+  /** Images came; `error` is set if some could not be saved, or something else failed afterwards. */
   | { readonly kind: 'images'; readonly job: MadeJob; readonly came: Came; readonly error?: unknown }
-  /** It is over and has nothing to give: the same request would be refused again, or what it made ended badly. */
+  /** The job is over without a result: the same request would be refused again, or its task failed. */
   | { readonly kind: 'refused'; readonly job: MadeJob; readonly error: unknown; readonly came?: Came }
-  /** It has certainly made nothing, and asking again may: it was not sent, or was refused for a reason that passes. */
+  /** Certainly nothing was made, and trying again may help: it was not sent, or was refused for a passing reason. */
   | { readonly kind: 'nothing'; readonly job?: MadeJob; readonly error: unknown }
-  /** It may exist; what came before the answer broke off is in `came`. */
+  /** The task may exist; `came` holds what arrived before the answer broke off. */
   | { readonly kind: 'unknown'; readonly job: MadeJob; readonly error: unknown; readonly came?: Came };
 
-/** A job as the ledger has it: gw's key, and what was asked for. */
+/** A job as the ledger has it: gw's key and the request. */
 export interface MadeJob extends Omit<Intent, 'event'> {
-  /** Not the one that was given where the job is an earlier one, whose answer had been lost. */
+  /** Differs from the input's key if an earlier job was continued, whose answer had been lost. */
   readonly key: string;
   readonly externalId?: string | undefined;
 }
 
-/** What the gateway said when it accepted a job. */
+/** The gateway's answer when it accepted a job. */
 export interface Accepted extends CreateReply {
-  /** The create reply as it came; the record, where the reply was lost and the job was found again. */
+  /** The create reply as it came, or the task's record if the reply was lost and the task was found. */
   readonly reply: unknown;
-  /** False where `reply` is the record of a task that was found. */
+  /** False if `reply` is the record of a task that was found. */
   readonly isOwnReply: boolean;
 }
 
@@ -46,52 +46,52 @@ export interface Accepted extends CreateReply {
 export interface Came {
   /** `succeeded`, `no image`, `refused` or `unknown`. */
   readonly status: string;
-  /** The gateway's reply with each Base64 text replaced by an empty one; null where no whole reply came, unless links did. */
+  /** The reply with each Base64 text emptied; null if no whole reply came, unless links came. */
   readonly record: unknown;
   readonly recordText?: string | undefined;
-  /** The saved images, in their order. */
+  /** The saved images in order. */
   readonly files: readonly (Omit<SavedFile, 'role'> & { readonly role?: string })[];
-  /** Paths of the partial images that were kept, in the order in which they came. */
+  /** Paths of the kept partial images, in order of arrival. */
   readonly partials: readonly string[];
 }
 
-/** What is needed to make a paid job. */
+/** What making a paid job needs. */
 export interface MakeInput
   extends IdentifiedBody,
     Pick<JobRequest<TaskFamily>, 'family' | 'endpoint' | 'intent'>,
     Pick<JobDeps, 'client' | 'ledger' | 'clock'> {
-  /** What the body asks for, where that stands for what it holds: words for an output, a stand-in for a file. */
+  /** The body as requested, if `body` differs: with words for outputs and placeholders for files. */
   readonly asked?: IdentifiedBody['body'] | undefined;
-  /** Ends waiting between attempts, never an exchange under way: its reply holds the ID of what was paid for. */
+  /** Ends waits between attempts, but never a running exchange: its reply holds the ID of the paid task. */
   readonly signal: AbortSignal;
-  /** Longest time without a sign of life of another gw that is waited for (`--timeout`). */
+  /** Longest time without a sign of life from another gw that this one waits for (`--timeout`). */
   readonly silenceMs: number;
   readonly onExchange?: SendOptions['onExchange'];
-  /** Tells that the answer was lost and the job is being looked for. */
+  /** Reports that the answer was lost and the task is being looked up. */
   readonly note: (text: string) => void;
-  /** Begins the job within the user's limits, with what it is going to cost. */
+  /** Begins the job within the user's limits, with its estimated cost. */
   readonly within?: Within | undefined;
-  /** Called once the job is begun, before it is sent, while no lock is held that other jobs need. */
+  /** Called after the job has begun and before it is sent, while no lock that other jobs need is held. */
   readonly onBegun?: (() => Promise<void>) | undefined;
-  /** Resolves when nothing else must be done before new money is spent. */
+  /** Resolves once no urgent work must be done before more money is spent. */
   readonly calm?: (() => Promise<void>) | undefined;
-  /** An earlier run made this very job and lost the answer: it is gone on with, and no other one is begun. */
+  /** True to continue the job that an earlier run made and whose answer was lost, instead of beginning another. */
   readonly goesOn?: boolean | undefined;
-  /** With `--queue`: a slot is waited for before anything is sent, and a 429 means that there is none yet. */
+  /** With `--queue`: gw waits for a slot before it sends, and a 429 means that none is free yet. */
   readonly queue?: QueueOptions | undefined;
 }
 
-/** Where to wait for a slot; `onKept` is told of each 429 too, `about` the rate. */
+/** How to wait for a slot; `onKept` is also called for each 429, with `about` for the rate. */
 type QueueOptions = Pick<
   SlotInput,
   'deadlineMs' | 'random' | 'onQueued' | 'onKept' | 'pool' | 'looker' | 'isOneOfMany'
 >;
 
 /**
- * Makes a paid job: held -> intent durable -> sent -> accepted with its ID durable (promises, section 3). A body with an
- * external ID is sent exactly once: where the answer is lost, the job is looked up by it (promises, section 2).
- * Where the user's own external ID is that of a job whose answer was lost, that job is gone on with and none is made.
- * Throws only before the job is begun: what its limits, the wait for a slot or `onBegun` throw. The ledger holds the rest.
+ * Makes a paid job: hold -> durable intent -> send -> accepted with a durable ID (promises, section 3). A body with an
+ * external ID is sent exactly once: if the answer is lost, the job is looked up by the ID (promises, section 2). If a
+ * lost job already has the user's external ID, that job is continued and none is made. Throws only before the job
+ * begins: what the limits, the wait for a slot or `onBegun` throw. The ledger holds the rest.
  */
 export async function makeJob(input: MakeInput): Promise<Made> {
   const { ledger, queue, key, externalId } = input;
@@ -130,7 +130,7 @@ export const jobOf = ({ key, externalId, intent }: Begun): MadeJob => ({ ...inte
 
 type Begun = Pick<MakeInput, 'key' | 'externalId' | 'intent'>;
 
-/** Writes the ID down; what hinders that ends no wait for what is paid for, and is given back. */
+/** Records the ID. If that fails, the error is returned in `unrecorded`: the paid task must still be waited for. */
 export function acceptedAs(accepted: Accepted, input: Begun & { readonly ledger: Ledger }): Made {
   const made = { kind: 'accepted', job: jobOf(input), ...accepted } as const;
   try {
@@ -143,18 +143,18 @@ export function acceptedAs(accepted: Accepted, input: Begun & { readonly ledger:
   }
 }
 
-/** Sends one create, and what is known of its sendings while this process lives. */
+/** Sends one create, and knows what this process has sent of it so far. */
 export class Attempt {
-  /** A byte of a sending may have left. */
+  /** True if a byte of any sending may have left. */
   isSent = false;
-  /** Steady milliseconds of the first time it was sent. */
+  /** Steady time in ms of the first sending. */
   sentAtMs: number | undefined;
-  /** The last look-up found nothing, and it was not sent since; `serverDateMs` is the gateway's clock then. */
+  /** Set if the last look-up found nothing and nothing was sent since; `serverDateMs` is the gateway's clock then. */
   absent: { readonly serverDateMs: number | undefined } | undefined;
 
   constructor(private readonly input: MakeInput) {}
 
-  /** Sends it until it is answered or may exist; with a queue, again after each 429. */
+  /** Sends until it is answered or its outcome is unknown; with a queue, again after each 429. */
   async send(): Promise<Accepted> {
     const { client, clock, endpoint, body, family, ledger, key, queue, signal, onExchange } = this.input;
     let wasSent = this.isSent;
@@ -177,7 +177,7 @@ export class Attempt {
   }
 }
 
-/** Tries again after each 429, at the family's pace and never before the gateway allows it, until the deadline. */
+/** Tries again after each 429 until the deadline, at the family's poll interval and not before the gateway allows. */
 async function whenSlotIsFree<T>(
   send: () => Promise<T>,
   { deadlineMs, random, onKept }: QueueOptions,

@@ -18,15 +18,15 @@ import { lookUp } from './look-up.ts';
 import { hintOfUnknown, type SettleDeps, settleUnanswered } from './lost.ts';
 import { isUnanswered, madeNothing, nextFor } from './standing.ts';
 
-// `--once KEY`: a job at most once for this key, whatever process, profile or API key asks. Who makes it holds the lock of
-// the key from the look into the ledger until the create is settled, so that two can never both find nothing. Jobs of a key
-// have keys of their own that are derived from it; those of family B are the external IDs too, so that machines that share
-// nothing find each other's task.
+// `--once KEY` makes a job at most once for a key, whatever process, profile or API key requests it. The process that
+// makes it holds the key's lock from the look into the ledger until the create is settled, so that two can never both
+// find nothing. The job's own key is derived from the user's key. For family B it is also the external ID, so that
+// machines that share nothing find each other's task.
 
-/** A job that is wanted once, under the key of its `how.once`. */
+/** A job to make once, under the key in its `how.once`. */
 export interface OnceRequest {
   readonly request: JobRequest;
-  /** What was asked for: its body before it gets an external ID, files by what they hold. */
+  /** The body as requested: before it gets an external ID, and with digests in place of files. */
   readonly asked: IdentifiedBody['body'];
 }
 
@@ -34,40 +34,40 @@ export interface OnceDeps extends SettleDeps, Pick<Patience, 'silenceMs' | 'dead
   readonly note: (text: string) => void;
 }
 
-/** Where the job of a key is to be made. */
+/** The key and attempt under which the job of a `--once` key is made. */
 export interface OncePlace {
   /** gw's own key for the job. */
   readonly key: string;
-  /** For a family whose tasks have external IDs. */
+  /** The external ID, for a family whose tasks have one. */
   readonly externalId: string;
   readonly once: Once;
-  /** The job of this key was sent by an earlier run and never answered: it is gone on with. */
+  /** True if an earlier run sent the job of this key and got no answer: that job is continued. */
   readonly goesOn?: boolean;
   /**
-   * To be called once the job is held and before it is sent: where several machines share the ledger, the lock of the key
-   * may have been taken over during a long wait for a slot. What it throws is for makeOnce.
+   * Call this once the job is held and before it is sent: if machines share the ledger, another may have taken over the
+   * key's lock during a long wait for a slot. makeOnce handles what it throws.
    */
   confirm(): Promise<void>;
 }
 
-/** Another process has made the job of a key after all. */
+/** Thrown when another process has made the job of a key meanwhile. */
 class MadeMeanwhile extends Error {
   override readonly name = 'MadeMeanwhile';
 }
 
-/** A job that stands under the key already; with `error`, one that ended badly or whose outcome is not known. */
+/** A job that already exists under the key; `error` is set if it failed or its outcome is unknown. */
 export interface Stands {
   readonly kind: 'stands';
   readonly job: Job;
   readonly error?: GwError;
 }
 
-/** How often to look whether another process has let go of a key. */
+/** How often to check whether another process has released a key. */
 const RETRY_MS = 200;
 
 /**
- * Makes the job of a key with `make`, or finds the one that stands under it. Throws `usage` where that one asked for
- * something else, what the look-up of family B throws (nothing was sent then), and what `make` throws.
+ * Makes the job of a key with `make`, or finds the existing one. Throws `usage` if the existing one has another
+ * request, what the look-up of family B throws (nothing was sent then), and what `make` throws.
  */
 export async function makeOnce<T>(
   request: OnceRequest,
@@ -78,7 +78,7 @@ export async function makeOnce<T>(
   try {
     const { place, current } = await standing(request, deps);
     if (current) {
-      // What a damaged job asked for is not known, and under another key it would be paid for again.
+      // The request of a damaged job is unknown, and a job under another key would be paid again.
       const { again, keepsOther } = request.request.how;
       const isWanted = isMadeAnew(current, request.request);
       const isNext = typeof again === 'number' && isWanted;
@@ -101,11 +101,11 @@ export async function makeOnce<T>(
   } finally {
     lock.release();
   }
-  // It was made by another process or on another machine, and is in this ledger now.
+  // Another process or machine made the job, and it is in this ledger now.
   return makeOnce(request, deps, make);
 }
 
-/** The key, and where it counts: it is one per scheme, host and port of the gateway. */
+/** The key and its scope: keys are separate for each scheme, host and port of a gateway. */
 const keyOf = ({ request: { how, intent } }: OnceRequest) => ({
   name: how.once ?? '',
   origin: originOfGateway(intent.gateway),
@@ -129,7 +129,7 @@ async function lockOf(request: OnceRequest, deps: OnceDeps): Promise<LockFile> {
   }
 }
 
-/** The last job of a key that counts, and where the next one would be made. */
+/** The key's last job that counts, and the place of the next one. */
 async function standing(
   request: OnceRequest,
   deps: OnceDeps,
@@ -139,13 +139,13 @@ async function standing(
   const { key, current, ...next } = await lastUnderKey(origin, name, (job) => settled(job, request, deps));
   const attempt = Math.max(next.attempt, typeof how.again === 'number' ? how.again : 1);
   const externalId = onceJobKey(origin, name, attempt);
-  // With `--callback-url auto` it is the URL of whichever listener runs: not what was asked for.
+  // With `--callback-url auto` the URL depends on the running listener, so it is not part of the request.
   const anyCallback = intent.request?.flags.callbackUrl === 'auto';
   const once = { key: name, attempt, fields: fieldDigests(request.asked, anyCallback) };
   return { place: { key, externalId, once, confirm: confirming(key, deps) }, current };
 }
 
-/** Throws MadeMeanwhile where the job of a key has been sent, or settled, by somebody else. */
+/** Returns a function that throws MadeMeanwhile if somebody else has sent or settled the job of a key. */
 const confirming =
   (key: string, { ledger }: OnceDeps) =>
   async () => {
@@ -161,11 +161,11 @@ const placeOf = ({ key, externalId = '', once }: Job, asked: Once, deps: OnceDep
   confirm: confirming(key, deps),
 });
 
-/** Whether a job was sent, never answered, and asked for exactly this, so that it may be sent again under its external ID. */
+/** True if an unanswered job has the same request, so that it may be sent again under its external ID. */
 function goesOn(job: Job, { request, asked }: OnceRequest, { clock, keyId }: OnceDeps): boolean {
   const { family, intent } = request;
   if (nextFor(job, family, { hasBody: true, nowMs: clock.now() }) !== 'look-and-send') return false;
-  // Another gateway or API key may be another account, which does not know of it; the model is in the endpoint.
+  // Another gateway or API key may mean another account, which does not know the task; the endpoint names the model.
   if (job.gateway !== intent.gateway || isOtherKey(job, keyId) || job.endpoint !== intent.endpoint)
     return false;
   const { body } = identifyBody(family as TaskFamily, asked, job.key, job.externalId);
@@ -173,8 +173,8 @@ function goesOn(job: Job, { request, asked }: OnceRequest, { clock, keyId }: Onc
 }
 
 /**
- * The last job under a key that counts, as `jobOf` finds jobs by their keys, and the key and attempt of the next one. Of the
- * attempts that other machines made, this ledger may lack some: each job says which one it is.
+ * The last job under a key that counts, using `jobOf` to find jobs by their keys, and the key and attempt of the next
+ * one. Attempts of other machines may be missing in this ledger, so the job itself says which attempt it is.
  */
 export async function lastUnderKey(
   origin: string,
@@ -184,7 +184,7 @@ export async function lastUnderKey(
   readonly key: string;
   readonly attempt: number;
   readonly current: Job | undefined;
-  /** The last one, also where it made nothing. */
+  /** The last job, even if it made nothing. */
   readonly last: Job | undefined;
 }> {
   let current: Job | undefined;
@@ -193,7 +193,7 @@ export async function lastUnderKey(
   for (let retry = 1; ; ) {
     const key = onceJobKey(origin, name, place, retry);
     const job = await jobOf(key);
-    // What was never sent leaves no trace where its lines are lost, and may have been followed by what was.
+    // An unsent job may have lost its lines without a trace, and a sent one may follow it: check the next retry too.
     if (!job && !(await jobOf(onceJobKey(origin, name, place, retry + 1))))
       return { key, attempt: Math.max(place, attemptOf(current) + 1), current, last };
     last = job ?? last;
@@ -206,17 +206,17 @@ export async function lastUnderKey(
   }
 }
 
-/** Which attempt under its key a job is, from 1; 0 where there is none. */
+/** The attempt number of a job under its key, from 1; 0 if there is no job. */
 export const attemptOf = (job: Job | undefined): number => (job === undefined ? 0 : (job.once?.attempt ?? 1));
 
-/** A job as it stands once what a process left open is settled, as far as it can be. */
+/** The job of a key, after settling as far as possible what another process left open. */
 async function settled(key: string, request: OnceRequest, deps: OnceDeps): Promise<Job | undefined> {
   const { ledger, note } = deps;
   const { intent } = request.request;
   const attempt = async (): Promise<{ readonly job: Job | undefined } | undefined> => {
     const [job] = await ledger.find({ ids: [key] });
     if (!job || !isUnanswered(job) || goesOn(job, request, deps)) return { job };
-    // A key is one per origin, and an origin may have several gateways: only the one it was sent to knows of it.
+    // A key is valid for an origin, which may serve several gateways: only the one it was sent to knows the task.
     if (job.state !== 'intent' && job.gateway !== intent.gateway) return { job };
     const { findFamily } = await import('../../gateway/families.ts');
     const family = await findFamily(job.family || intent.family);
@@ -230,10 +230,10 @@ async function settled(key: string, request: OnceRequest, deps: OnceDeps): Promi
   ).job;
 }
 
-/** Whether another job is to be made in the place of one that stands under its key. */
+/** True if a new job is to be made in place of the one under its key. */
 export function isMadeAnew(job: Job, asked: Asked): boolean {
   const { again = false } = asked.how;
-  // Who numbers the attempt knows that the ones before it are over, also where this ledger has not heard of their end.
+  // A caller that numbers the attempt knows that earlier ones are over, even if this ledger does not.
   if (typeof again === 'number') return attemptOf(job) < again;
   const error = again ? badEnd(job, asked) : undefined;
   return error !== undefined && !isUnknownOutcome(error);
@@ -241,11 +241,11 @@ export function isMadeAnew(job: Job, asked: Asked): boolean {
 
 type Asked = Pick<JobRequest, 'how'> & { readonly family: JobRequest['family'] | undefined };
 
-/** What went wrong with a job that is over, or may be; undefined for one to go on with. */
+/** The error of a job that is over, or may be; undefined for one that can be followed. */
 function badEnd(job: Job, { family, how }: Asked): GwError | undefined {
   const { key, message = '', refusal, state } = job;
   const id = job.id ?? key;
-  // The answer to its create may have said that the task failed; without --wait nobody looks.
+  // The reply to its create may have said that the task failed; without --wait it is not queried again.
   switch (state === 'running' && !how.wait ? taskState(job.status).state : state) {
     case 'refused': {
       const { kind, status, type, code, requestId } = refusal ?? {};
@@ -276,7 +276,7 @@ function badEnd(job: Job, { family, how }: Asked): GwError | undefined {
 
 const againHint = 'nothing was sent now; --again makes a new one';
 
-/** Throws `usage` where the job of a key asked for something else, naming the first field that differs. */
+/** Throws `usage` if the job of a key has another request; the message names the first field that differs. */
 function refuseOther(job: Job, { key: name, fields }: Once, { intent, flagOf }: JobRequest): void {
   const what = `--once ${name}: job ${job.id ?? job.key} was made under this key`;
   const next = 'give another key for another job; nothing was sent';
@@ -286,20 +286,20 @@ function refuseOther(job: Job, { key: name, fields }: Once, { intent, flagOf }: 
   if (other !== undefined) throw usage(`${what} with another ${flagOf(pathOf(other)) ?? other}`, next);
 }
 
-/** The first field in which two requests differ, by its path; undefined where they ask for the same. */
+/** The path of the first field in which two requests differ; undefined if they are the same. */
 export const otherField = (fields: Once['fields'], before: Once['fields'] = {}): string | undefined =>
   [...new Set([...Object.keys(fields), ...Object.keys(before)])].find(
     (field) => fields[field] !== before[field],
   );
 
-/** `shots.0.prompt` -> its steps. */
+/** Splits a path such as `shots.0.prompt`. */
 export const pathOf = (field: string): (string | number)[] =>
   field.split('.').map((part) => (/^\d+$/.test(part) ? Number(part) : part));
 
-/** Deeper than any documented field lies; what lies deeper counts as one. */
+/** Deeper than any documented field; a deeper value counts as a whole. */
 const DEEPEST = 4;
 
-/** A short digest of each field of a body, by its path; with `anyCallback` without its callback URL. */
+/** A short digest of each field of a body by path; with `anyCallback` its callback URL is left out. */
 export function fieldDigests(body: unknown, anyCallback = false): Record<string, string> {
   const digests = new Map<string, string>();
   const add = (value: unknown, at: readonly string[]): void => {
@@ -315,7 +315,7 @@ export function fieldDigests(body: unknown, anyCallback = false): Record<string,
   return Object.fromEntries(digests);
 }
 
-/** Takes in the task of family B that another machine has made under the same key; whether there is one. */
+/** Adopts the task of family B that another machine made under the same key; false if there is none. */
 async function adopt(
   { request: { family, intent } }: OnceRequest,
   { key, externalId, once }: OncePlace,
@@ -332,7 +332,7 @@ async function adopt(
   try {
     const view = family.readTask(found.record, found.id);
     ledger.append(key, { event: 'accepted', id: found.id, status: view.status });
-    // An output is looked for as in any other wait; a bad end is known now.
+    // A success is followed later like any other task; a failure is recorded now.
     const end = view.state === 'failed' ? endEvent({ view, record: found.record, serverDateMs }) : undefined;
     if (end) ledger.append(key, end);
   } finally {

@@ -20,32 +20,32 @@ export interface SlotInput extends Pick<FollowDeps, 'looker' | 'ledger' | 'clock
   readonly family: TaskFamily;
   readonly intent: { readonly gateway: string; readonly keyId?: string | undefined };
   readonly pool: RatePool;
-  /** Resolves when nothing else must be done before new money is spent. */
+  /** Resolves once no urgent work must be done before more money is spent. */
   readonly calm?: (() => Promise<void>) | undefined;
-  /** Steady milliseconds at which the wait ends. */
+  /** Steady time in ms at which the wait ends. */
   readonly deadlineMs: number;
-  /** Longest time without a sign of life of another gw that stands in the line (`--timeout`). */
+  /** Longest time without a sign of life from another gw in the queue (`--timeout`). */
   readonly silenceMs: number;
   readonly onQueued: (message: string) => void;
-  /** Told, when it changes, which jobs of unknown outcome keep slots from this one. */
+  /** Called, when it changes, with the jobs of unknown outcome that occupy slots. */
   readonly onKept: (message: string, about?: string) => void;
-  /** Whether many creates of this process may wait here: then one stands in the line for all of them. */
+  /** True if many creates of this process may wait here: then only one of them is in the queue at a time. */
   readonly isOneOfMany?: boolean | undefined;
   /** As in `poll`. */
   readonly speed?: (() => number) | undefined;
 }
 
-/** How often the ledger and the line are looked at: a slot that another gw frees is taken within a second. */
+/** How often ledger and queue are checked, so that a slot that another gw frees is taken within a second. */
 const CHECK_MS = 100;
-/** A wait is told of again before 30 s have passed. */
+/** Status lines during a wait come at least every 30 s. */
 const HEARTBEAT_MS = 19_000;
 
 /**
- * Waits until the account has room for one more task, counted over all processes of this user by the ledger ("Limits"),
- * and takes the place: `begin` makes the job while no other process can count. First come, first served over processes. That
- * a slot is free is seen in the ledger's files; the first in line looks at the tasks that run and that nobody follows, at
- * the family's pace. Throws `rate_limited` at the deadline, when nothing was sent, `usage` where the line cannot be written,
- * or what `begin` throws.
+ * Waits until the account has room for one more task, counted in the ledger over all processes of this user ("Limits"),
+ * and takes the slot: `begin` makes the job while no other process can count. Processes are served in order of arrival.
+ * Free slots show in the ledger's files; the first in the queue queries running tasks that nobody follows, at the
+ * family's poll interval. Throws `rate_limited` at the deadline, when nothing was sent, `usage` if the queue cannot be
+ * written, or what `begin` throws.
  */
 export async function takeSlot<T>(input: SlotInput, begin: () => T | Promise<T>): Promise<T> {
   const most = input.pool.concurrentTasks;
@@ -58,7 +58,7 @@ export async function takeSlot<T>(input: SlotInput, begin: () => T | Promise<T>)
   try {
     ensureDirectory(input.ledger.dir);
     ensureDirectory(line.dir);
-    // An index that is missing is made here, not while others wait for the lock.
+    // A missing index is built here, before other processes wait for the lock.
     await openJobs(input);
     if (!input.isOneOfMany) return await waitInLine(input, line, most, begin);
     const before = standing.get(line.dir);
@@ -76,7 +76,7 @@ export async function takeSlot<T>(input: SlotInput, begin: () => T | Promise<T>)
   }
 }
 
-/** Who came last of this process to a line: one at a time counts, because all of them would read the ledger at each change. */
+/** The last create of this process in each queue: only one waits at a time, to save reads of the ledger. */
 const standing = new Map<string, { readonly isOver: boolean }>();
 
 async function afterOther(other: { readonly isOver: boolean } | undefined, input: SlotInput): Promise<void> {
@@ -115,7 +115,7 @@ async function waitInLine<T>(
           return life.after(passedMs, family.pollIntervalMs.min) >= input.silenceMs;
         };
         taken = (await openJobs(input)).filter(
-          // One that has not sent its create, and is stopped, takes no slot.
+          // A stopped process that has not sent its create takes no slot.
           (job) => !gone.has(job.key) && !(job.state === 'intent' && isSilent(ledger.lockOf(job.key))),
         );
         const tickets = livingTickets(line.dir).filter(
@@ -139,7 +139,7 @@ async function waitInLine<T>(
           looking = undefined;
           lookAtMs = clock.steady() + nextMs();
         });
-        // An interrupt ends the wait itself.
+        // An interrupt ends the wait itself, so this rejection is ignored.
         looking.catch(() => {});
       }
       const knownGone = gone.size;
@@ -162,7 +162,7 @@ async function waitInLine<T>(
   }
 }
 
-/** Tells who waits where it stands in the line: at first, when that changes, and as a sign of life. */
+/** Reports the position in the queue: at first, when it changes, and as a sign of life. */
 function placeTeller({ clock, onKept, onQueued }: SlotInput) {
   let told: number | undefined;
   let toldKept: string | undefined;
@@ -182,7 +182,7 @@ function placeTeller({ clock, onKept, onQueued }: SlotInput) {
   };
 }
 
-// The line: a file for each who waits, numbered in the order in which they came, and held as a lock by its process.
+// The queue: a numbered file for each waiting create, in order of arrival, which its process holds as a lock.
 
 interface Ticket {
   readonly number: number;
@@ -200,7 +200,7 @@ function lineOf({ ledger, pool, intent }: SlotInput): Line {
   return { lockFile: `${base}.lock`, dir: `${base}.line` };
 }
 
-/** The numbers of those who wait; a ticket of a process that has died is removed. To be called under the pool's lock. */
+/** The numbers of waiting creates; tickets of dead processes are removed. Call this under the pool's lock. */
 function livingTickets(dir: string): number[] {
   const numbers: number[] = [];
   for (const name of fs.readdirSync(dir)) {
@@ -211,14 +211,14 @@ function livingTickets(dir: string): number[] {
   return numbers;
 }
 
-/** The next ticket. To be called under the pool's lock. */
+/** Makes the next ticket. Call this under the pool's lock. */
 function drawTicket(dir: string): Ticket | undefined {
   const number = Math.max(0, ...livingTickets(dir)) + 1;
   const lock = tryLock(path.join(dir, String(number)));
   return lock && { number, lock };
 }
 
-/** Changes when a job of the ledger, or the line, does. */
+/** A text that changes whenever a job of the ledger or the queue changes. */
 function stateOf(ledgerDir: string, lineDir: string): string {
   const journals = fs.readdirSync(ledgerDir).filter((name) => name.endsWith('.jsonl'));
   const sizes = journals.map((name) => {
@@ -228,12 +228,12 @@ function stateOf(ledgerDir: string, lineDir: string): string {
   return JSON.stringify([sizes, fs.readdirSync(lineDir)]);
 }
 
-/** How long a task whose answer was lost is taken to run. */
+/** How long a task whose answer was lost is assumed to run. */
 export const LIKELY_RUN_MS = 15 * 60_000;
 
 /**
- * The jobs that take a slot: accepted and not finished, being sent by a process that lives, or sent a while ago without
- * an answer.
+ * The jobs that occupy a slot: accepted and unfinished, being sent by a living process, or sent recently without an
+ * answer.
  */
 async function openJobs(input: SlotInput): Promise<Job[]> {
   const { clock, family, intent, ledger, pool } = input;
@@ -241,10 +241,10 @@ async function openJobs(input: SlotInput): Promise<Job[]> {
   const jobs = await ledger.find({ family: family.name, gateway: intent.gateway, sinceMs, isOpen: true });
   return jobs.filter((job) => {
     if (!isInPool(job, pool)) return false;
-    // Another key may be another account, which has slots of its own.
+    // Another API key may belong to another account, which has its own slots.
     if (isOtherKey(job, intent.keyId)) return false;
     if (job.state === 'running') return true;
-    // What was sent without an answer may run, for as long as a task is likely to.
+    // A job without an answer may be running, for as long as a task is likely to run.
     if (mayExist(job) && keepsSlot(job, input)) return true;
     return (job.state === 'intent' || job.state === 'sent') && ledger.isHeld(job.key);
   });
@@ -254,8 +254,8 @@ const keptUntilMs = ({ sentAtMs, createdAtMs }: Job, { speed }: SlotInput): numb
   (sentAtMs ?? createdAtMs) + spedUp(LIKELY_RUN_MS, speed?.() ?? 1);
 
 /**
- * Whether a lost create still counts as running. One that was sent further in the future than a task runs was sent by
- * another clock, nobody knows when: it would keep its slot until that year has passed.
+ * True if a lost create still counts as running. A sending time far in the future came from a wrong clock; such a job
+ * would occupy its slot until that date, so it does not count.
  */
 const keepsSlot = (job: Job, input: SlotInput): boolean => {
   const leftMs = keptUntilMs(job, input) - input.clock.now();
@@ -264,7 +264,7 @@ const keepsSlot = (job: Job, input: SlotInput): boolean => {
 
 const MOST_NAMED = 5;
 
-/** Which jobs keep slots because their outcome is not known, until when, and what frees them. */
+/** A message about jobs of unknown outcome that occupy slots: which, until when, and what frees them. */
 function keptText(taken: readonly Job[], input: SlotInput): string | undefined {
   const lost = taken.filter((job) => mayExist(job) && !input.ledger.isHeld(job.key));
   const [first] = lost;
@@ -280,13 +280,13 @@ function keptText(taken: readonly Job[], input: SlotInput): string | undefined {
   );
 }
 
-// Whether a job has the pool for itself does not depend on the kind of account.
+// Whether a job belongs to a pool does not depend on the account type.
 const anyAccount: AccountType = 'personal';
 const isInPool = (job: Job, pool: RatePool): boolean => poolOf(job, anyAccount).name === pool.name;
 
 /**
- * Looks at running tasks that nobody follows, here or in another gw, and writes down what has ended; those that the
- * gateway does not know are added to `gone`. One after the other: each is looked at only if it has not ended meanwhile.
+ * Queries running tasks that no gw follows, and records those that have ended; tasks that the gateway does not know are
+ * added to `gone`. Each is queried in turn, and only if it has not ended meanwhile.
  */
 async function lookAtAll(jobs: readonly Job[], gone: Set<string>, input: SlotInput): Promise<void> {
   const { clock, ledger, looker, pool, signal } = input;
@@ -299,7 +299,7 @@ async function lookAtAll(jobs: readonly Job[], gone: Set<string>, input: SlotInp
       await recordLook(ledger, key, look, job.status);
     } catch (error) {
       signal.throwIfAborted();
-      // What cannot be looked at may run, and what is young may not be known yet; what the gateway does not know does not.
+      // A task that cannot be queried may be running, and a new one may be unknown yet; a forgotten one is over.
       const nowMs = clock.now();
       const isYoung = nowMs < youngUntilMs(job, nowMs);
       if (!isYoung && error instanceof GwError && error.kind === 'not_found') gone.add(key);

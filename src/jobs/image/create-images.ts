@@ -22,10 +22,10 @@ import { ImageReader } from './read-images.ts';
 import { linksOf, planToSave, saveImages } from './save-images.ts';
 
 /**
- * Makes images: held -> intent durable -> sent -> each image durable in its part file as it comes -> the reply, Base64 left out,
- * durable as the job's last record -> each image under its name, and recorded (promises, sections 2 to 4). Images that
- * come as a URL are downloaded like any output. Nothing is sent a second time once a byte may have left.
- * Throws only before the job is begun, and what `onBegun` throws. The ledger holds the rest.
+ * Makes images: hold -> durable intent -> send -> each image durable in its part file as it comes -> the reply without
+ * Base64 durable as the job's last record -> each image renamed to its final name and recorded (promises, sections 2 to
+ * 4). Images that come as a URL are downloaded like any output. Nothing is sent again once a byte may have left. Throws
+ * only before the job begins, and what `onBegun` throws. The ledger holds the rest.
  */
 export async function createImages(request: ImageRequest, deps: JobDeps): Promise<Made> {
   const { ledger, client, clock, progress, signal, silenceMs } = deps;
@@ -51,7 +51,7 @@ export async function createImages(request: ImageRequest, deps: JobDeps): Promis
     onPartial: (count) =>
       show(`partial ${count}${partialsExpected > 0 ? ` of ${partialsExpected * outputsExpected}` : ''}`),
   });
-  // Partial ones are waited for only where they are kept.
+  // Partial images are only waited for if they are to be kept.
   const asked = { finals: outputsExpected, partials: keepPartials ? partialsExpected : 0 };
   const answer: Answer = { key, names, journal, reader, request };
   try {
@@ -68,7 +68,7 @@ export async function createImages(request: ImageRequest, deps: JobDeps): Promis
           },
           takeChunk(chunk) {
             reader.push(chunk);
-            // A gateway may leave the connection open behind the end of its stream.
+            // A gateway may leave the connection open after the end of its stream.
             if (reader.isOver(asked)) throw new StreamOver();
           },
         },
@@ -105,12 +105,12 @@ export async function createImages(request: ImageRequest, deps: JobDeps): Promis
   }
 }
 
-/** Ends the taking of a stream that has said all it had to say. */
+/** Thrown to stop reading a stream that has delivered everything. */
 class StreamOver extends Error {
   override readonly name = 'StreamOver';
 }
 
-/** What a request for images has come to so far. */
+/** The state of a request for images. */
 export interface Answer {
   readonly key: string;
   readonly names: Naming;
@@ -120,13 +120,13 @@ export interface Answer {
 }
 
 /**
- * A whole reply: its record reaches the ledger, then its images reach their names. One that cannot be read, or tells of
- * an error in place of images, leaves the outcome unknown. `head` is absent where a stream broke off after its end.
+ * Handles a whole reply: its record goes to the ledger, then its images get their names. One that is unreadable, or
+ * holds an error instead of images, leaves the outcome unknown. `head` is absent if a stream broke off after its end.
  */
 async function answered(answer: Answer, head: ReceivedHead | undefined, deps: JobDeps): Promise<Made> {
   const { key, reader, request } = answer;
   const { record, unreadable, error, images, refusal } = reader;
-  // An image that is named and holds nothing is one that could not be saved, not one that was refused.
+  // An image that is named but empty counts as not saved, not as refused.
   const hasImages = images.length > 0 || readImages(record).length > 0;
   const isReadable = request.endpoint.reply.safeParse(record).success && (hasImages || saysNoImage(record));
   if (record === undefined || !isReadable || (error && !hasImages)) {
@@ -153,7 +153,7 @@ async function answered(answer: Answer, head: ReceivedHead | undefined, deps: Jo
       serverDateMs: head?.serverDateMs ?? deps.clock.now(),
     });
   } catch (failure) {
-    // The images come first: they are here and come only once.
+    // The images are saved first: they come only once.
     unrecorded = failure;
   }
   if (!hasImages) {
@@ -169,18 +169,18 @@ async function answered(answer: Answer, head: ReceivedHead | undefined, deps: Jo
   return { kind: 'images', job, came: { status, record, recordText, files, partials }, error: wrong };
 }
 
-/** Until stdout has what is behind a link, a kill must leave it to a sync. */
+/** Plans a download before stdout has the linked images, so that a sync can fetch them after a kill. */
 function leaveToSync(answer: Answer, record: unknown, deps: JobDeps): void {
   if (answer.request.toStdout && linksOf(answer, record).length > 0) planToSave(answer, true, deps);
 }
 
-/** Whether an image is still behind its link; a reader of stdout that has left wants no more of it. */
+/** True if an image has not been fetched from its link, except if the reader of stdout left and wants no more. */
 const hasLinkLeft = (answer: Answer, record: unknown, files: readonly SavedFile[], error: unknown): boolean =>
   error !== undefined &&
   !(error instanceof ClosedPipe) &&
   linksOf(answer, record).some(({ role }) => !files.some((file) => file.role === role));
 
-/** What is told where the ledger did not take the reply: no later gw knows what is behind its links. */
+/** The error if the ledger could not store the reply: no later gw knows its links. */
 function unrecordedAnswer(failure: unknown, unsaved: unknown, isLeft: boolean): unknown {
   const told = unsaved ?? failure;
   if (!(told instanceof GwError) || (unsaved !== undefined && !isLeft)) return told;
@@ -191,7 +191,7 @@ function unrecordedAnswer(failure: unknown, unsaved: unknown, isLeft: boolean): 
 const ONLY_IN_RECORD =
   'gw jobs sync cannot fetch what the ledger has no link to: the links are in the record alone (--json)';
 
-/** A reply that says neither that images were made nor that none were. */
+/** The error for a reply that neither holds images nor says that there are none. */
 function unclear(
   error: GatewayErrorFacts | undefined,
   otherwise: string,
@@ -229,7 +229,7 @@ function withoutImage(refusal: string | undefined, record: unknown, head: Receiv
   });
 }
 
-/** Fewer images than were asked for are no failure, and not to be overlooked. */
+/** Fewer images than requested is not a failure, but the user is warned. */
 function tellOfMissing(record: unknown, { reader, request }: Answer, { warn }: JobDeps): void {
   const places = new Set(reader.images.map(({ index }) => index));
   for (const { index } of readImages(record)) places.add(index);
@@ -240,9 +240,8 @@ function tellOfMissing(record: unknown, { reader, request }: Answer, { warn }: J
 }
 
 /**
- * A request that was refused, or whose reply broke off. Images that came whole before the break were paid for, and so were
- * those whose links did: they are saved and listed, and the outcome stays unknown, because more may have been made than
- * came.
+ * Handles a refused request, or a reply that broke off. Images and links that came whole before the break were paid
+ * for: they are saved and listed, but the outcome stays unknown, because more may have been made than came.
  */
 async function brokenOff(
   error: unknown,
@@ -262,7 +261,7 @@ async function brokenOff(
   try {
     deps.ledger.append(key, { ...event, ...links });
   } catch {
-    // What happened to the request says more than that it could not be written down; sync calls the job unknown.
+    // The failure itself matters more than the failed write; sync will treat the job as unknown.
     isRecorded = false;
   }
   const { files, partials, error: unsaved } = await saveImages(answer, record, deps);
@@ -302,30 +301,30 @@ function unknownOutcome(error: unknown, key: string, saved: number, linksHint: s
   });
 }
 
-/** One paid request for images, checked and spelled out; its target has been looked at with `checkTarget`. */
+/** One paid request for images, checked and complete; `checkTarget` has checked its target. */
 export interface ImageRequest {
   readonly endpoint: Endpoint;
   /** Path parameters, and the body as JSON (`body`) or as a form (`multipart`). */
   readonly input: RequestInput;
-  /** Whether the body asks for an event stream; plain JSON in its place is read all the same. */
+  /** True if the body asks for an event stream; a plain JSON reply is accepted anyway. */
   readonly streams: boolean;
   readonly outputsExpected: number;
-  /** How many partial images were asked for; shown as `partial 1 of 3`. */
+  /** How many partial images were requested; shown as `partial 1 of 3`. */
   readonly partialsExpected: number;
-  /** Save the partial images too, beside the final one: `name.partial-1.png`. */
+  /** Whether to save partial images beside the final one: `name.partial-1.png`. */
   readonly keepPartials: boolean;
   /**
-   * What the ledger keeps before anything is sent; family `image`. `save` says where the images go; with `toStdout` its
-   * `download` is false, and its target is where the image is kept should stdout not take it.
+   * The intent for the ledger, of family `image`. `save` says where the images go; with `toStdout` its `download` is
+   * false, and its target is where an image is kept that stdout does not take.
    */
   readonly intent: IntentEvent & { readonly family: 'image' };
-  /** gw's own key for the job, where it is made under a key of --once. */
+  /** gw's own key for the job, if it is made under a key of --once. */
   readonly key?: string | undefined;
-  /** Begins the job within the user's limits, with what it is going to cost. */
+  /** Begins the job within the user's limits, with its estimated cost. */
   readonly within?: Within | undefined;
   /** As in `MakeInput`. */
   readonly onBegun?: (() => Promise<void>) | undefined;
   readonly onExchange?: SendOptions['onExchange'];
-  /** With `-o -`: takes the bytes of the one image (`io.outBytes`), in pieces. */
+  /** With `-o -`: receives the bytes of the one image (`io.outBytes`) in pieces. */
   readonly toStdout?: ((bytes: Uint8Array) => Promise<void>) | undefined;
 }

@@ -1,23 +1,23 @@
-/** Takes the data of server-sent events in pieces. */
+/** Receives the data of server-sent events in pieces. */
 export interface EventTaker {
-  /** A piece of the data of the event that is coming; valid only during the call. */
+  /** A piece of the current event's data; valid only during the call. */
   data(bytes: Uint8Array): void;
-  /** The event is whole; `name` is what its `event` line says, or empty. */
+  /** The event is complete; `name` is the value of its `event` line, or empty. */
   dispatch(name: string): void;
 }
 
 const LF = 0x0a;
 const CR = 0x0d;
 const SPACE = 0x20;
-/** No name that means anything is longer. */
+/** No known event name is longer. */
 const LONGEST_NAME = 200;
 const newline = Uint8Array.of(LF);
 const byteOrderMark = [0xef, 0xbb, 0xbf];
 
 /**
- * Splits an event stream into events without ever holding one: an event may carry an image of 25 MB on a single line,
- * which a parser of text would hold several times over. Lines end in LF, CR or CRLF; only `data` and `event` fields
- * count.
+ * Splits an event stream into events without keeping one in memory: an event may hold an image of 25 MB on a single
+ * line, of which a text parser would make several copies. Lines end in LF, CR or CRLF; only the fields `data` and
+ * `event` count.
  */
 export class EventSplitter {
   private field = '';
@@ -50,7 +50,7 @@ export class EventSplitter {
     }
   }
 
-  /** After the last byte: an event without its blank line counts where the stream ended well. */
+  /** Ends the stream: a last event without its blank line counts only if the stream ended properly. */
   end(endedWell: boolean): void {
     if (endedWell) this.dispatch();
     this.hasData = false;

@@ -6,18 +6,18 @@ import type { PartSinkOptions } from '../save/part-sink.ts';
 import { refusalOf } from '../save/verify-part.ts';
 import type { LiftedText } from './json-lifter.ts';
 
-/** `role`: what the ledger calls the image until its kind is known. The journal never throws: a ledger that cannot be written loses no image. */
+/** `role` is the image's temporary name in the ledger. The journal must not throw. */
 export interface IncomingOptions extends Pick<PartSinkOptions, 'home' | 'role' | 'journal'> {
-  /** Takes the part where that disk cannot: Base64 comes once. */
+  /** Stores the part if the target's disk cannot: Base64 comes only once. */
   readonly refuge: string;
 }
 
-/** Far beyond any image; what goes on after it fills the disk. */
+/** No real image is larger; an endless one would fill the disk. */
 const LONGEST_IMAGE_BYTES = 512 * 1024 * 1024;
 
 /**
- * One image on its way from Base64 to its part file. What goes wrong with it is kept as its `problem` and ends neither
- * the reply nor the other images; a disk that fails or is full is left for the refuge, once.
+ * One image on its way from Base64 to its part file. A failure is kept as its `problem` and does not affect the reply
+ * or the other images. If a disk fails or is full, the part moves to the refuge, once.
  */
 export class IncomingImage implements LiftedText {
   private readonly decoder = new Base64Decoder((bytes) => this.write(bytes));
@@ -32,17 +32,17 @@ export class IncomingImage implements LiftedText {
     this.growing = new GrowingPart(home, refuge, (facts) => journal.part(this.role, facts));
   }
 
-  /** Why its disk does not take it; it lies in the refuge then. */
+  /** Why its own disk could not store it; it is then in the refuge. */
   get fault(): DiskFault | undefined {
     return this.growing.fault;
   }
 
-  /** Why there will be no image; a clause. */
+  /** The reason why there will be no image, as a clause. */
   get problem(): string | undefined {
     return this.refused;
   }
 
-  /** The part, once all of it has come and it is an image. */
+  /** The part file, once it is complete and an image. */
   get part(): PartFile | undefined {
     return this.isEnded && this.refused === undefined ? this.growing.part : undefined;
   }
@@ -51,7 +51,7 @@ export class IncomingImage implements LiftedText {
     this.guard(() => this.decoder.push(text));
   }
 
-  /** The text has ended: what there is must be an image. */
+  /** Ends the text: the decoded bytes must be an image. */
   end(): void {
     this.guard(() => {
       this.decoder.end();
@@ -64,8 +64,8 @@ export class IncomingImage implements LiftedText {
   }
 
   /**
-   * The image is wanted: its bytes reach the disk, and the ledger learns that the part is whole, so that a later process
-   * can bring it under its name.
+   * Keeps the image: its bytes are synced to disk, and the ledger records that the part is complete, so that a later
+   * process can give it its final name.
    */
   keepAs(role: string): void {
     const { part } = this;
@@ -88,7 +88,7 @@ export class IncomingImage implements LiftedText {
     if (before !== role) journal.part(before, undefined);
   }
 
-  /** The image is not wanted, or cannot be had: its part goes. */
+  /** Removes the part of an image that is not needed or cannot be completed. */
   discard(): void {
     try {
       this.growing.discard();
@@ -129,7 +129,7 @@ function sync(part: PartFile | undefined): void {
   }
 }
 
-/** Why a text is no Base64. */
+/** The reason why a text is not Base64. */
 class NotBase64 extends Error {
   override readonly name = 'NotBase64';
 }
@@ -139,15 +139,15 @@ const LONGEST_PREFIX = 200;
 const blank = ' \t\r\n';
 
 /**
- * Decodes Base64 as it comes, in pieces of any length: both alphabets (RFC 4648, sections 4 and 5), with or without padding and
+ * Decodes Base64 in pieces of any length: both alphabets (RFC 4648, sections 4 and 5), with or without padding and
  * blanks, with or without the `data:` prefix of a URI.
  */
 export class Base64Decoder {
   private pads = 0;
   private characters = 0;
-  /** The beginning, until it is known whether it is the prefix of a data URI. */
+  /** The beginning of the text, until it is clear whether it is the prefix of a data URI. */
   private prefix: string | undefined = '';
-  /** Characters that wait for others: four are three bytes. */
+  /** Characters that wait for more: four of them encode three bytes. */
   private rest = '';
 
   constructor(private readonly take: (bytes: Uint8Array) => void) {}
@@ -158,14 +158,14 @@ export class Base64Decoder {
     this.decode(this.prefix === undefined ? text : this.pastPrefix(this.prefix + text));
   }
 
-  /** Throws NotBase64 where the text ends in mid-byte. */
+  /** Throws NotBase64 if the text ends inside a byte. */
   end(): void {
     this.decode(this.prefix ?? '');
     if (this.rest.length === 1) throw new NotBase64('its last byte is cut');
     if (this.rest !== '') this.take(Buffer.from(this.rest, 'base64'));
   }
 
-  /** What follows the prefix; nothing while that may still go on. */
+  /** The text after the prefix; empty while the prefix may still continue. */
   private pastPrefix(text: string): string {
     const isBegun = 'data:'.startsWith(text.slice(0, 5).toLowerCase());
     const comma = text.slice(0, LONGEST_PREFIX).indexOf(',');

@@ -1,89 +1,89 @@
 import { closedJson, JsonTokens } from '../../json-text.ts';
 
-/** Takes one text that is lifted out of a JSON text, in pieces, its escapes undone. */
+/** Receives one text that is lifted out of JSON, in pieces and without its escapes. */
 export interface LiftedText {
   /** The bytes are valid only during the call. */
   push(text: Uint8Array): void;
   end(): void;
 }
 
-/** JSON beside its lifted texts that is larger than this is no image reply. */
+/** If the JSON without its lifted texts is larger, it is not an image reply. */
 const REST_LIMIT_BYTES = 16 * 1024 * 1024;
 
-/** More images than this are none that were asked for; each has a file of its own. */
+/** No request asks for more images than this; each has its own file. */
 const MAX_LIFTED = 100;
 
-/** Fields that hold Base64: those of "Image response" and of native parts, and the names they have elsewhere. */
+/** Fields that hold Base64: those of "Image response" and of native parts, and names used elsewhere. */
 const base64Fields: ReadonlySet<string> = new Set(
   'b64_json data base64 image_base64 partial_image_b64 b64 b64Json bytesBase64Encoded imageBytes'.split(' '),
 );
 const DATA_URI = 'data:image';
 
 const BACKSLASH = 0x5c;
-/** What stands for a character after a backslash. */
+/** The characters that these escapes represent after a backslash. */
 const escapes: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' };
 
-/** What an escape means, without its backslash. A character beyond Latin-1 is no Base64: it becomes NUL, which is refused. */
+/** The character of an escape without its backslash. One beyond Latin-1 is no Base64: NUL gets it refused. */
 function meaningOf(mark: string): string {
   if (!mark.startsWith('u')) return escapes[mark] ?? mark;
   return /^u00[0-9a-f]{2}$/i.test(mark) ? String.fromCharCode(Number.parseInt(mark.slice(1), 16)) : '\0';
 }
 
-/** The JSON that is left when texts have been lifted out of it. */
+/** The JSON that remains after texts have been lifted out of it. */
 export class Rest {
   constructor(
-    /** With a mark in the place of each lifted text. */
+    /** The JSON with a mark in place of each lifted text. */
     private readonly marked: string,
     private readonly marks: RegExp,
   ) {}
 
-  /** The JSON text with an empty text in the place of each lifted one, or a mark where `isMarked` says so. */
+  /** The JSON text with each lifted text emptied, or replaced by a mark if `isMarked` is true for it. */
   text(isMarked: (index: number) => boolean = () => false): string {
     return this.marked.replace(this.marks, (mark, index: string) => (isMarked(Number(index)) ? mark : ''));
   }
 
-  /** What came whole of a JSON text that was cut. */
+  /** The complete part of a JSON text that was cut. */
   closed(): Rest {
     return new Rest(closedJson(this.marked), this.marks);
   }
 
-  /** Which lifted text a mark stands for. */
+  /** The index of the lifted text that a mark replaces. */
   indexOf(mark: string): number | undefined {
     return [...mark.matchAll(this.marks)].map((found) => Number(found[1]))[0];
   }
 }
 
-/** As much of a text as tells whether it is the name of a field that holds Base64, each letter an escape. */
+/** Enough characters to recognize a field that holds Base64, even if each letter is an escape. */
 const LONGEST_WORD = 128;
 
 /**
- * Lifts Base64 out of a JSON text as it comes, so that an image of 25 MB is never held: every text under a field that
- * holds Base64, and every data URI of an image, goes to what `lift` returns for it; the rest is kept for JSON.parse.
- * Written here because no library was found that hands on one text in pieces: stream-json and @streamparser/json collect
- * it first. It takes broken JSON as it comes; JSON.parse of the rest tells.
+ * Lifts Base64 out of JSON as it comes, so that an image of 25 MB is never kept in memory: each text in a field that
+ * holds Base64, and each data URI of an image, goes to the object that `lift` returns; the rest is kept for JSON.parse.
+ * No library was found that passes one text on in pieces: stream-json and @streamparser/json collect it first. Broken
+ * JSON is accepted here; JSON.parse of the rest reports it.
  */
 export class JsonLifter {
   private readonly mark = `lifted-${crypto.randomUUID()}-`;
-  /** Grows by doubling: a million small pieces of their own would take a hundred times their bytes. */
+  /** The buffer doubles when it is full: a million small pieces would take a hundred times their size. */
   private rest = Buffer.alloc(1024);
   private restBytes = 0;
   private readonly tokens = new JsonTokens();
-  /** What the tokens are in: a text that stays, one that goes, one of which that is not known yet, or none. */
+  /** The kind of the current text: kept, lifted, not yet decided (`begun`), or none. */
   private within: 'none' | 'begun' | 'kept' | 'lifted' = 'none';
-  /** The beginning of the last text that was read: a key, if a colon follows it. */
+  /** The beginning of the last text, which is a key if a colon follows. */
   private word = '';
   private key: string | undefined;
-  /** The beginning of one that its piece cut off. */
+  /** The beginning of an escape that a piece cut off. */
   private escape = '';
   private lifted: LiftedText | undefined;
   private count = 0;
 
   constructor(private readonly lift: (index: number) => LiftedText) {}
 
-  /** Throws what a lifted text throws, and RangeError where the rest, or the number of images, is beyond all measure. */
+  /** Throws what a lifted text throws, and RangeError if the rest or the number of images is too large. */
   push(chunk: Uint8Array): void {
     const { tokens } = this;
-    // One character for each byte: places in the text are places in the chunk.
+    // In Latin-1 each byte is one character, so positions in the text are positions in the chunk.
     const text = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString('latin1');
     let from = 0;
     tokens.push(text);
@@ -119,14 +119,14 @@ export class JsonLifter {
     this.keep(chunk.subarray(from));
   }
 
-  /** What is left. */
+  /** Returns the remaining JSON. */
   end(): Rest {
     if (this.within === 'begun') this.keepText(this.word);
     const marked = new TextDecoder().decode(this.rest.subarray(0, this.restBytes));
     return new Rest(marked, new RegExp(`${this.mark}(\\d+)`, 'g'));
   }
 
-  /** Whether the text of which `word` is the beginning goes; undecided while only a part of `data:image` has come. */
+  /** Decides whether the text that begins with `word` is lifted; undecided while only part of `data:image` has come. */
   private decide(isOpen: boolean): 'begun' | 'kept' | 'lifted' {
     const word = this.word.toLowerCase();
     const goes = base64Fields.has(this.key ?? '') ? word !== '' : word.startsWith(DATA_URI);
@@ -143,14 +143,14 @@ export class JsonLifter {
   }
 
   private endLifted(): void {
-    // An escape that its text cuts off is none, and a NUL is no Base64.
+    // An unfinished escape is invalid. NUL is not Base64, so the image is refused.
     if (this.escape !== '') this.lifted?.push(Uint8Array.of(0));
     this.escape = '';
     this.lifted?.end();
     this.lifted = undefined;
   }
 
-  /** `\/`, `\n`, `\u002f` in a lifted text are undone; one that is cut waits for the next piece. */
+  /** Passes on lifted text with `\/`, `\n`, `\u002f` decoded; an escape that is cut off waits for the next piece. */
   private passOn(run: Uint8Array): void {
     if (this.escape === '' && !run.includes(BACKSLASH)) {
       if (run.length > 0) this.lifted?.push(run);
@@ -185,12 +185,12 @@ export class JsonLifter {
 }
 
 /**
- * Which of the texts lifted out of a reply are no unfinished work: neither inside a thought nor of a partial image.
- * `value` is the reply with a mark in the place of each.
+ * The indexes of lifted texts that are finished images: neither in a thought nor of a partial image. `value` is the
+ * reply with a mark in place of each text.
  */
 export function finishedTexts(value: unknown, rest: Rest): Set<number> {
   const finished = new Set<number>();
-  // No recursion: a reply may be nested as deeply as it likes.
+  // No recursion, because a reply may be nested arbitrarily deep.
   const waiting: unknown[] = [value];
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     if (typeof next === 'string') {

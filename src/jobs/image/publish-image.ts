@@ -13,30 +13,30 @@ import { missingEnd } from '../save/verify-part.ts';
 
 export interface PublishImage extends Pick<SaveInput, 'names' | 'sidecar' | 'journal' | 'claims'> {
   readonly part: PartFile;
-  /** Its place among the outputs, from 0. */
+  /** Its index among the outputs, from 0. */
   readonly index: number;
   readonly plan: Pick<SavePlan, 'target' | 'force'>;
-  /** Takes it where it cannot be saved where it is wanted. */
+  /** Stores the image if it cannot be saved to its target. */
   readonly refuge: string;
-  /** Why it is not to be tried there. */
+  /** Why the target should not be tried. */
   readonly fault?: DiskFault | undefined;
   readonly warn: (text: string) => void;
 }
 
-/** An image under its name. */
+/** A saved image. */
 export interface Published {
   readonly file: SavedFile;
-  /** Of kind `download`: the ledger did not take it, or it lies in the refuge. */
+  /** An error of kind `download`: the ledger could not record it, or it is in the refuge. */
   readonly error?: GwError;
 }
 
-/** The path of one of a job's images: its directory, and its name once the bytes are known. */
+/** The target path of a job's image: its directory, and its name once the bytes are known. */
 export const imagePath = (plan: Pick<SavePlan, 'target'>, names: Naming, index: number) =>
   outputPath(plan.target, names, { role: imageRole(index), type: 'image', url: '' }, index + 1);
 
 /**
- * Brings a whole image under its final name, or into the refuge, and records it; only then its part goes. One that looks cut
- * is warned of and kept. Throws GwError `download` where no disk takes it.
+ * Gives a complete image its final name, or a name in the refuge, and records it; only then its part is removed. An
+ * image that looks truncated is kept with a warning. Throws GwError `download` if no disk can store it.
  */
 export async function publishImage(input: PublishImage): Promise<Published> {
   const { part, plan, names, index, journal, sidecar, warn, claims } = input;
@@ -84,13 +84,13 @@ function missingIn(part: PartFile, fileType: FileType | undefined): string | und
   }
 }
 
-/** What is told of a saved image that the ledger does not take, of kind `download`. */
+/** The error, of kind `download`, for a saved image that the ledger could not record. */
 export const unrecordedImage = (file: string, error: unknown): GwError =>
   new GwError('download', `${file} is whole, but that could not be recorded: ${faultReason(error)}`, {
     hint: 'the image needs nothing more; only gw jobs and gw gallery do not know where it is',
   });
 
-/** Gives a part the first free name, where it was wanted or in the refuge. Throws GwError `download`. */
+/** Gives a part the first free name at its target or in the refuge. Throws GwError `download`. */
 export async function publishPart(
   part: PartFile,
   how: Omit<PublishOptions, 'ways' | 'mode'>,
@@ -107,8 +107,8 @@ export async function publishPart(
 }
 
 /**
- * The journal of a job's images. A part or a download that cannot be recorded is warned of once and no more: an image
- * comes once, its link lives for an hour and may be followed at will, so it is better saved without a record than lost.
+ * The journal of a job's images. A failure to record a part or a download only causes one warning: an image comes once,
+ * and its link lives for an hour with unlimited downloads, so it is better saved without a record than lost.
  */
 export function imageJournal(
   key: string,

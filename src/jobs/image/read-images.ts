@@ -14,13 +14,13 @@ export interface PlacedImage {
 }
 
 export interface ReaderOptions {
-  /** Makes the place for an image that begins; `role` is what the ledger calls it for now. */
+  /** Makes the object for a new image; `role` is its temporary name in the ledger. */
   begin(role: string): IncomingImage;
-  /** An unfinished image is whole; `count` have come. */
+  /** Called when an unfinished image is complete; `count` is how many have come. */
   onPartial(count: number): void;
 }
 
-/** An event with its JSON and what was lifted out of it. */
+/** A parsed event with the images that were lifted out of it. */
 interface EventWithImages {
   readonly come: readonly IncomingImage[];
   readonly rest: Rest;
@@ -28,30 +28,30 @@ interface EventWithImages {
 }
 
 const isBlank = (byte: number) => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d);
-/** Images that need not be kept lie open at most so many at once: the final one needs a place too. */
+/** At most this many unneeded images are held open at once: the final one needs room too. */
 const MOST_OPEN = 100;
 const byteOrderMark = [0xef, 0xbb, 0xbf];
-/** How much of what is no stream after all is kept to be named. */
+/** How much of a reply that is neither JSON nor a stream is kept for the message. */
 const OPENING_BYTES = 1_000;
 
-/** Reads a reply for images as it comes: a JSON text or an event stream, told apart by the first byte. */
+/** Reads images from a reply as it comes. The first byte tells whether it is JSON or an event stream. */
 export class ImageReader {
-  /** Finished images that came as Base64, whole or with a problem. */
+  /** Finished images that came as Base64, complete or with a problem. */
   readonly images: PlacedImage[] = [];
-  /** Unfinished ones, in the order in which they came; `index` is the place of the image that they became. */
+  /** Partial images in order of arrival; `index` is that of their final image. */
   readonly partials: PlacedImage[] = [];
   private readonly records: { readonly value: unknown; readonly text: string }[] = [];
-  /** Images that came whole in an event that cannot be read, too deep or broken off. */
+  /** Images that came whole in an event that cannot be read, because it is too deep or broken off. */
   private readonly loose: IncomingImage[] = [];
-  /** Images of events that gw does not know: results, where no other event brings one. */
+  /** Images of unknown events, which count as results if no other event brings any. */
   private readonly held: EventWithImages[] = [];
-  /** Places among the outputs that are taken. */
+  /** How many indexes among the outputs are taken. */
   private places = 0;
-  /** How often each number of a partial image has come: once for each image. */
+  /** How often each partial index has come: once for each image. */
   private readonly partialsSeen = new Map<number, number>();
   /** An error that came with HTTP 200, or as an event. */
   error: GatewayErrorFacts | undefined;
-  /** The text of a reply that is no JSON, for a word about it. */
+  /** The text of a reply that is not JSON, for the message. */
   unreadable: string | undefined;
   private opening = '';
   private events = 0;
@@ -71,7 +71,7 @@ export class ImageReader {
     this.take?.(bytes);
   }
 
-  /** What is left of the first bytes once it is known what they begin. */
+  /** Skips blanks and a byte order mark, decides what the reply is, and returns the rest of the chunk. */
   private begin(chunk: Uint8Array): Uint8Array {
     let at = 0;
     for (; at < chunk.length; at += 1) {
@@ -86,20 +86,20 @@ export class ImageReader {
     return chunk.subarray(at);
   }
 
-  /** After the last byte; `endedWell` is false where the reply broke off. */
+  /** Ends the reply; `endedWell` is false if it broke off. */
   end(endedWell: boolean): void {
     this.finish(endedWell);
   }
 
   /**
-   * Whether nothing that was asked for can still come: the stream has said so, or its last event is here with all images
-   * and partial ones. `finals` and `partials` are what was asked for.
+   * True if nothing requested can still come: the stream said so, or its last event came with all images and partial
+   * ones. `finals` and `partials` are the requested numbers.
    */
   isOver({ finals, partials }: { readonly finals: number; readonly partials: number }): boolean {
     return this.isDone || (this.isLast && this.hasAll(finals) && this.partials.length >= partials * finals);
   }
 
-  /** Whether this many finished images of a stream are here, or links to them. */
+  /** True if this many finished images of a stream, or links to them, have come. */
   hasAll(finals: number): boolean {
     const { record, images } = this;
     const whole = images.filter(({ image }) => image.part !== undefined).length;
@@ -110,7 +110,7 @@ export class ImageReader {
     );
   }
 
-  /** The reply with Base64 left out, of one that was cut what came whole; undefined where it is not there, or not readable. */
+  /** The reply without Base64, or the complete part of a cut one; undefined if there is none or it is unreadable. */
   get record(): unknown {
     return recordOf(this.records.map(({ value }) => value));
   }
@@ -123,12 +123,12 @@ export class ImageReader {
     return this.records.length < 2 ? last : `{"data":[${this.records.map(({ text }) => text)}]${beside}}`;
   }
 
-  /** What the gateway says in place of images. */
+  /** The gateway's message in place of images. */
   get refusal(): string | undefined {
     return readRefusal(this.record);
   }
 
-  /** Whether a stream came that said something, but never the end of it. */
+  /** True if a stream began but its end never came. */
   get isOpenEnded(): boolean {
     return this.records.length === 0 && this.events > 0;
   }
@@ -142,7 +142,7 @@ export class ImageReader {
         push: (text) => image.push(text),
         end: () => {
           image.end();
-          // Durable at once: what has been paid for is not to wait for the rest of the reply.
+          // Synced to disk at once: a paid image must not wait for the rest of the reply.
           image.keepAs(imageRole(index));
         },
       };
@@ -153,7 +153,7 @@ export class ImageReader {
       const value = jsonIn(rest.text());
       if (value === undefined) {
         if (endedWell) this.unreadable = rest.text();
-        // Whatever it was, what came whole is kept in the order in which it came.
+        // The reply cannot be read, but its complete images are kept in order of arrival.
         for (const [index, image] of come.entries()) this.images.push({ index, image });
         for (const image of come) if (!image.part) image.discard();
         return;
@@ -236,7 +236,7 @@ export class ImageReader {
     } else for (const image of come) image.discard();
   }
 
-  /** What came whole was paid for, whatever stands around it; a partial image is none. */
+  /** Keeps complete images of an unreadable event, which were paid for; partial images are dropped. */
   private keepLoose(text: string, come: readonly IncomingImage[]): void {
     const isPartial = text.includes('partial_image');
     for (const image of come) {
@@ -253,8 +253,8 @@ export class ImageReader {
   }
 
   /**
-   * Finds the place of each image among the outputs. What stands nowhere that gw knows of has been paid for all the same
-   * and comes after the others; what is unfinished (a thought's) or no image is put away.
+   * Finds the index of each image among the outputs. An image in an unknown place was paid for too and comes after the
+   * others; an unfinished one (of a thought) or one that is not an image is dropped.
    */
   private place(come: readonly IncomingImage[], rest: Rest): void {
     const value = jsonIn(rest.text(() => true));
@@ -279,8 +279,8 @@ export class ImageReader {
 }
 
 /**
- * Where an image stands among those of a reply: at the URL that it was lifted from, or at the Base64 that is no longer
- * there when it is left out.
+ * The index of an image among those of a reply: the image whose URL is its mark, or whose Base64 disappears when its
+ * mark is left out.
  */
 function placeOf(all: readonly ImageInReply[], rest: Rest, lifted: number): number | undefined {
   const without = readImages(jsonIn(rest.text((index) => index !== lifted)));
@@ -293,7 +293,7 @@ function placeOf(all: readonly ImageInReply[], rest: Rest, lifted: number): numb
   return found?.index;
 }
 
-/** One final event is the reply itself; several are the images of one. */
+/** One final event is the reply itself; several are combined as the images of one reply. */
 function recordOf(records: readonly unknown[]): unknown {
   const last = records.at(-1);
   if (records.length < 2) return last;
@@ -301,7 +301,7 @@ function recordOf(records: readonly unknown[]): unknown {
   return { data: records, ...(usage !== undefined && { usage }) };
 }
 
-/** What a whole reply says of an error, where it does. */
+/** The error in a whole reply, if there is one. */
 function errorIn(value: unknown): GatewayErrorFacts | undefined {
   const error = (value as { readonly error?: unknown } | null)?.error;
   return error === undefined || error === null ? undefined : readGatewayError(value);

@@ -18,13 +18,13 @@ import type { PlacedImage } from './read-images.ts';
 export interface SavedImages {
   readonly files: readonly SavedFile[];
   readonly partials: readonly string[];
-  /** Of kind `download`, or what ended the run: the first thing that went wrong. */
+  /** The first failure: an error of kind `download`, or what ended the run. */
   readonly error?: unknown;
 }
 
 /**
- * Brings home what a reply brought: images that came with it get their names, those that came as a URL are downloaded.
- * One that fails does not stop the others. Without a record nothing is downloaded: the reply broke off before any link.
+ * Saves the images of a reply: those that came with it get their final names, those that came as a URL are downloaded.
+ * A failure does not stop the others. Without a record nothing is downloaded: the reply broke off before any link.
  */
 export async function saveImages(answer: Answer, record: unknown, deps: JobDeps): Promise<SavedImages> {
   const { names, journal, reader, request } = answer;
@@ -59,7 +59,7 @@ export async function saveImages(answer: Answer, record: unknown, deps: JobDeps)
   return { files: inOrder(files), partials, ...(error !== undefined && { error }) };
 }
 
-/** Gives one image that came with the reply its name. */
+/** Gives one image that came with the reply its final name. */
 export async function saveOne(
   { index, image }: PlacedImage,
   { key, names, journal, request }: Answer,
@@ -81,13 +81,13 @@ export async function saveOne(
 const viewOf = (record: unknown, key: string) =>
   record === undefined ? undefined : imageFamily.readTask(record, key);
 
-/** The images of a reply that it holds links to. */
+/** The images of a reply that came as links. */
 export function linksOf({ key, reader }: Answer, record: unknown): readonly TaskOutput[] {
   const done = new Set(reader.images.map(({ index }) => imageRole(index)));
   return imageFamily.readTask(record, key).outputs.filter(({ role }) => !done.has(role));
 }
 
-/** Says whether a job's images are still to be saved: a sync then follows their links while they live. */
+/** Records whether a job's images are still to be saved: if so, a sync follows their links while they live. */
 export function planToSave(
   { key, request }: Answer,
   download: boolean,
@@ -104,8 +104,8 @@ const inOrder = (files: readonly SavedFile[]): SavedFile[] =>
   [...files].sort((a, b) => imageIndex(a.role) - imageIndex(b.role));
 
 /**
- * Downloads images that came as URLs, as outputs of any family are; one that is saved and that the ledger does not take
- * is among the files and the failures. Throws the signal's reason.
+ * Downloads images that came as URLs, like outputs of any family. A saved image that the ledger could not record is in
+ * both `files` and `failures`. Throws the signal's reason.
  */
 export async function downloadImages(
   outputs: readonly TaskOutput[],
@@ -125,7 +125,7 @@ export async function downloadImages(
     ...where,
     journal: { ...where.journal, saved },
     maxDownloads: imageFamily.maxDownloads,
-    // The gateway keeps no record of an image that could be asked for another link.
+    // The gateway keeps no record of an image, so there is no new link.
     refreshLink: async () => undefined,
     ...transferOf(deps, where.names.id),
   });
@@ -133,8 +133,8 @@ export async function downloadImages(
 }
 
 /**
- * Keeps unfinished images where that was asked for, each beside the final one that it became: `name.partial-1.png`.
- * Gives back their paths. What cannot be kept is a warning.
+ * Saves partial images if the user asked for it, each beside its final image: `name.partial-1.png`. Returns their
+ * paths. A failure is only a warning.
  */
 async function savePartials(
   files: readonly SavedFile[],
@@ -178,9 +178,9 @@ async function savePartials(
   return paths;
 }
 
-// Why an image of a reply is not on disk, of kind `download`.
+// The errors, of kind `download`, that say why an image of a reply is not on disk.
 
-/** Images that the reply names and of which it holds not a byte. */
+/** Errors for images that the reply names without any data. */
 export function emptyOnes(record: unknown, { reader, key }: Answer): GwError[] {
   const there = new Set(reader.images.map(({ index }) => index));
   return readImages(record)

@@ -15,10 +15,10 @@ import type { Followed, JobDeps } from '../watch/follow.ts';
 import { imageJournal, imagePath, type Published, publishImage } from './publish-image.ts';
 import { downloadImages } from './save-images.ts';
 
-/** Links are called temporary and may outlive the documented hour; after a day nobody need ask any more. */
+/** Links are called temporary and may live longer than the documented hour; after a day they are not tried any more. */
 const LINKS_TRIED_MS = 24 * 3_600_000;
 
-/** Whether an image job still needs something: an answer settled, a part file put where it belongs, a link fetched. */
+/** True if an image job still needs something: an outcome, a part file saved or removed, or a link fetched. */
 export function isOpenImageJob(job: Job, nowMs: number): boolean {
   if (job.state === 'intent' || job.state === 'sent' || Object.keys(job.parts).length > 0) return true;
   if (rescuedImages(job).length > 0) return true;
@@ -28,10 +28,10 @@ export function isOpenImageJob(job: Job, nowMs: number): boolean {
 }
 
 /**
- * Brings an image job as far as it goes. Images that came whole get their names, whatever became of the request: they
- * came once and were paid for. A part that is not whole goes. A request whose answer its process did not live to record is
- * `unknown`: the gateway offers nothing to look it up by. Images that came as URLs are downloaded while their links live.
- * Undefined where another process has the job. Throws for an interrupt only; what failed is in `error`.
+ * Does all that can be done for an image job now. Complete images get their names, whatever the request's outcome: they
+ * came once and were paid for. Incomplete parts go. A request whose process died before recording the answer becomes
+ * `unknown`: the gateway offers no look-up. Linked images are downloaded while their links live. Undefined if another
+ * process holds the job. Throws only for an interrupt; other failures are in `error`.
  */
 export async function syncImageJob(
   { key }: Pick<Job, 'key'>,
@@ -41,7 +41,7 @@ export async function syncImageJob(
   const hold = await ledger.hold(key);
   if (!hold) return undefined;
   try {
-    // As it stands now: its process may have come further since the job was listed.
+    // Use the current job: its process may have progressed since the job was listed.
     const { job } = hold;
     if (!job) return undefined;
     const journal = imageJournal(key, ledger, warn, job);
@@ -81,11 +81,11 @@ export async function syncImageJob(
   }
 }
 
-/** What was rescued and is still there, by its roles. */
+/** The roles of rescued images that still exist. */
 const rescuedImages = (job: Job): string[] =>
   job.files.filter(({ rescued, path }) => rescued && fs.existsSync(path)).map(({ role }) => role);
 
-/** Brings images of a held job that are on disk to where a plan wants them: rescued ones are moved, others copied. */
+/** Puts a held job's images on disk where a plan wants them: rescued ones are moved, others copied. */
 function bringImages(
   job: Job,
   roles: readonly string[],
@@ -105,8 +105,8 @@ function bringImages(
 }
 
 /**
- * Copies the images of a job that are on disk to another place, and keeps both paths. Undefined where another process has
- * the job. Throws for an interrupt only; what failed is in `error`.
+ * Copies the images of a job that are on disk to another place, and keeps both paths. Undefined if another process
+ * holds the job. Throws only for an interrupt; other failures are in `error`.
  */
 export async function copyImages(
   { key }: Pick<Job, 'key'>,
@@ -131,7 +131,7 @@ export async function copyImages(
 
 type SettleDeps = Pick<JobDeps, 'signal' | 'warn' | 'claims' | 'ledger'>;
 
-/** Gives whole parts their names and removes the others, but for those of downloads, which go on or are begun anew. */
+/** Gives complete parts their names and removes the others, except those of downloads, which are resumed. */
 async function settleParts(job: Job, journal: DownloadJournal, deps: SettleDeps) {
   const files: SavedFile[] = [];
   const saved = new Set(job.files.map(({ role }) => role));
@@ -153,7 +153,7 @@ async function settleParts(job: Job, journal: DownloadJournal, deps: SettleDeps)
     }
   }
   for (const [role, { path: part }] of parts.filter(([, { totalBytes }]) => totalBytes === undefined)) {
-    // The same part stands under two names for a moment, while it learns which image it is.
+    // The same part is briefly recorded under two roles, until it is known which image it is.
     if (!kept.has(part)) removePart(part);
     journal.part(role, undefined);
   }
@@ -167,7 +167,7 @@ async function publishPartOf(
   journal: DownloadJournal,
   { signal, warn, claims, ledger }: SettleDeps,
 ): Promise<Published | undefined> {
-  // Recorded as whole only once its bytes were on the disk, so a restart of the machine since then does not matter.
+  // It was recorded as complete only after its bytes were synced, so a reboot since then does not matter.
   const anyTime = { bootedAtMs: 0, nowMs: Number.POSITIVE_INFINITY };
   const names = namingOf(job);
   const index = imageIndex(role);

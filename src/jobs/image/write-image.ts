@@ -27,14 +27,14 @@ type Write = (bytes: Uint8Array) => Promise<void>;
 interface Delivered {
   readonly files: readonly SavedFile[];
   readonly error?: unknown;
-  /** It is still to be fetched. */
+  /** True if it is still to be fetched. */
   readonly isLeft?: boolean;
 }
 
 /**
- * Writes the first image of a reply to stdout (`-o -`). Where stdout does not take it, it is kept under the name it would
- * have had without `-o -`, and so is every further image: they have been paid for. A link that
- * could not be fetched is left to `gw jobs sync`, under that name.
+ * Writes the first image of a reply to stdout (`-o -`). If stdout does not take it, it is saved under the name that it
+ * would have without `-o -`, as is every further image: they were paid for. A link that could not be fetched is left to
+ * `gw jobs sync`, with that name.
  */
 export async function writeImage(
   answer: Answer,
@@ -97,7 +97,7 @@ async function writeOne(
 
 const notTaken = (file: string): string => `stdout did not take the image; it is saved as ${file}`;
 
-/** A closed pipe is no failure, as long as the image is saved. */
+/** A closed pipe is not a failure if the image is saved. */
 const worse = (ofStdout: unknown, ofDisk: unknown): unknown =>
   ofStdout instanceof ClosedPipe ? (ofDisk ?? ofStdout) : ofStdout;
 
@@ -111,7 +111,7 @@ async function saveCome(placed: PlacedImage, answer: Answer, deps: JobDeps): Pro
   return { files: file ? [file] : [], error };
 }
 
-/** An image that came as a URL: downloaded to the refuge, unrecorded, then written; else brought to where it would have been saved. */
+/** Downloads a linked image to the refuge, unrecorded, and writes it; if that fails, saves it to its usual target. */
 async function writeLink(link: TaskOutput, answer: Answer, write: Write, deps: JobDeps): Promise<Delivered> {
   const { journal } = answer;
   const aside = await fetchLink(link, answer, deps, {
@@ -143,7 +143,7 @@ async function writeLink(link: TaskOutput, answer: Answer, write: Write, deps: J
   }
 }
 
-/** Brings home an image that came as a URL, to where it is wanted where no other place is named. */
+/** Downloads a linked image to its target, or to another place if one is given. */
 async function fetchLink(
   link: TaskOutput,
   { names, journal, request }: Answer,

@@ -11,19 +11,19 @@ const CURE = 'name a regular file or a directory that you can write to; nothing 
 
 const MAIN = { type: 'video', role: 'video', url: '' } as const;
 
-/** What is known of a job before it is paid for. */
+/** The facts about a job before it is paid. */
 export interface BeforeTask extends Omit<Naming, 'id' | 'made'> {
-  /** Files of equal rank; a last frame that is saved beside the clip does not count. */
+  /** Number of main output files, without a last frame that is saved beside the clip. */
   readonly outputsExpected: number;
-  /** What says where they go; the flag when absent. */
+  /** Where the target was given, for messages; the flag by default. */
   readonly named?: string;
 }
 
 /**
- * Makes sure, before anything is paid, that the outputs can be saved: makes the directory as far as it is known, does
- * there with a small file what saving does, and looks at what stands under a fixed name.
- * Throws `usage` for a directory that cannot be made or written, a name that is a directory, a symbolic link, a
- * device, a fifo or a socket, and one fixed name for several outputs.
+ * Checks before payment that the outputs can be saved: makes the directory as far as it is known, tries there with a
+ * small file what saving does, and checks what exists under a fixed name. Throws `usage` for a directory that cannot be
+ * made or written, for a name that is a directory, a symbolic link, a device, a fifo or a socket, and for one fixed
+ * name for several outputs.
  */
 export function checkTarget(plan: SavePlan, before: BeforeTask): void {
   if (!plan.download) return;
@@ -34,9 +34,9 @@ export function checkTarget(plan: SavePlan, before: BeforeTask): void {
   const { dir, whole } = knownDirectory(split.dir, values);
   const name = parsePattern(split.name);
   const fixed = whole && placeholdersOf(name).size === 0 ? render(name, {}) : undefined;
-  // Before the directory: "a device" tells more of /dev/null than that nothing can be written beside it.
+  // Checked before the directory: for /dev/null, "a device" is a better message than an unwritable directory.
   if (fixed !== undefined) refuseOddFile(path.join(dir, fixed), before.named);
-  // Values are cut to make room, and cannot be cut below this; of the ID no more is known.
+  // Values are shortened to make room, but not below this length; the ID is not known yet.
   const shortest = outputPath(plan.target, { ...before, id: 'x' }, MAIN, 1).name('x', 0, true);
   const nameBytes = Buffer.byteLength(shortest);
   if (nameBytes > MAX_NAME_BYTES)
@@ -51,8 +51,8 @@ export function checkTarget(plan: SavePlan, before: BeforeTask): void {
 }
 
 /**
- * A disk of Windows, mounted elsewhere, refuses the characters that Windows forbids, and may refuse those of other scripts.
- * Throws the system's error. The file is not empty: a mounted cloud drive may make an empty one after it was removed.
+ * A mounted Windows disk refuses the characters that Windows forbids, and possibly other scripts. Throws the system's
+ * error. The file is not empty: a mounted cloud drive may recreate an empty one after it was removed.
  */
 function tryCharacters(dir: string, names: string): void {
   const odd = new Set(names.replace(/[^<>:"|?*\x80-\uffff]/g, ''));
@@ -75,7 +75,7 @@ export function refuseOneName(fixed: string, outputsExpected: number, named = '-
   );
 }
 
-/** The directory down to the first segment that only the task can tell. */
+/** The directory up to the first segment whose placeholders are known only after the create. */
 function knownDirectory(pattern: string, values: Partial<Record<Placeholder, string>>) {
   const segments: string[] = [];
   for (const segment of pattern.split(path.sep)) {
@@ -88,7 +88,7 @@ function knownDirectory(pattern: string, values: Partial<Record<Placeholder, str
   return { dir: segments.join(path.sep) || path.sep, whole: true };
 }
 
-/** Throws `usage` for what cannot be a file of ours; an existing regular file is fine, the output gets the next free name. */
+/** Throws `usage` for anything but a regular file, which is fine: the output gets the next free name. */
 export function refuseOddFile(file: string, named = '--out'): void {
   let stats: fs.Stats | undefined;
   let odd: string | undefined;

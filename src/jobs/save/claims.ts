@@ -1,27 +1,27 @@
 import * as fs from 'node:fs';
 import type { Ledger } from '../../ledger/ledger.ts';
 
-/** Tasks are kept no longer: what was begun before has ended. */
+/** Tasks live no longer than this, so older jobs have ended. */
 const LONGEST_TASK_MS = 30 * 24 * 3_600_000;
 
 /**
- * What `--force` may replace: what was there before the command, and never another output of it, or of another job that was
- * saved since it began. One a command.
+ * Decides what `--force` may replace: files from before the command, but never another output of this command, nor of
+ * another job saved since it began. There is one instance per command.
  */
 export class Claims {
-  /** Who is to have a path, by gw's key of the job and the output's role. */
+  /** The owner of each path, as gw's job key and the output's role. */
   readonly #owners = new Map<string, string>();
 
   constructor(
     private readonly ledger: Pick<Ledger, 'find'>,
-    /** When the command began, Unix milliseconds. */
+    /** When the command began, in Unix milliseconds. */
     private readonly startMs: number,
   ) {}
 
-  /** Whether an output may take a path; it is kept for it then. */
+  /** True if an output may use a path, which is then reserved for it. */
   async mayTake(path: string, key: string, role: string): Promise<boolean> {
     const owner = this.#owners.get(path) ?? `${key} ${role}`;
-    // Before the ledger is asked: another output of this command may ask meanwhile.
+    // Set before the ledger is read, because another output of this command may ask in the meantime.
     this.#owners.set(path, owner);
     if (owner !== `${key} ${role}`) return false;
     return !fs.lstatSync(path, { throwIfNoEntry: false }) || !(await this.#isOfAnother(path, key));

@@ -5,21 +5,21 @@ import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { errorCode } from '../../errors.ts';
 import { newPartName } from './output-path.ts';
 
-/** What the disk of a directory can do, found out by doing there what saving does. */
+/** What the disk of a directory supports, found by trying there what saving does. */
 export interface DiskWays {
   readonly links: boolean;
-  /** Whether a file can be renamed, also onto a name that another one holds. */
+  /** True if a file can be renamed, also over an existing one. */
   readonly renames: boolean;
-  /** Whether what was written can be read before the file is closed; where not, parts grow on another disk. */
+  /** True if written data can be read before the file is closed; otherwise parts are written on another disk. */
   readonly readsBack: boolean;
 }
 
-/** By directory, with the device that was tried: another one may be mounted there while gw runs. */
+/** Results by directory, with the device that was tried: another may be mounted there while gw runs. */
 const known = new Map<string, { readonly device: number; readonly ways: DiskWays }>();
 
 /**
- * What the disk of a directory can do; makes the directory. Tried once a directory and process. Throws the system's error,
- * or another one in words, where nothing can be saved there.
+ * Finds out what the disk of a directory supports, and makes the directory. Each process tries a directory once. Throws
+ * the system's error, or a DiskFault, if nothing can be saved there.
  */
 export function waysOf(dir: string): DiskWays {
   const absolute = path.resolve(dir);
@@ -31,7 +31,7 @@ export function waysOf(dir: string): DiskWays {
   return ways;
 }
 
-/** As `waysOf`, and sees that the disk still takes a byte and gives it back. */
+/** Like `waysOf`, and also checks that the disk still stores a byte. */
 export function tryDirectory(dir: string): void {
   const absolute = path.resolve(dir);
   const device = madeDirectory(absolute);
@@ -41,13 +41,13 @@ export function tryDirectory(dir: string): void {
   if (found) known.set(absolute, { device, ways: found });
 }
 
-/** The device of a directory, which is made where it is not there. */
+/** The device of a directory, which is made if it does not exist. */
 function madeDirectory(dir: string): number {
   try {
     const there = fs.statSync(dir, { throwIfNoEntry: false });
     if (there?.isDirectory()) return there.dev;
   } catch {
-    // Making it says what is wrong.
+    // Making the directory will report the problem.
   }
   ensureDirectory(dir, 0o777, false);
   return fs.statSync(dir).dev;
@@ -57,7 +57,7 @@ const MARK = Buffer.from('gw');
 
 const writeMark = (fd: number): number => fs.writeSync(fd, MARK);
 
-/** Does with a small file what saving does with an output. */
+/** Tries with a small file what saving does with an output. */
 const tryOut = (dir: string): Trial<DiskWays> =>
   withTrial(
     dir,
@@ -102,20 +102,20 @@ function can(act: () => void): boolean {
   }
 }
 
-/** The names of trial files, so that one which a killed gw left is found again without reading the directory. */
+/** Fixed names of trial files, so that one left by a killed gw is found without reading the directory. */
 export const trialNames = ['.gw-0.try', '.gw-1.try', '.gw-2.try', '.gw-3.try'];
-/** What a trial file is called by its second name. */
+/** The second name of a trial file. */
 export const secondOf = (file: string): string => `${file}2`;
-/** A living process needs its trial file for a moment only. */
+/** A living process needs its trial file only briefly. */
 const TRIAL_LIFE_MS = 10_000;
 
 interface Trial<T> {
   readonly found: T;
-  /** Why a trial file is still there. */
+  /** Why a trial file could not be removed. */
   readonly left?: unknown;
 }
 
-/** Makes a trial file, uses it while it is open and when it is closed, and takes it back; clears what a killed gw left of that. */
+/** Makes a trial file, uses it while open and after closing, and removes it, along with those that a killed gw left. */
 function withTrial<W, T>(
   dir: string,
   whileOpen: (fd: number) => W,
@@ -144,7 +144,7 @@ function withTrial<W, T>(
   }
 }
 
-/** Gives back why it is still there; whoever took it for an old one has removed it. Node's rmSync would take half a millisecond the first time. */
+/** Returns the error if the file could not be removed. Node's rmSync would take half a millisecond the first time. */
 function removeTrial(file: string): unknown {
   try {
     fs.unlinkSync(file);
@@ -154,7 +154,7 @@ function removeTrial(file: string): unknown {
   }
 }
 
-/** Another process may take the name at the same moment; the name of a part nobody else has. */
+/** If another process takes the name at the same moment, a random part name is used, which nobody else has. */
 function openTrial(file: string, dir: string): { readonly file: string; readonly fd: number } {
   try {
     return { file, fd: fs.openSync(file, 'wx+', 0o600) };
@@ -165,16 +165,16 @@ function openTrial(file: string, dir: string): { readonly file: string; readonly
   }
 }
 
-/** `nowMs` is the time as the file system has it: a file server's clock may differ from this machine's. */
+/** `nowMs` is the time of the file system: a file server's clock may differ from this machine's. */
 function clearOld(trial: string, nowMs: number): void {
   const stats = fs.lstatSync(trial, { throwIfNoEntry: false });
   if (!stats?.isFile() || stats.size > MARK.length || Math.abs(nowMs - stats.mtimeMs) < TRIAL_LIFE_MS) return;
   try {
     fs.unlinkSync(trial);
   } catch {
-    // Another user's, or gone: it is in nobody's way.
+    // The file belongs to another user, or is gone; it does no harm.
   }
 }
 
-/** Whether something stands under a name. */
+/** True if anything exists under a name. */
 export const isThere = (file: string): boolean => fs.lstatSync(file, { throwIfNoEntry: false }) !== undefined;

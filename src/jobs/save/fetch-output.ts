@@ -19,30 +19,30 @@ import type { DownloadJournal, PartFile } from './part-file.ts';
 import type { PartSink } from './part-sink.ts';
 import { type Finding, verifyEnd, verifyPart } from './verify-part.ts';
 
-/** A server that asks for a longer pause than this is left to `gw jobs sync`. */
+/** If a server asks for a longer pause, the output is left to `gw jobs sync`. */
 const LONGEST_PAUSE_MS = 120_000;
 
 export interface FetchOptions extends Omit<GetOptions, 'count' | 'onBody'> {
   readonly clock: Clock;
   readonly random: () => number;
-  /** Counts what is sent, and says whether more may be. */
+  /** Counts requests, and says whether more are allowed. */
   readonly budget: Pick<GetBudget, 'mayAsk' | 'take'>;
   readonly journal: Pick<DownloadJournal, 'waits' | 'held'>;
-  /** Asks the task for a new link to this output; none where there is none. */
+  /** Queries the task for a new link to this output; undefined if there is none. */
   readonly refreshLink: () => Promise<string | undefined>;
-  /** Tells of a long pause. */
+  /** Receives a message about a long pause. */
   readonly note: (text: string) => void;
 }
 
 /**
- * Brings one output into its part file: whole and looked at, resumed after every break, with a pause between tries.
- * Asked again after its part was lost, it goes on with what requests are left.
+ * Downloads one output into its part file until it is complete and verified; resumes after every break, with pauses
+ * between tries. When run again after its part was lost, it uses the remaining requests.
  */
 export class OutputFetch {
   private link: URL;
-  /** Where the last usable body came from: a link's redirects are not counted twice. */
+  /** The address of the last usable body, so that a link's redirects are not counted again. */
   private from: URL;
-  /** Requests, and those that found no server. */
+  /** Number of requests, and of those that reached no server. */
   private tries = 0;
   private failures = 0;
   private broken = 0;
@@ -62,7 +62,7 @@ export class OutputFetch {
   async run(): Promise<{ readonly part: PartFile; readonly fileType: FileType }> {
     const { clock, journal } = this.options;
     const { atMs = 0, forMs = 0 } = journal.waits[this.output.role] ?? {};
-    // A time that lies in the future was no time. Who asks for days is asked again, because the link dies.
+    // A time in the future is invalid. A wait of days is shortened, because the link would expire.
     const toldMs = atMs > clock.now() ? 0 : atMs + Math.min(forMs, HOUR_MS) - clock.now();
     if (toldMs > 0 && !this.sink.part?.isComplete) await this.wait(toldMs, 'its server was too busy');
     for (;;) {
@@ -100,7 +100,7 @@ export class OutputFetch {
       if (!(error instanceof ExchangeError)) throw error;
       if (this.tries === triesBefore) this.tries++;
       if (isPermanent(error.code)) throw failed(error.message, undefined, cureOf(error.code));
-      // The host that the link led to may be gone; the link may lead to another one.
+      // Try the link itself again: the host of its redirect may be gone, and it may redirect to another one.
       if (error.sent === 'no') this.from = this.link;
       return { do: 'wait', reason: error.message };
     }
@@ -112,9 +112,9 @@ export class OutputFetch {
     switch (result.do) {
       case 'complete': {
         const { part } = sink;
-        // A body without an announced length ends where the server ended it; another that is short goes on.
+        // A body without an announced length ends where the server ended it; any other short one is continued.
         if (part && part.totalBytes === undefined) {
-          // Looked at before its length is kept: no later process could tell that nobody had announced it.
+          // Verified before its length is recorded: later, no process could tell that the length was not announced.
           const broken = verifyEnd(part);
           if (broken) this.drop(broken);
           else sink.setTotal(part.bytes);
@@ -130,7 +130,7 @@ export class OutputFetch {
         if (sink.part === undefined) return this.pause({ do: 'wait', reason: result.reason });
         return sink.discard();
       case 'renew':
-        // What was refused for its first bytes is no beginning of the output.
+        // A body that was refused for its first bytes is not a valid beginning of the output.
         if (result.status === undefined) sink.discard();
         return this.renew(result.reason, result.status);
       case 'wait':
@@ -140,14 +140,14 @@ export class OutputFetch {
     }
   }
 
-  /** What came is of no use; an output that is not whole is worth one more try. */
+  /** Discards a useless part; a truncated output gets one more try. */
   private drop({ is, reason }: Exclude<Finding, { is: 'whole' }>): void {
     this.sink.discard();
     this.lastReason = reason;
     if (is === 'broken' && ++this.broken > 1) throw failed(reason);
   }
 
-  /** A dead link: back from its redirects to the link itself, then once a new one from the task. */
+  /** Handles a dead link: first goes back from its redirects, then asks the task once for a new one. */
   private async renew(reason: string, status: number | undefined): Promise<void> {
     if (this.from.href !== this.link.href) {
       this.from = this.link;
@@ -157,7 +157,7 @@ export class OutputFetch {
     this.isRenewed = true;
     const fresh = await this.options.refreshLink();
     const url = fresh === undefined ? undefined : usableLink(fresh);
-    // The same link again is worth one more GET: the task has just vouched for it.
+    // If the task returns the same link, it is worth one more GET, because the gateway has just confirmed it.
     if (url === undefined) throw failed(`${reason}; there is no other link`, status);
     this.link = url;
     this.from = url;

@@ -4,13 +4,13 @@ import type { DownloadJournal } from './part-file.ts';
 
 const MAX_REDIRECTS = 5;
 
-/** Takes the body that was asked for. What it throws ends the transfer. */
+/** Receives the requested body. An exception from it ends the transfer. */
 export interface OutputSink {
   begin(verdict: Extract<Verdict, { do: 'append' | 'restart' }>): void;
   data(chunk: Uint8Array): void;
 }
 
-/** A verdict thrown out of the transfer of a body that is not wanted. */
+/** Thrown to end the transfer of an unwanted body; holds the verdict. */
 export class Unwanted extends Error {
   override readonly name = 'Unwanted';
   constructor(readonly verdict: Verdict) {
@@ -20,21 +20,21 @@ export class Unwanted extends Error {
 
 export interface GetOptions {
   readonly transport: Transport;
-  /** Records the GET before its first byte leaves; throws where no more may be sent. */
+  /** Records the GET before its first byte leaves; throws if no more are allowed. */
   readonly count: () => void;
   readonly silenceMs: number;
   readonly connectMs: number;
   readonly signal: AbortSignal;
-  /** Told where the body comes from, before its first byte. */
+  /** Called with the address of the body before its first byte. */
   readonly onBody: (url: URL) => void;
 }
 
-/** What became of a GET. */
+/** The result of a GET. */
 export type GetResult = Verdict | { readonly do: 'complete' };
 
 /**
- * One GET of an output, its redirects followed by hand. No credential and no cookie is ever part of it.
- * Throws ExchangeError, the signal's reason, and whatever the sink or the count threw.
+ * Makes one GET of an output and follows redirects itself. It never sends a credential or a cookie. Throws
+ * ExchangeError, the signal's reason, and whatever `sink` or `count` throws.
  */
 export async function getOutput(
   from: URL,
@@ -80,13 +80,13 @@ async function getOnce(url: URL, asked: Asked, sink: OutputSink, options: GetOpt
     if (error instanceof Unwanted) return error.verdict;
     if (!(error instanceof ExchangeError) || error.code !== exchangeCodes.unreadable) throw error;
     const { message: reason, partial: { status, headers } = {} } = error;
-    // What can be decoded names no coding any more; where a part cannot be, the whole may.
+    // A coding in the head means that decoding failed. A part (206) is dropped, because the whole file may decode.
     if (headers?.['content-encoding'] === undefined) throw error;
     return status === 206 ? { do: 'drop', reason } : { do: 'refuse', reason, status };
   }
 }
 
-/** A link as an address that may be asked: http or https, without user and password. None where it is not one. */
+/** Parses a link as an http or https URL without user and password; undefined if it is not one. */
 export function outputUrl(link: string, base?: URL): URL | undefined {
   try {
     const url = new URL(link, base);
@@ -100,7 +100,7 @@ export function outputUrl(link: string, base?: URL): URL | undefined {
   }
 }
 
-/** Where a redirect leads, or why it is not followed. */
+/** The target of a redirect, or why it is not followed. */
 function redirectTarget(from: URL, location: string | undefined): URL | string {
   if (location === undefined) return 'the link was redirected without saying where to';
   const url = outputUrl(location, from);
@@ -110,27 +110,27 @@ function redirectTarget(from: URL, location: string | undefined): URL | string {
   return url;
 }
 
-/** What was asked for: nothing, or to go on behind the bytes there are. */
+/** The state of the part before the GET: empty, or with bytes to continue after. */
 interface Asked {
   readonly offset: number;
   readonly etag?: string | undefined;
   readonly totalBytes?: number | undefined;
 }
 
-/** What the head of a reply says is to be done. */
+/** What to do with a reply, decided by its head. */
 export type Verdict =
-  /** The body goes on where the part ends. */
+  /** The body continues at the end of the part. */
   | { readonly do: 'append'; readonly totalBytes: number }
   /** The body is the whole file. */
   | { readonly do: 'restart'; readonly etag: string | undefined; readonly totalBytes: number | undefined }
-  /** The part is the whole file. */
+  /** The part is already the whole file. */
   | { readonly do: 'finish' }
-  /** The part and the server's file do not fit together: fetch it whole. */
+  /** The part does not match the server's file: fetch the whole file. */
   | { readonly do: 'drop'; readonly reason: string }
   | { readonly do: 'follow'; readonly location: string | undefined }
   /** The link seems dead: the task may have a new one. */
   | { readonly do: 'renew'; readonly reason: string; readonly status?: number }
-  /** Passes by itself. */
+  /** The failure passes by itself. */
   | {
       readonly do: 'wait';
       readonly reason: string;
@@ -141,7 +141,7 @@ export type Verdict =
 
 const redirects = new Set([301, 302, 303, 307, 308]);
 
-/** Reads the head of a reply to a GET of an output. */
+/** Judges the head of a reply to a GET of an output. */
 export function judgeHead({ status, headers }: WireHead, asked: Asked): Verdict {
   if (status === 200 || status === 206) {
     const text = textType(headers['content-type']);
@@ -170,14 +170,14 @@ export function judgeHead({ status, headers }: WireHead, asked: Asked): Verdict 
   return { do: 'refuse', reason, status };
 }
 
-/** A 206 is used only where start, total and tag are those of the part. */
+/** A 206 is used only if its start, total and tag match the part. */
 function judgeRange(headers: WireHead['headers'], asked: Asked): Verdict {
   const range = /^bytes (\d+)-(\d+)\/(\d+)$/i.exec(headers['content-range']?.trim() ?? '');
   const [start, end, total] = [wholeNumber(range?.[1]), wholeNumber(range?.[2]), wholeNumber(range?.[3])];
   if (start === undefined || end === undefined || total === undefined || end < start || end >= total)
     return { do: 'drop', reason: 'the server sent a part of the file without saying which' };
   const length = wholeNumber(headers['content-length']);
-  // A whole file under 206, though no part was asked for, is a whole file.
+  // A 206 that holds the whole file counts as one, even though no range was requested.
   if (asked.offset === 0 && start === 0 && end === total - 1 && (length === undefined || length === total)) {
     return { do: 'restart', etag: strongEtag(headers.etag), totalBytes: total };
   }
@@ -193,7 +193,7 @@ function judgeRange(headers: WireHead['headers'], asked: Asked): Verdict {
   return { do: 'append', totalBytes: total };
 }
 
-/** A strong entity tag that may be sent back as it is; a weak or malformed one is none. */
+/** A strong entity tag that can be sent back; undefined for a weak or malformed one. */
 export function strongEtag(value: string | undefined): string | undefined {
   return value !== undefined && /^"[\x21\x23-\x7e]{1,512}"$/.test(value.trim()) ? value.trim() : undefined;
 }
@@ -204,7 +204,7 @@ function wholeNumber(text: string | undefined): number | undefined {
   return Number.isSafeInteger(value) ? value : undefined;
 }
 
-/** What a content type is called where it is text, JSON, XML or HTML: no output of a task is. */
+/** The name of a text type (text, JSON, XML or HTML), which no output has; undefined for other types. */
 function textType(contentType: string | undefined): string | undefined {
   const type = contentType?.split(';')[0]?.trim().toLowerCase() ?? '';
   if (/[/+]json$/.test(type)) return 'JSON';
@@ -213,30 +213,30 @@ function textType(contentType: string | undefined): string | undefined {
   return type.startsWith('text/') ? 'text' : undefined;
 }
 
-/** GETs of a job in one run, redirects included; of many outputs two each. */
+/** Maximum number of GETs of a job in one run, including redirects; for many outputs, two each. */
 export const MAX_GETS = 6;
 
-/** Share of the documented downloads at which a run warns, and at which it stops. */
+/** Shares of the documented number of downloads at which a run warns, and at which it stops. */
 const WARN_AT = 0.8;
 const REFUSE_AT = 0.95;
 
 export interface CountedDownloads {
-  /** How many outputs the run is to bring home. */
+  /** How many outputs the run has to download. */
   readonly outputs: number;
   readonly journal: DownloadJournal;
-  /** How often the gateway lets an output be fetched ("Retention": family A 100); none where it does not say. */
+  /** How often the gateway allows an output to be fetched ("Retention": family A 100); undefined if not stated. */
   readonly maxDownloads: number | undefined;
   readonly force: boolean;
   readonly warn: (text: string) => void;
 }
 
-/** Counts every GET before it is sent, because the gateway does not say what it counts; what never left counts nothing. */
+/** Counts each GET before it is sent, as the gateway does not say what it counts; unsent ones are free. */
 export class GetBudget {
   private counted: number;
   private warned = false;
-  /** What this run may still ask for. */
+  /** How many requests this run may still make. */
   private left: number;
-  /** Outputs that are not begun: one request is kept for each. */
+  /** Outputs that have not begun: one request is reserved for each. */
   private later: number;
 
   constructor(private readonly options: CountedDownloads) {
@@ -249,12 +249,12 @@ export class GetBudget {
     this.later -= 1;
   }
 
-  /** Whether the output that is begun may be asked for once more. */
+  /** True if the current output may be requested once more. */
   get mayAsk(): boolean {
     return this.left > this.later;
   }
 
-  /** Records that a GET is about to be sent. Throws `download` where too few are left, unless forced. */
+  /** Records that a GET is about to be sent. Throws `download` if too few are left, unless forced. */
   take(role: string): void {
     const { journal, maxDownloads = Number.POSITIVE_INFINITY, force, warn } = this.options;
     const used = () => `${this.counted} of the ${maxDownloads} downloads of this task are used`;

@@ -11,27 +11,27 @@ import { isPartName, newPartName } from './output-path.ts';
 const READ_BYTES = 1024 * 1024;
 
 /**
- * The file that an output grows in, beside its target: hidden, 0600, made exclusively, and recorded before it exists.
- * A part holds bytes of one version of the server's file only and is never cut short: a fresh start is a fresh part.
- * So even two processes that write to one part write the same bytes at the same places.
+ * The file in which an output is collected, beside its target: hidden, mode 0600, created exclusively, and recorded
+ * before it exists. A part holds bytes of only one version of the server's file and is never truncated: a new start is
+ * a new part. So even if two processes write to one part, they write the same bytes at the same places.
  */
 export class PartFile {
-  /** The first bytes as they came: what an image is must be known also where its disk cannot be read. */
+  /** The first bytes are kept in memory: an image's type must be known even if its disk cannot be read. */
   private beginning = Buffer.alloc(0);
 
   private constructor(
     readonly fd: number,
     readonly path: string,
-    /** Strong, or none. */
+    /** A strong ETag, or undefined. */
     readonly etag: string | undefined,
     public totalBytes: number | undefined,
-    /** Written so far. */
+    /** Number of bytes written so far. */
     public bytes: number,
     private readonly hash: Hash,
     public isOpen = true,
   ) {}
 
-  /** Makes an empty part in the directory. `record` stands before the file does. Throws DiskFault. */
+  /** Makes an empty part in the directory, after `record` was called. Throws DiskFault. */
   static create(dir: string, facts: Omit<PartFacts, 'path'>, record: (part: PartFacts) => void): PartFile {
     const file = path.join(dir, newPartName());
     record({ ...facts, path: file });
@@ -44,15 +44,15 @@ export class PartFile {
   }
 
   /**
-   * Opens what an earlier process left, if it can be gone on with: a part of ours in one of these directories, a regular file
-   * without other names (unless it is complete: then it may have been published already), with a strong tag or
-   * complete, and written since the machine was started, because bytes that a crash of the system lost read as zeros: where
-   * the clock was set back nobody can tell. Its digest is computed anew. Aborting throws the signal's reason.
+   * Opens a part that an earlier process left, if it can be continued: it is gw's own, in one of these directories, a
+   * regular file without other names (unless complete: then it may be published already), complete or with a strong
+   * ETag, and written since the last boot, because bytes lost in a system crash read as zeros. If the clock was set
+   * back, this cannot be known, so it is not reopened. The digest is computed again. Throws the signal's reason.
    */
   static async reopen(recorded: RecordedPart, where: PartPlace): Promise<PartFile | undefined> {
     const { path: file, etag, totalBytes, to } = recorded;
     const isTold = recorded.startedAtMs <= where.nowMs;
-    // What was about to get its name had been brought to the disk.
+    // A part that was about to be renamed had been synced to disk, so a crash cannot have damaged it.
     const outlivedCrash = to !== undefined || (isTold && recorded.startedAtMs > where.bootedAtMs);
     if (!isPartIn(file, where) || !outlivedCrash) return undefined;
     const fd = openExisting(file, totalBytes);
@@ -84,7 +84,7 @@ export class PartFile {
     return this.etag !== undefined || this.isComplete;
   }
 
-  /** Writes a chunk behind what there is; the system may take it in pieces. Throws DiskFault. */
+  /** Appends a chunk; the system may need several writes. Throws DiskFault. */
   append(chunk: Uint8Array): void {
     let done = 0;
     try {
@@ -110,7 +110,7 @@ export class PartFile {
     return isKept ? this.beginning.subarray(0, count) : this.read(0, count);
   }
 
-  /** Bytes from a place in the file, fewer at its end. Throws DiskFault. */
+  /** Bytes at an offset, fewer at the file's end. Throws DiskFault. */
   read(offset: number, count: number): Uint8Array {
     const buffer = Buffer.alloc(Math.max(0, Math.min(count, this.bytes - offset)));
     try {
@@ -131,7 +131,7 @@ export class PartFile {
     return this.hash.copy().digest('hex');
   }
 
-  /** Closes it; a second time does nothing. */
+  /** Closes it; a second call does nothing. */
   close(): void {
     if (!this.isOpen) return;
     this.isOpen = false;
@@ -139,9 +139,9 @@ export class PartFile {
   }
 }
 
-/** Where a part may lie that is gone on with, and when that is. */
+/** Where a part that is continued may be, and the times that its age is compared with. */
 export interface PartPlace {
-  /** Beside its target, and where the parts grow that cannot grow there. */
+  /** The target's directory, and the refuge for parts that cannot be written there. */
   readonly dirs: readonly string[];
   readonly bootedAtMs: number;
   readonly nowMs: number;
@@ -151,21 +151,21 @@ export interface PartPlace {
 export const isPartIn = (file: string, { dirs }: PartPlace): boolean =>
   isPartName(path.basename(file)) && dirs.some((dir) => path.dirname(file) === path.resolve(dir));
 
-/** Whether an open file is a regular one of this user's. */
+/** True if an open file is regular and belongs to this user. */
 export const isOwnFile = (stats: fs.Stats): boolean =>
   stats.isFile() && stats.uid === (process.getuid?.() ?? stats.uid);
 
 export interface PartHome {
   readonly dir: string;
-  /** Why the output is not saved where it was wanted, where that is known already. */
+  /** The reason if it is already known that the output cannot be saved to its target. */
   readonly fault?: DiskFault;
 }
 
-/** The one part file of an output: in its home, or in the refuge from where its disk has failed, with what had come of it. */
+/** The part file of an output: in its home or, once that disk has failed, in the refuge with the bytes so far. */
 export class GrowingPart {
-  /** What an earlier process left, or what has come so far. */
+  /** The part of an earlier process, or the bytes so far. */
   part: PartFile | undefined;
-  /** Why the part lies in the refuge, where it was to lie elsewhere. */
+  /** Why the part is in the refuge instead of its home. */
   fault: DiskFault | undefined;
   protected dir: string;
 
@@ -178,19 +178,19 @@ export class GrowingPart {
     this.fault = home.fault;
   }
 
-  /** Throws DiskFault. */
+  /** Creates the part. Throws DiskFault. */
   create(facts: Omit<PartFacts, 'path'> = {}): void {
     this.part = PartFile.create(this.dir, facts, this.record);
   }
 
-  /** Writes a chunk behind what there is. Throws DiskFault where the refuge does not take it either. */
+  /** Appends a chunk. Throws DiskFault if the refuge cannot store it either. */
   append(chunk: Uint8Array): void {
     const endsAt = (this.part?.bytes ?? 0) + chunk.length;
-    // What found no place here goes on there, from where it stopped.
+    // After a move to the refuge, only the rest of the chunk is written.
     this.orFlee(() => this.part?.append(chunk.subarray(chunk.length - (endsAt - this.part.bytes))));
   }
 
-  /** Does what the disk may refuse; once, what it refuses is done in the refuge. Throws DiskFault. */
+  /** Runs an action; if the disk fails, moves to the refuge and runs it once more. Throws DiskFault. */
   orFlee(act: () => void): void {
     try {
       act();
@@ -200,14 +200,14 @@ export class GrowingPart {
     }
   }
 
-  /** What came cannot be used, because its disk cannot be read: whether it may be fetched anew, into the refuge. */
+  /** Drops a part whose disk cannot be read; true if it may be fetched again into the refuge. */
   beginElsewhere(fault: DiskFault): boolean {
     if (this.refuge === undefined || this.dir === this.refuge || this.fault !== undefined) return false;
     this.discard();
     return this.flee(fault);
   }
 
-  /** Whether the refuge has taken the part, with what has come of it. */
+  /** Moves the part to the refuge; false if that is impossible. */
   private flee(fault: DiskFault): boolean {
     const { refuge } = this;
     if (refuge === undefined || this.dir === refuge) return false;
@@ -223,7 +223,7 @@ export class GrowingPart {
     }
   }
 
-  /** Closes the part, removes it and records that. */
+  /** Closes and removes the part, and records that. */
   discard(): void {
     const { part } = this;
     if (!part) return;
@@ -235,8 +235,8 @@ export class GrowingPart {
 }
 
 /**
- * Begins a part in another directory with the bytes of one whose disk has failed; that one is closed, and its file goes
- * where it can. Throws DiskFault, and leaves everything as it is then.
+ * Makes a part in another directory with the bytes of one whose disk has failed. The old one is closed and removed if
+ * possible. Throws DiskFault, and then changes nothing.
  */
 function movePart(part: PartFile, dir: string, record: (facts: PartFacts) => void): PartFile {
   const { path: from, etag, totalBytes } = part;
@@ -260,12 +260,12 @@ function movePart(part: PartFile, dir: string, record: (facts: PartFacts) => voi
     part.close();
     removePart(from);
   } catch {
-    // A directory that takes no byte may not let one go either.
+    // A directory that cannot be written may not allow removal either.
   }
   return moved;
 }
 
-/** Removes a part file of ours, if it is still there; another file is never touched. */
+/** Removes a part file if it still exists; other files are never touched. */
 export function removePart(file: string): void {
   if (!isPartName(path.basename(file))) return;
   try {
@@ -281,20 +281,20 @@ export function forgetPart(file: string, role: string, journal: DownloadJournal)
   journal.part(role, undefined);
 }
 
-/** Opens a file to go on with; a whole one for reading only, which is all that some disks let one do with it. */
+/** Opens an existing part; a complete one only for reading, because some disks allow nothing else. */
 function openExisting(file: string, totalBytes: number | undefined): number | undefined {
   const { O_RDONLY, O_RDWR, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants;
   try {
     const isWhole = totalBytes !== undefined && fs.lstatSync(file).size === totalBytes;
-    // Windows syncs no file that is open for reading.
+    // Windows cannot sync a file that is open only for reading.
     const access = isWhole && process.platform !== 'win32' ? O_RDONLY : O_RDWR;
     return fs.openSync(file, access | O_NOFOLLOW | O_NONBLOCK);
   } catch {
-    return undefined; // gone, or no longer a file that can be written: the output is fetched from its start
+    return undefined; // it is gone or no longer writable: the output is fetched from its start
   }
 }
 
-/** Adds a file's first bytes to a digest, in constant memory. */
+/** Adds a file's first bytes to a digest, with constant memory. */
 export async function hashFile(fd: number, bytes: number, hash: Hash, signal: AbortSignal): Promise<void> {
   const buffer = Buffer.allocUnsafe(READ_BYTES);
   for (let done = 0; done < bytes; ) {
@@ -314,35 +314,35 @@ export async function hashFile(fd: number, bytes: number, hash: Hash, signal: Ab
 export type RecordedPart = Job['parts'][string];
 
 /**
- * What is known of a part file: enough for a later process to go on with it. `etag` is strong, with its quotes; without one the
- * part can only be finished by the process that began it. `to`: the name that it is about to get, on the disk whole.
+ * The facts that a later process needs to continue a part. `etag` is strong, with its quotes; without one only the
+ * process that began the part can finish it. `to` is the name that the complete part is about to get.
  */
 type PartFacts = Omit<RecordedPart, 'startedAtMs'>;
 
 /**
- * Where the downloader's facts go, and what earlier runs of the same job left. Each call returns when the fact is
- * durable; one that throws stops the output it concerns before anything is done that it should have recorded.
+ * Records the facts of a download, and holds what earlier runs of the job recorded. Each call returns once the fact is
+ * durable. If it throws, that output stops before the action that should have been recorded.
  */
 export interface DownloadJournal {
   /** Downloads of this job recorded before this run. */
   readonly downloadsSoFar: number;
-  /** By role. */
+  /** Parts by role. */
   readonly parts: Readonly<Record<string, RecordedPart>>;
   readonly files: readonly SavedFile[];
   aboutToGet(role: string): void;
-  /** What servers said last on waiting, by role. */
+  /** The last waiting time that each server asked for, by role. */
   readonly waits: NonNullable<Job['held']>;
   held(role: string, forMs: number): void;
-  /** Whether nothing counts the GETs any more: each output is asked for once. */
+  /** True if GETs are no longer counted in the ledger: then each output is requested once. */
   isUncounted?(): boolean;
-  /** Whether a job of the ledger has a file of that path. */
+  /** True if a job of the ledger has a file with that path. */
   isRecorded?(path: string): Promise<boolean>;
-  /** The output's one part file is about to be made, or (undefined) is gone. */
+  /** The output's part is about to be made or, if undefined, is gone. */
   part(role: string, part: PartFacts | undefined): void;
   saved(file: SavedFile): void;
 }
 
-/** The journal of a job's outputs, each fact written down by `note`; `job` is what earlier runs left. */
+/** The journal of a job's outputs, which `note` writes; `job` holds what earlier runs recorded. */
 export const journalOf = (
   job: Pick<Job, 'downloads' | 'held' | 'parts' | 'files'> | undefined,
   note: (event: LedgerEvent) => void,

@@ -9,27 +9,27 @@ import { refusalOf } from './verify-part.ts';
 
 export interface PartSinkOptions {
   readonly home: PartHome;
-  /** Takes the part where that disk fails. */
+  /** The directory for the part if its home's disk fails. */
   readonly refuge: string | undefined;
   readonly role: string;
   readonly type: TaskOutput['type'];
   readonly journal: DownloadJournal;
-  /** After each piece, and once when a body begins. */
+  /** Called after each chunk, and once when a body begins. */
   readonly onBytes: (bytes: number, totalBytes: number | undefined) => void;
   readonly freeBytes?: ((dir: string) => number | undefined) | undefined;
-  /** Of a file of unannounced length; any when absent. */
+  /** Limit for a file of unannounced length; unlimited if absent. */
   readonly mostBytes?: number | undefined;
 }
 
-/** A file of unannounced length leaves this much of the disk free (promises, section 5). */
+/** A file of unannounced length must leave this much of the disk free (promises, section 5). */
 export const LEAST_FREE_BYTES = 256 * 1024 * 1024;
-/** What is written between two looks at what is free. */
+/** Number of bytes written between two checks of the free space. */
 const LOOK_BYTES = 8 * 1024 * 1024;
 
-/** Holds an output's one part file through several transfers, and puts each body where it belongs. */
+/** Keeps an output's part file through several transfers, and writes each body into it. */
 export class PartSink extends GrowingPart implements OutputSink {
   private sniffed = false;
-  /** How long the part is at the next look at what is free. */
+  /** The part's length at which the free space is checked next. */
   private lookAt = 0;
 
   constructor(private readonly options: PartSinkOptions) {
@@ -37,7 +37,7 @@ export class PartSink extends GrowingPart implements OutputSink {
     super(home, refuge, (facts) => journal.part(role, facts));
   }
 
-  /** Throws DiskFault where the announced rest does not fit on the disk. */
+  /** Begins a body. Throws DiskFault if its announced rest does not fit on the disk. */
   begin(verdict: Extract<Verdict, { do: 'append' | 'restart' }>): void {
     if (verdict.do === 'restart') {
       this.discard();
@@ -55,7 +55,7 @@ export class PartSink extends GrowingPart implements OutputSink {
     if (this.part) this.options.onBytes(this.part.bytes, this.part.totalBytes);
   }
 
-  /** Throws DiskFault where the disk or, for a length that is not announced, its reserve is used up; or Unwanted for more bytes than announced and for first bytes that are not the output's. */
+  /** Throws DiskFault if the disk (or the reserve, for an unannounced length) is full; Unwanted for wrong bytes. */
   data(chunk: Uint8Array): void {
     const { part } = this;
     if (!part) return;
@@ -84,7 +84,7 @@ export class PartSink extends GrowingPart implements OutputSink {
     this.options.onBytes(endsAt, part.totalBytes);
   }
 
-  /** The length of the file is known now: recorded, so that a later process knows when the part is whole. */
+  /** Sets the file's length and records it, so that a later process knows when the part is complete. */
   setTotal(totalBytes: number): void {
     const { part } = this;
     if (!part || part.totalBytes === totalBytes) return;

@@ -16,44 +16,44 @@ import {
 } from './sidecar.ts';
 import { copyWhole, isSameFile, PartGone, takeName, type Whole } from './take-name.ts';
 
-/** `-1`, `-2`, … are tried up to here. */
+/** The highest suffix that is tried: `-1`, `-2`, … */
 const MAX_COPIES = 9_999;
 
 const fsync = (fd: number): Promise<void> => promisify(fs.fsync)(fd);
 
 export interface PublishOptions {
   readonly dir: string;
-  /** What the disk of that directory can do. */
+  /** What the disk of that directory supports. */
   readonly ways: DiskWays;
-  /** The name to be tried after `copy` others were taken; 0 is the first. */
+  /** The name to try after `copy` names were taken; 0 is the first. */
   readonly name: (copy: number) => string;
-  /** Of what the bytes are: a name that tells of another kind is warned of. */
+  /** The extension for the type of the bytes: gw warns of a name with another type's extension. */
   readonly extension?: string | undefined;
-  /** Replace a regular file that stands there. */
+  /** Whether to replace an existing regular file. */
   readonly force: boolean;
-  /** Then asked of each name that it could take; what is there may be replaced when absent. */
+  /** Called for each name with `force`; if absent, any existing file may be replaced. */
   readonly mayReplace?: ((final: string) => Promise<boolean>) | undefined;
-  /** Whether an earlier process gave the name to this very output and recorded nothing. */
+  /** True if an earlier process gave the name to this very output but recorded nothing. */
   readonly isOurs?: ((final: string) => Promise<boolean>) | undefined;
   readonly mode: number;
-  /** The text of the file beside it, which takes its name together with it (`--sidecar`). */
+  /** The text of the file beside it, which gets its name at the same time (`--sidecar`). */
   readonly sidecar?: string | undefined;
   readonly warn?: ((text: string) => void) | undefined;
-  /** Told of a name before it is taken otherwise than by a link: after a kill nothing else tells whose file stands there. */
+  /** Called before a name is taken without a link: after a kill, nothing else tells whose file has it. */
   readonly onName?: ((part: NamedPart) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A whole file that is to get a name: a part, or an output that is on disk already. */
+/** A complete file that is to get a name: a part, or an output that is already on disk. */
 export interface Source {
   readonly path: string;
   readonly bytes: number;
   readonly sha256: string;
-  /** The part that is still to be brought to its disk. */
+  /** The part, if it must still be synced to disk. */
   readonly open?: PartFile | undefined;
 }
 
-/** What a later process needs to know of a part that was about to get a name. */
+/** What a later process needs to know about a part that was about to get a name. */
 export interface NamedPart {
   readonly path: string;
   readonly totalBytes: number;
@@ -61,18 +61,17 @@ export interface NamedPart {
   readonly sha256: string;
 }
 
-/** A part that has all its bytes, as what is to get a name. */
+/** A complete part as a source. */
 export const wholePart = (open: PartFile): Source => {
   const { path, bytes } = open;
   return { path, bytes, sha256: open.sha256(), open };
 };
 
 /**
- * Brings a finished part under its final name: fsync, close, the first free name in the ways of the disk (with `force`:
- * `rename()` over a regular file), fsync of the directory. A part that lies on another disk is copied beside its target
- * first. The part's own name stays, except after a rename.
- * Where a kill came between this and the record, the same call finds the name that already is this very file.
- * Returns the final path. Throws DiskFault, or PartGone.
+ * Gives a complete part its final name: fsync, close, the first free name by a way that the disk supports (with
+ * `force`: `rename()` over a regular file), fsync of the directory. A part on another disk is first copied beside its
+ * target. The part's own name stays, except after a rename. If an earlier call was killed before it was recorded, the
+ * same call finds the name that already is this file. Returns the final path. Throws DiskFault, or PartGone.
  */
 export async function publish(source: Source, options: PublishOptions): Promise<string> {
   const final = await new Publication(source, options).run();
@@ -83,7 +82,7 @@ export async function publish(source: Source, options: PublishOptions): Promise<
 }
 
 class Publication {
-  /** Where a source that lies elsewhere is copied to first. */
+  /** The path to which a source in another directory is copied first. */
   private readonly copy: string;
   private isCopied = false;
 
@@ -105,7 +104,7 @@ class Publication {
     }
   }
 
-  /** Whether it is copied: a part on another disk, or a file that is to stay what it is. */
+  /** True if the source is copied: it is on another disk, or is a file that must stay where it is. */
   private get isElsewhere(): boolean {
     const { dir, base } = path.parse(this.source.path);
     return dir !== path.resolve(this.options.dir) || !isPartName(base);
@@ -130,7 +129,7 @@ class Publication {
       if (sidecar !== undefined && isSameFile(this.source.path, final)) return final;
       if (await isOurs?.(final)) return final;
       if (sidecar !== undefined && isThere(final)) continue;
-      // First: where the output's own name is taken by now it goes again, and a kill in between leaves what the next run finds.
+      // The sidecar goes first: if the output's name is taken it is removed, and after a kill the next run finds it.
       const beside = await this.takeBeside(final);
       if (beside === 'taken') continue;
       const isTaken = this.isElsewhere
@@ -158,7 +157,7 @@ class Publication {
     this.isCopied = true;
   }
 
-  /** Takes the name beside an output's; where the disk does not let it, the output goes without, with a warning. */
+  /** Takes the name beside an output; if the disk does not allow it, the output has no sidecar, with a warning. */
   private async takeBeside(final: string): Promise<Beside | undefined> {
     const { ways, warn } = this.options;
     const text = this.besideText();
@@ -221,7 +220,7 @@ class Publication {
   }
 }
 
-/** Puts the file of --sidecar beside an output that has its name already, or warns that it cannot. */
+/** Writes the sidecar (--sidecar) of an output that already has its name, or warns that it cannot. */
 export async function addBeside(final: string, text: string | undefined, warn: (text: string) => void) {
   if (text === undefined) return;
   const dir = path.dirname(final);
@@ -234,19 +233,19 @@ export async function addBeside(final: string, text: string | undefined, warn: (
   }
 }
 
-/** Bytes and permissions reach the disk; afterwards the part is closed, come what may. */
+/** Syncs bytes and permissions to disk, and then closes the part in any case. */
 async function settle(part: PartFile, mode: number): Promise<void> {
   try {
     fs.fchmodSync(part.fd, mode);
   } catch {
-    // A disk that keeps no permissions keeps the bytes.
+    // A disk that stores no permissions still stores the bytes.
   }
   try {
     await fsync(part.fd);
     part.close();
   } catch (error) {
     part.close();
-    // What a failed fsync leaves is not known, and a second one would succeed without it.
+    // After a failed fsync the state is unknown, and a second fsync would succeed without having written the data.
     throw DiskFault.of(`${part.path} could not be brought safely to disk`, error, false);
   }
 }
@@ -259,7 +258,7 @@ function remove(file: string): void {
   }
 }
 
-/** A new name is durable when its directory is; what a disk refuses of that costs nothing. */
+/** Syncs the directory, which makes a new name durable; if the disk refuses, nothing is lost. */
 async function syncDirectory(dir: string): Promise<void> {
   let fd: number | undefined;
   try {

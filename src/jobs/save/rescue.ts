@@ -9,10 +9,10 @@ import { LEAST_FREE_BYTES } from './part-sink.ts';
 import { type PublishOptions, publish, type Source } from './publish.ts';
 import { PartGone } from './take-name.ts';
 
-/** Where outputs are kept that cannot be saved where they were wanted, and where parts grow that cannot grow there. */
+/** The refuge: a directory for outputs and parts that cannot be written to their target. */
 export const refugeOf = ({ dir }: Pick<Ledger, 'dir'>): string => path.join(path.dirname(dir), 'rescued');
 
-/** Beside the target; in the refuge where that disk cannot be read, or where a rename may lose what comes once. Throws DiskFault. */
+/** The target; the refuge if a disk cannot be read, or a rename may lose one-time data. Throws DiskFault. */
 export function partHome(target: string, refuge: string | undefined, comesOnce = false): PartHome {
   let fault: DiskFault | undefined;
   try {
@@ -26,7 +26,7 @@ export function partHome(target: string, refuge: string | undefined, comesOnce =
   try {
     ensureDirectory(refuge);
   } catch (error) {
-    // What fails of both places fails when the part is made.
+    // If both places fail, the error is reported when the part is made.
     if (comesOnce) return { dir: target };
     throw fault ?? DiskFault.of(`${refuge} cannot be made`, error);
   }
@@ -36,16 +36,15 @@ export function partHome(target: string, refuge: string | undefined, comesOnce =
 const cannotSave = (dir: string, error: unknown): DiskFault =>
   new DiskFault(`files cannot be saved in ${dir}: ${faultReason(error)}`, true);
 
-/** An output under its name, or in the refuge and why. */
+/** An output at its target, or in the refuge with the reason. */
 export interface Placed {
   readonly path: string;
   readonly rescuedFrom?: DiskFault;
 }
 
 /**
- * Brings a whole part under its name, or, where that disk fails, under its name in the refuge: a disk that fails after the
- * payment costs the place, never the output. With a `fault` it is not tried where it was wanted. Throws DiskFault where
- * neither takes it, or PartGone.
+ * Gives a complete part its name or, if that disk fails, its name in the refuge: a disk failure after the payment must
+ * not cost the output. With a `fault` the target is not tried. Throws DiskFault if neither can store it, or PartGone.
  */
 export async function publishOrRescue(
   source: Source,
@@ -74,7 +73,7 @@ export async function publishOrRescue(
   }
 }
 
-/** What is told of an output that is in the refuge, of kind `download`. */
+/** The error, of kind `download`, for an output that is in the refuge. */
 export const rescuedError = (what: string, id: string, file: string, { message }: DiskFault): GwError =>
   new GwError(
     'download',

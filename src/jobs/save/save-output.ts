@@ -20,9 +20,9 @@ import { PartGone } from './take-name.ts';
 import { takeUpPart } from './take-up-part.ts';
 import { missingEnd } from './verify-part.ts';
 
-/** From a slow network to a dead one. */
+/** Time limit of connecting, which tells a slow network from a dead one. */
 const CONNECT_MS = 10_000;
-/** A part that other processes keep taking away is begun this often. */
+/** How often a part that other processes keep removing is begun again. */
 const MAX_ROUNDS = 3;
 
 export interface SaveShared {
@@ -31,13 +31,13 @@ export interface SaveShared {
   readonly warn: (text: string) => void;
 }
 
-/** What became of an output; where it is not what was wanted, with an error of kind `download`. */
+/** The result of an output; `error`, of kind `download`, if it is not fully as requested. */
 export interface SavedOutput {
   readonly file: SavedFile;
   readonly error?: GwError;
 }
 
-/** The way of one output from its link to its final name. */
+/** Takes one output from its link to its final name. */
 export class SaveOutput {
   private readonly place: OutputPath;
   private sink: PartSink | undefined;
@@ -54,7 +54,7 @@ export class SaveOutput {
     this.recorded = journal.parts[output.role];
   }
 
-  /** Throws what a failure is made of: GwError, DiskFault, the signal's reason. */
+  /** Throws the raw failure: GwError, DiskFault, or the signal's reason. */
   async run(): Promise<SavedOutput> {
     const { input, output } = this;
     const there = await this.savedBefore();
@@ -75,7 +75,7 @@ export class SaveOutput {
         return await this.publish(sink, part, fileType);
       } catch (error) {
         const isGone = error instanceof PartGone;
-        // A disk that has lost them all would lose the next one too.
+        // If a disk loses every part, it would lose the next one too, so this counts as a disk fault.
         const fault = isGone && round === MAX_ROUNDS ? new DiskFault(error.message, false) : error;
         if (fault instanceof DiskFault && sink.beginElsewhere(fault)) continue;
         if (!isGone || round >= MAX_ROUNDS) throw error;
@@ -95,12 +95,12 @@ export class SaveOutput {
     return new PartSink({ home, refuge, role, type, journal, freeBytes, mostBytes, onBytes });
   }
 
-  /** Whether what has arrived is of use to a later process. */
+  /** True if a later process can continue the part. */
   get isResumable(): boolean {
     return this.sink?.part?.isResumable ?? this.recorded !== undefined;
   }
 
-  /** Ends the work on this output; says whether a part file stays. */
+  /** Ends the work on this output; returns whether a part file stays. */
   abandon(keep: boolean): boolean {
     const part = this.sink?.part;
     try {
@@ -113,7 +113,7 @@ export class SaveOutput {
     return keep && (part !== undefined || this.recorded !== undefined);
   }
 
-  /** What an earlier run saved: where it belongs it stays, elsewhere it is copied, and nothing is fetched. */
+  /** The output as an earlier run saved it: kept if it is at its target, else copied there; nothing is downloaded. */
   private async savedBefore(): Promise<SavedOutput | undefined> {
     const { journal, signal } = this.input;
     let other: SavedFile | undefined;
@@ -132,8 +132,8 @@ export class SaveOutput {
   }
 
   /**
-   * Whether a saved file lies where the output belongs: its name, or one that `-1`, `-2`, … made of it. Under --force only
-   * the first name that it may take.
+   * True if a saved file is at the output's target: its name, or that name with `-1`, `-2`, …. With --force only the
+   * first allowed name counts.
    */
   private async isAtTarget(file: string): Promise<boolean> {
     const { place, input } = this;
@@ -154,7 +154,7 @@ export class SaveOutput {
     return claims === undefined || claims.mayTake(path.resolve(final), key, this.output.role);
   }
 
-  /** Copies a saved file to where it is wanted; one that was rescued is moved there. */
+  /** Copies a saved file to its target; a rescued one is moved. */
   private async copy(saved: SavedFile, extension: string): Promise<SavedOutput> {
     const { journal } = this.input;
     const { role } = this.output;
@@ -173,7 +173,7 @@ export class SaveOutput {
     return { file };
   }
 
-  /** The part of an earlier process, opened again; one that is of no use is removed. */
+  /** Opens the part of an earlier process; a useless one is removed. */
   private async earlierPart(): Promise<PartFile | undefined> {
     if (!this.recorded) return undefined;
     const { clock, signal, refuge } = this.input;
@@ -184,7 +184,7 @@ export class SaveOutput {
       part = await takeUpPart(this.recorded, { dirs, bootedAtMs, nowMs: clock.now(), signal });
     } catch (error) {
       if (!(error instanceof DiskFault)) throw error;
-      // What cannot be read is fetched anew.
+      // A part that cannot be read is downloaded again.
     }
     if (part) this.recorded = undefined;
     else this.dropRecorded();
@@ -198,8 +198,8 @@ export class SaveOutput {
   }
 
   /**
-   * Whether a file was saved for this job by a process that could write nothing down: it came after the job was made, has
-   * these bytes, and is no other job's. What is published was changed just now: it tells the time of a file server.
+   * True if a process that could not write to the ledger saved this file for this job: it is newer than the job, has
+   * these bytes, and belongs to no other job. The source was changed just now, so it shows the file server's clock.
    */
   private async isUnrecorded(final: string, { path: source, sha256 }: Source): Promise<boolean> {
     const { names, journal, signal, clock } = this.input;
@@ -228,7 +228,7 @@ export class SaveOutput {
     };
   }
 
-  /** Gives a whole part its final name and records it; only then the part's own name goes. */
+  /** Gives a complete part its final name and records it; only then its own name is removed. */
   private async publish(sink: PartSink, part: PartFile, fileType: FileType): Promise<SavedOutput> {
     const { input, output } = this;
     const { role } = output;
@@ -283,7 +283,7 @@ export class SaveOutput {
   }
 }
 
-/** What a job is called in a sentence. */
+/** The name of a job in a sentence. */
 export const jobWord = ({ id, family }: Pick<Naming, 'id' | 'family'>): string =>
   `${family === 'image' ? 'image job' : 'task'} ${id}`;
 

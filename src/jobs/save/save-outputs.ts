@@ -20,36 +20,36 @@ import { refugeOf } from './rescue.ts';
 import { jobWord, SaveOutput } from './save-output.ts';
 import { sidecarOf } from './sidecar.ts';
 
-/** What --force may replace is anything where `claims` is absent. */
+/** If `claims` is absent, --force may replace anything. */
 export interface SaveInput
   extends Pick<JobDeps, 'transport' | 'silenceMs' | 'mostBytes' | 'clock' | 'random' | 'signal' | 'claims'>,
     Partial<Pick<JobDeps, 'note'>> {
-  /** Each with a role of its own. */
+  /** The outputs, each with a different role. */
   readonly outputs: readonly TaskOutput[];
   readonly plan: SavePlan;
   readonly names: Naming;
-  /** The text of the file beside an output, from its SHA-256; none when absent. */
+  /** The text of the file beside an output, made from its SHA-256; absent if none is wanted. */
   readonly sidecar?: ((sha256: string) => string) | undefined;
   readonly journal: DownloadJournal;
-  /** gw's own key of the job, where it is not the ID. */
+  /** gw's own key of the job, if it is not the ID. */
   readonly key?: string | undefined;
-  /** Takes what cannot be saved where it is wanted; such outputs fail when absent. */
+  /** The directory for outputs that cannot be saved to their target; if absent, they fail. */
   readonly refuge?: string | undefined;
-  /** How often the gateway lets a task's output be fetched, where documented. */
+  /** How often the gateway allows an output to be fetched, if documented. */
   readonly maxDownloads: number | undefined;
-  /** Looks at the task again for a new link to the output of a role; asked once an output. */
+  /** Queries the task for a new link to the output of a role; called at most once per output. */
   readonly refreshLink: (role: string) => Promise<string | undefined>;
   readonly onProgress?: ((update: DownloadProgress) => void) | undefined;
   readonly onWarning?: ((text: string) => void) | undefined;
-  /** When the machine was started, Unix milliseconds; its own word when absent. */
+  /** When the machine was booted, in Unix ms; by default the system's own value. */
   readonly bootedAtMs?: number | undefined;
-  /** What a directory's file system has left, in bytes; the system's own word when absent. */
+  /** Free bytes of a directory's file system; by default the system's own value. */
   readonly freeBytes?: ((dir: string) => number | undefined) | undefined;
 }
 
 export interface DownloadProgress {
   readonly role: string;
-  /** What people call it: the task's ID, with the role of a file beside the main one. */
+  /** The name for users: the task's ID, plus the role for a secondary file. */
   readonly name: string;
   readonly bytes: number;
   readonly totalBytes: number | undefined;
@@ -57,14 +57,14 @@ export interface DownloadProgress {
 
 export interface SaveFailure {
   readonly role: string;
-  /** Of kind `download`. */
+  /** An error of kind `download`. */
   readonly error: GwError;
 }
 
 /**
- * Brings a finished task's outputs home, one after the other; one that fails does not stop the others. A file that is
- * on disk as recorded is not fetched again. Where something failed, at most one part file stays, for a later run.
- * Aborting throws the signal's reason and leaves the part and its record.
+ * Saves a finished task's outputs, one after the other; a failure does not stop the others. A file that is on disk as
+ * recorded is not downloaded again. After a failure, at most one part file stays for a later run. Aborting throws the
+ * signal's reason and keeps the part and its record.
  */
 export async function saveOutputs(
   input: SaveInput,
@@ -82,7 +82,7 @@ export async function saveOutputs(
     budget.begin();
     let saving: SaveOutput | undefined;
     try {
-      // Images have a place of their own, also where not all of them are brought.
+      // Images keep their own index, even if not all of them are saved.
       const index = input.names.family === 'image' ? imageIndex(output.role) : at;
       saving = new SaveOutput(output, index + 1, input, { budget, bootedAtMs, warn });
       const { file, error } = await saving.run();
@@ -104,7 +104,7 @@ export async function saveOutputs(
   return { files, failures };
 }
 
-/** What a run lends to its downloads; `id` is what their events name. */
+/** The parts of a run's deps that downloads use; `id` is the name in their events. */
 export const transferOf = (deps: Omit<JobDeps, 'client'>, id: string) => ({
   ...deps,
   onWarning: deps.warn,
@@ -116,14 +116,14 @@ export const transferOf = (deps: Omit<JobDeps, 'client'>, id: string) => ({
   },
 });
 
-/** Numbered outputs of one fixed name have names of our own making. */
+/** Warns that numbered outputs of one fixed name got names made by gw. */
 function warnOfNames(files: readonly SavedFile[], { target }: SavePlan, warn: (text: string) => void): void {
   if (!files.some(({ role }) => /-\d+$/.test(role)) || !isFixedName(target)) return;
   const names = files.map((file) => path.basename(file.path)).join(', ');
   warn(`one name for ${files.length} outputs: saved as ${names}; put {index} into --out to number them`);
 }
 
-/** Any failure as an error of kind `download` that names the task and says how to go on. */
+/** Turns any failure into an error of kind `download` with the task and a hint. */
 function downloadError(error: unknown, output: TaskOutput, names: Naming, isKept: boolean): GwError {
   const { id: taskId } = names;
   const facts = error instanceof GwError ? error.facts : {};
@@ -144,30 +144,30 @@ export interface SaveJobInput {
   readonly key: string;
   readonly id: string;
   readonly family: TaskFamily;
-  /** Where the outputs go; nothing is saved where `download` is false. */
+  /** Where the outputs go; nothing is saved if `download` is false. */
   readonly save: SavePlan;
-  /** The rate that looks at it count against. */
+  /** The rate limit that queries of it count against. */
   readonly pool?: RatePool | undefined;
-  /** Steady milliseconds at which another gw that holds the job is waited for no longer. */
+  /** Steady time in ms at which gw stops waiting for another gw that holds the job. */
   readonly deadlineMs?: number | undefined;
-  /** Whether this process has waited for the task: its outputs are saved also where nothing can be written down. */
+  /** True if this process waited for the task: then its outputs are saved even if the ledger cannot be written. */
   readonly ranHere?: boolean | undefined;
-  /** Leaves a job to the process that is saving it, and gives back only what this one saved. */
+  /** If true, a job that another process is saving is left to it, and only files saved here are returned. */
   readonly ownOnly?: boolean | undefined;
 }
 
-/** What became of a job's outputs. */
+/** The result of saving a job's outputs. */
 export interface SavedJob {
   readonly files: SavedFile[];
   readonly errors: unknown[];
   readonly record: unknown;
-  /** Another process is saving them, or has done so meanwhile. */
+  /** True if another process is saving them, or has done so meanwhile. */
   readonly isElsewhere?: boolean | undefined;
 }
 
 /**
- * Brings a finished job's outputs home, once over all processes: what another one is fetching is waited for, and what
- * the ledger says is saved and still whole is not fetched again. Errors are of kind `download`.
+ * Saves a finished job's outputs, only once over all processes: it waits while another process downloads them, and does
+ * not download a file again that is recorded and unchanged. Errors are of kind `download`.
  */
 export async function saveJob(look: SeenTask, input: SaveJobInput, deps: FollowDeps): Promise<SavedJob> {
   const { family, id, key, save, ownOnly } = input;
@@ -233,7 +233,7 @@ export async function saveJob(look: SeenTask, input: SaveJobInput, deps: FollowD
   }
 }
 
-/** Looks at the held task again, because the link to an output is dead. */
+/** Queries the held task again, because the link to an output is dead. */
 async function freshLook({ id, pool }: SaveJobInput, deps: FollowDeps, notes: JobNotes): Promise<TaskLook> {
   const look = await deps.looker.look(id, { signal: deps.signal, pool });
   const end = look.view.state === 'succeeded' ? endEvent(look) : undefined;
@@ -242,8 +242,8 @@ async function freshLook({ id, pool }: SaveJobInput, deps: FollowDeps, notes: Jo
 }
 
 /**
- * What saving writes down about one job. Where the ledger cannot be written any more, the outputs of a task that ran in this
- * process are saved all the same, each asked for once, with one warning (promises, section 4, point 3).
+ * Writes the ledger events of saving one job. If the ledger can no longer be written, the outputs of a task that ran in
+ * this process are saved anyway, with one request each and one warning (promises, section 4, point 3).
  */
 class JobNotes {
   #isUnwritten = false;
@@ -251,17 +251,17 @@ class JobNotes {
   constructor(
     private readonly key: string,
     private readonly ledger: Ledger,
-    /** Hears that nothing can be written. Where absent, what the ledger throws is thrown. */
+    /** Called if the ledger cannot be written. If absent, the ledger's errors are thrown. */
     private readonly warn: ((text: string) => void) | undefined,
   ) {}
 
-  /** Whether something was not written, so that nothing counts any more how often an output was asked for. */
+  /** True if an event could not be written, so that downloads are no longer counted. */
   get isUnwritten(): boolean {
     return this.#isUnwritten;
   }
 
   append(event: LedgerEvent): void {
-    // Only who has claimed the job may write its end; the next run sees the end for itself.
+    // Only the holder of the job may write its end; the next run sees the end itself.
     if (this.#isUnwritten && event.event === 'final') return;
     try {
       this.ledger.append(this.key, event);
@@ -270,7 +270,7 @@ class JobNotes {
     }
   }
 
-  /** Claims the job by `claim`; where no claim can be made, nobody else can make one either, and the job is only read. */
+  /** Claims the job. If no claim can be made, no other process can make one either, so the job is only read. */
   async hold(claim: () => Promise<Hold | undefined>): Promise<Hold | undefined> {
     try {
       return await claim();

@@ -4,20 +4,20 @@ import type { Family } from '../../gateway/task.ts';
 import { isHome, type Job, type SavedFile } from '../../ledger/event.ts';
 import { taskOf } from '../../ledger/settled.ts';
 
-// Whether a job is saved: the one answer, of its record (what was made), the ledger (where it was saved, copies too) and the
-// disk (what is there). Every command that waits, downloads, goes on, lists or reports asks here.
+// Whether a job is saved, decided only here from its record (what was made), the ledger (where it was saved, including
+// copies) and the disk (what exists). Every command that waits, downloads, continues, lists or reports asks here.
 
-/** The outputs of a job, as they are on disk. */
+/** The outputs of a job and their files on disk. */
 export interface SavedOutputs {
-  /** One file an output, in their order: where it was saved first, else a copy. */
+  /** One file per output, in order: where it was saved first, else a copy. */
   readonly files: readonly SavedFile[];
-  /** The others: `path` where one was saved, and is gone or changed; `rescued` where it is kept whole until it can be saved. */
+  /** Outputs without a file: `path` if it was saved but is gone or changed; `rescued` if it is kept in the refuge. */
   readonly missing: readonly Missing[];
 }
 
 type Missing = Readonly<{ role: string; path?: string | undefined; rescued?: SavedFile | undefined }>;
 
-/** By what the files hold: each is read, and has the recorded SHA-256. Aborting throws the signal's reason. */
+/** Checks files by content: each is read and compared with its recorded SHA-256. Throws the signal's reason. */
 export async function savedOutputs(
   job: Job,
   family: Family | undefined,
@@ -33,14 +33,14 @@ export async function savedOutputs(
   return verdict(copiesOf(job, family), (file) => whole.has(file));
 }
 
-/** As `savedOutputs`, by the files' sizes alone: for lists and batches of thousands, and for what is only opened. */
+/** Like `savedOutputs`, by file size only: for thousands of jobs, and for files that are only opened. */
 export const outputsBySize = (job: Job, family: Family | undefined): SavedOutputs =>
   verdict(copiesOf(job, family), hasSize);
 
-/** Whether something that was saved is gone or has another size; there may be a copy. */
+/** True if a saved file is gone or has another size; there may still be a copy. */
 export const lacksFile = ({ files }: Job): boolean => !files.every(hasSize);
 
-/** Whether a file that was saved is there as it was recorded. Aborting throws the signal's reason. */
+/** True if a saved file is unchanged since it was recorded. Aborting throws the signal's reason. */
 export async function isWhole(file: SavedFile, signal: AbortSignal): Promise<boolean> {
   try {
     return hasSize(file) && (await sha256OfFile(file.path, signal)) === file.sha256;
@@ -61,13 +61,13 @@ function hasSize({ path, bytes }: SavedFile): boolean {
 
 type Copies = readonly (readonly [role: string, copies: readonly SavedFile[]])[];
 
-/** What was made, each with the files that it was saved as, in the order of saving. */
+/** Each output with the files that it was saved as, in the order of saving. */
 function copiesOf(job: Job, family: Family | undefined): Copies {
   const task = taskOf(job, family);
   const named = [...(task?.outputs ?? []).map(({ role }) => role), ...(task?.cameAlong ?? [])];
   const saved = [...new Set(job.files.map(({ role }) => role))];
   const isTask = family !== undefined && 'query' in family;
-  // A task has a file even where its record names none.
+  // A task has a file even if its record names none.
   const unnamed = saved.length > 0 || task?.hasNoFiles || !isTask ? saved : ['video'];
   return (named.length > 0 ? named : unnamed).map((role) => [
     role,
@@ -79,7 +79,7 @@ function verdict(outputs: Copies, isThere: (file: SavedFile) => boolean): SavedO
   const files: SavedFile[] = [];
   const missing: Missing[] = [];
   for (const [role, copies] of outputs) {
-    // What was rescued is still to be saved where it was wanted, and what is cut to be had whole.
+    // A rescued file must still be saved to its target, and a truncated one must be fetched completely.
     const there = copies.filter(isThere);
     const file = there.find(isHome);
     if (file) files.push(file);

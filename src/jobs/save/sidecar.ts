@@ -9,7 +9,7 @@ import { taskOf } from '../../ledger/settled.ts';
 import { usageOf } from '../job-view.ts';
 import type { Whole } from './take-name.ts';
 
-/** What is known of a job when its outputs are saved. */
+/** The facts about a job when its outputs are saved. */
 export type SidecarJob = Pick<Job, 'family' | 'model' | 'prompt' | 'settings' | 'createdAtMs' | 'save'> & {
   readonly id: string;
   readonly references?: IntentEvent['references'];
@@ -17,8 +17,8 @@ export type SidecarJob = Pick<Job, 'family' | 'model' | 'prompt' | 'settings' | 
 };
 
 /**
- * The text of the file beside an output (`--sidecar`), from its SHA-256; undefined where none is asked for. It holds no
- * link, no key and no data of a reference.
+ * Makes the text of the file beside an output (`--sidecar`) from its SHA-256; undefined if none is wanted. It holds no
+ * link, no API key and no data of a reference.
  */
 export function sidecarOf(
   job: SidecarJob,
@@ -46,13 +46,13 @@ export function sidecarOf(
   return (sha256) => `${JSON.stringify({ ...facts, sha256, gw: save.sidecar }, undefined, 2)}\n`;
 }
 
-/** As {@link sidecarOf}, of a job as the ledger has it; `save` is where its outputs go this time. */
+/** Like {@link sidecarOf}, for a job in the ledger; `save` is where its outputs go this time. */
 export const sidecarOfJob = (job: Job, family: Family | undefined, save = job.save) =>
   sidecarOf({ ...job, id: job.id ?? job.key, save }, taskOf(job, family));
 
 /**
- * What `gw again` makes the same request from on another machine, as a row of a batch says it: without links, and with each
- * file by its name in the folder that holds them all. A callback's address is of one machine, and left out.
+ * What `gw again` needs to repeat the request on another machine, as a batch row: without links, with each file by its
+ * name relative to their common folder. A callback URL belongs to one machine and is left out.
  */
 function portableRequest(request: KeptRequest): KeptRequest {
   const { callbackUrl: _, ...flags } = request.flags;
@@ -81,7 +81,7 @@ function portableRequest(request: KeptRequest): KeptRequest {
 const isShot = (value: unknown): value is { readonly seconds: string; readonly words: string } =>
   typeof value === 'object' && value !== null && 'seconds' in value && 'words' in value;
 
-/** The names of files from the deepest folder that holds all of them, by their absolute paths. */
+/** The file names relative to the deepest folder that holds all of them, by absolute path. */
 function shortNames(files: readonly string[]): ReadonlyMap<string, string> {
   const isBelow = (file: string, dir: string) => path.relative(dir, file).split(path.sep)[0] !== '..';
   let [dir = ''] = files.map((file) => path.dirname(file));
@@ -91,17 +91,17 @@ function shortNames(files: readonly string[]): ReadonlyMap<string, string> {
 
 export const besideOf = (output: string): string => `${output}.json`;
 
-/** What came of writing the file beside an output: made, there already for this output, or the name is another file's. */
+/** The result of writing the file beside an output: made, already there for this output, or the name is taken. */
 export type Beside = 'made' | 'same' | 'taken';
 
-/** The text that is to stand beside an output, and the free name that it is written under first. */
+/** The text for the file beside an output, and the free name under which it is written first. */
 export interface BesideText {
   readonly text: string;
   readonly mode: number;
   readonly trial: string;
 }
 
-/** Puts the file beside an output, whole or not at all; `take` says whether the name was free. Throws what the disk says. */
+/** Writes the file beside an output atomically; `take` says whether the name was free. Throws the disk's error. */
 export async function writeBeside(
   output: string,
   { text, mode, trial }: BesideText,
@@ -109,7 +109,7 @@ export async function writeBeside(
 ): Promise<Beside> {
   const file = besideOf(output);
   if (fs.lstatSync(file, { throwIfNoEntry: false })) {
-    // One that was killed wrote it, and may have known more of the job.
+    // An earlier, killed run wrote it, and may have known more about the job.
     const [there, ours] = [textOf(file), text].map(sidecarIn);
     return ours && there && ours.id === there.id && ours.sha256 === there.sha256 ? 'same' : 'taken';
   }
@@ -122,7 +122,7 @@ export async function writeBeside(
   }
 }
 
-/** Puts it in the place of one that gw wrote (`--force`). Throws what the disk says. */
+/** Replaces a file that gw wrote (`--force`). Throws the disk's error. */
 export function replaceBeside(output: string, beside: BesideText): void {
   writeTrial(beside);
   try {
@@ -132,13 +132,13 @@ export function replaceBeside(output: string, beside: BesideText): void {
   }
 }
 
-/** Whether the file beside an output may be put there under --force: there is none, or it is a sidecar. */
+/** True if --force may write the file beside an output: there is none, or it is a sidecar. */
 export function isReplaceable(output: string): boolean {
   const there = fs.lstatSync(besideOf(output), { throwIfNoEntry: false });
   return !there || sidecarIn(textOf(besideOf(output))) !== undefined;
 }
 
-/** What a text says where gw wrote it beside an output. */
+/** The facts in a text that gw wrote beside an output; undefined for any other text. */
 function sidecarIn(text: string | undefined): Record<string, unknown> | undefined {
   try {
     const facts = JSON.parse(text ?? '') as Record<string, unknown>;
@@ -148,7 +148,7 @@ function sidecarIn(text: string | undefined): Record<string, unknown> | undefine
   }
 }
 
-/** Larger than any sidecar. */
+/** No sidecar is this large. */
 const MAX_BYTES = 1 << 20;
 
 function textOf(file: string): string | undefined {
@@ -166,7 +166,7 @@ function writeTrial({ text, mode, trial }: BesideText): void {
     try {
       fs.fchmodSync(fd, mode);
     } catch {
-      // A disk that keeps no permissions keeps the text.
+      // A disk that stores no permissions still stores the text.
     }
     fs.fsyncSync(fd);
   } catch (error) {

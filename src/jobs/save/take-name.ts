@@ -5,26 +5,26 @@ import { type DiskWays, isThere } from './disk-ways.ts';
 
 const BLOCK_BYTES = 1024 * 1024;
 
-/** The file is no longer there under its name: another process took or removed it. */
+/** The file no longer exists under its name: another process took or removed it. */
 export class PartGone extends Error {
   override readonly name = 'PartGone';
 }
 
-/** A whole file that is to get a name. */
+/** A complete file that is to get a name. */
 export interface Whole {
   readonly path: string;
-  /** Of its bytes, in hexadecimal. */
+  /** SHA-256 of its bytes, in hexadecimal. */
   readonly sha256: string;
-  /** Permissions of the file under its new name, where that is a copy. */
+  /** Permissions of the file under its new name, if it is a copy. */
   readonly mode: number;
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * Gives a whole file a name that nothing has, in the ways of its disk: a second name, else a rename onto the name that
- * a file of one byte has taken, else a copy that is compared by its digest. What fails is done in the next way, whatever the error.
- * `tell` comes before the name is taken otherwise than by a link: after a kill nothing else says whose file stands there.
- * False where something has the name; then nothing is changed. Throws DiskFault, or PartGone.
+ * Gives a complete file a free name by a way that its disk supports: a hard link; else a rename over a reserved file of
+ * one byte; else a copy that is verified by its digest. If a way fails with any error, the next is tried. `tell` is
+ * called before a name is taken without a link: after a kill, nothing else tells whose file has it. False if the name
+ * is taken; then nothing is changed. Throws DiskFault, or PartGone.
  */
 export async function takeName(
   whole: Whole,
@@ -38,7 +38,7 @@ export async function takeName(
       fs.linkSync(from, to);
       return true;
     } catch {
-      // What stands there, if anything, says more than the error.
+      // Whether a file exists under the name says more than the error.
     }
   }
   if (isThere(to)) return isSameFile(from, to);
@@ -58,8 +58,8 @@ export async function takeName(
 }
 
 /**
- * Whether a file could take the name that holds the first byte of the one to come; false where something has it. An empty one
- * would do, were it not that a mounted cloud drive may bring it there after the rename.
+ * Reserves the name with a file that holds the first byte of the coming one; false if the name is taken. The file is
+ * not empty, because a mounted cloud drive may write an empty one there after the rename.
  */
 function reserve(to: string, from: string): boolean {
   let fd: number;
@@ -92,7 +92,7 @@ function firstByte(file: string): Uint8Array {
   }
 }
 
-/** Whether two names are those of one file: a disk without second names may give the number of one file to another. */
+/** True if two names belong to one file; a disk without hard links may give two files the same inode. */
 export function isSameFile(one: string, other: string): boolean {
   const [there, here] = [other, one].map((file) =>
     fs.lstatSync(file, { bigint: true, throwIfNoEntry: false }),
@@ -101,8 +101,8 @@ export function isSameFile(one: string, other: string): boolean {
 }
 
 /**
- * Copies a whole file to a name that nothing has, written from its start to its end, on the disk when this returns, and
- * read back. False where something has the name. Throws DiskFault, and leaves nothing of its own then.
+ * Copies a complete file to a free name; the copy is written from start to end, synced, and read back. False if the
+ * name is taken. Throws DiskFault, and then leaves no file of its own.
  */
 export async function copyWhole({ path: from, sha256, mode, signal }: Whole, to: string): Promise<boolean> {
   let fd: number;
@@ -131,7 +131,7 @@ export async function copyWhole({ path: from, sha256, mode, signal }: Whole, to:
   }
 }
 
-/** One block after the other: such disks take no byte out of its turn. */
+/** Writes blocks in order: such disks accept only sequential writes. */
 function write(fd: number, block: Uint8Array): void {
   for (let done = 0; done < block.length; ) {
     const written = fs.writeSync(fd, block, done, block.length - done);

@@ -13,16 +13,16 @@ import {
 } from './part-file.ts';
 import { besideOf } from './sidecar.ts';
 
-/** Opens what an earlier process left of a part, as `PartFile.reopen` does, also where that was giving it its name. */
+/** Opens a part of an earlier process like `PartFile.reopen`, even if that process was giving it its final name. */
 export async function takeUpPart(recorded: RecordedPart, where: PartPlace): Promise<PartFile | undefined> {
   await takeBack(recorded, where);
   return PartFile.reopen(recorded, where);
 }
 
 /**
- * Undoes what a process had begun that ended while it gave its whole part a name: the part goes the way of every whole part
- * again. What stands under that name is taken for gw's own only by its bytes, since a file of the user's may stand there by
- * now: what took the name for it, the beginning of a copy, or the part itself. Aborting throws the signal's reason.
+ * Undoes the work of a process that ended while it gave its complete part a name, so that the part is published from
+ * the start. A file under that name is gw's own only if its bytes show it, because it could be the user's: it must be a
+ * reserved file, the beginning of a copy, or the part itself. Throws the signal's reason.
  */
 async function takeBack(
   { path: part, totalBytes, sha256, to }: RecordedPart,
@@ -58,18 +58,18 @@ async function takeBack(
     }
   } catch {
     signal.throwIfAborted();
-    // It stays there, and is brought home once more.
+    // The file stays there, and the part is published once more.
   }
 }
 
-/** Clears what had only taken a name: nothing, or the first byte of a sidecar. That of a part is known by the part. */
+/** Removes a file that only reserved a name: an empty one, or a sidecar's first byte. A part's is compared later. */
 function clearReserved(name: string): void {
   try {
     const there = fs.lstatSync(name, { throwIfNoEntry: false });
     if (!there?.isFile() || there.size > 1) return;
     if (there.size === 0 || fs.readFileSync(name, 'latin1') === '{') fs.unlinkSync(name);
   } catch {
-    // The output gets the next name.
+    // If it cannot be removed, the output gets the next name.
   }
 }
 

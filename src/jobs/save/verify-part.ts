@@ -2,15 +2,15 @@ import type { TaskOutput } from '../../gateway/task.ts';
 import { type FileType, modalityInWords, SNIFF_BYTES, sniff, typeInWords } from '../../media/signatures.ts';
 import type { PartFile } from './part-file.ts';
 
-/** What a finished part is, or why it is not the output: something else, or cut. */
+/** The type of a complete part, or why it is not the output: another type, or truncated. */
 export type Finding =
   | { readonly is: 'whole'; readonly fileType: FileType }
   | { readonly is: 'other'; readonly reason: string }
   | { readonly is: 'broken'; readonly reason: string };
 
 /**
- * Looks at a part that has all its bytes: its first bytes against the output's type, and whether the container is
- * whole.
+ * Verifies a part that has all its bytes: its first bytes must match the output's type, and its container must be
+ * complete.
  */
 export function verifyPart(part: PartFile, expected: TaskOutput['type']): Finding {
   const fileType = sniff(part.head(SNIFF_BYTES));
@@ -22,8 +22,8 @@ export function verifyPart(part: PartFile, expected: TaskOutput['type']): Findin
 }
 
 /**
- * Looks at a part whose length nobody announced, so that only its own end can tell whether the server cut it. A finding
- * where it did. Throws DiskFault.
+ * Verifies a part of unannounced length: only its own end can show whether the server truncated it. Undefined if it is
+ * not truncated. Throws DiskFault.
  */
 export function verifyEnd(part: PartFile): Extract<Finding, { is: 'broken' }> | undefined {
   const missing = missingEnd(sniff(part.head(SNIFF_BYTES))?.format, part);
@@ -32,28 +32,28 @@ export function verifyEnd(part: PartFile): Extract<Finding, { is: 'broken' }> | 
 
 const notWhole = (reason: string) => ({ is: 'broken', reason: `the file is not whole: ${reason}` }) as const;
 
-/** Why first bytes cannot be those of the output: text, or no medium, or a medium of another kind. */
+/** Why the first bytes cannot be the output's: text, not a media file, or another kind of media. */
 export function refusalOf(fileType: FileType | undefined, expected: TaskOutput['type']): string | undefined {
-  // SVG counts as an image, but it is XML: no model draws it.
+  // SVG counts as an image, but it is XML: no model makes it.
   const isExpected = fileType !== undefined && (expected === 'any' || fileType.modality === expected);
   if (isExpected && fileType.format !== 'svg') return undefined;
   const wanted = expected === 'any' ? 'a video, an image or audio' : modalityInWords[expected];
   return `the server sent ${typeInWords(fileType)} where ${wanted} was expected`;
 }
 
-/** What is looked at of an image on its disk. */
+/** The bytes of an image on its disk. */
 interface ImageBytes {
   readonly bytes: number;
   read(offset: number, count: number): Uint8Array;
 }
 
-/** What little may follow the end of an image: a mark and some padding. */
+/** At most this many bytes may follow the end of an image: a mark and some padding. */
 const TAIL_BYTES = 64;
 const PNG_SIGNATURE_BYTES = 8;
 
 /**
- * What an image lacks that looks cut, as a clause; undefined for one that is whole, and for a format without an end of
- * its own. Whoever has every byte that was announced warns of it and keeps the image. Throws DiskFault.
+ * What a truncated image lacks, as a clause; undefined for a complete one, and for a format without an end mark. If all
+ * announced bytes came, the caller warns and keeps the image. Throws DiskFault.
  */
 export function missingEnd(format: FileType['format'] | undefined, image: ImageBytes): string | undefined {
   if (format === 'png' && !hasPngEnd(image)) return 'its last chunk is missing';
@@ -69,7 +69,7 @@ export function missingEnd(format: FileType['format'] | undefined, image: ImageB
 const tailOf = (image: ImageBytes): string =>
   Buffer.from(image.read(Math.max(0, image.bytes - TAIL_BYTES), TAIL_BYTES)).toString('latin1');
 
-/** Whether the last chunk is there: at the end, as ever, or before bytes that do not belong to the image. */
+/** True if the last chunk exists: at the end as usual, or before bytes that do not belong to the image. */
 function hasPngEnd(image: ImageBytes): boolean {
   if (tailOf(image).includes('IEND\xae\x42\x60\x82')) return true;
   let at = PNG_SIGNATURE_BYTES;
@@ -82,15 +82,15 @@ function hasPngEnd(image: ImageBytes): boolean {
   return false;
 }
 
-/** Reads bytes at a place in a file; fewer come at its end. */
+/** Reads bytes at an offset in a file; fewer at its end. */
 export type ReadAt = (offset: number, count: number) => Uint8Array;
 
-/** Far more boxes, or chunks of a PNG, than any real file has: even a fragmented hour has some thousands. */
+/** More boxes, or PNG chunks, than any real file has: even a fragmented hour has some thousands. */
 const MAX_BOXES = 100_000;
 
 /**
- * Walks the top-level boxes of an MP4 or MOV file by their headers alone (ISO/IEC 14496-12, 4.2).
- * Says what is wrong, or nothing where they add up to the file and `moov` is among them.
+ * Walks the top-level boxes of an MP4 or MOV file by their headers only (ISO/IEC 14496-12, 4.2). Returns the problem,
+ * or undefined if they add up to the file's size and include `moov`.
  */
 export function brokenBoxes(readAt: ReadAt, fileBytes: number): string | undefined {
   let offset = 0;
@@ -117,6 +117,6 @@ function readBox(header: Uint8Array, restBytes: number): { type: string; bytes: 
   if (size !== 1) return size >= 8 ? { type, bytes: size } : undefined;
   if (header.length < 16) return undefined;
   const large = view.getBigUint64(8);
-  // A size beyond what a number holds is beyond any file too.
+  // A size too large for a number is larger than any file too.
   return large >= 16n ? { type, bytes: Number(large) } : undefined;
 }

@@ -4,29 +4,29 @@ import type { Reply } from '../../http/client.ts';
 import type { TaskLook } from './look.ts';
 import type { LookOptions } from './looker.ts';
 
-/** One who asks for a task and waits for the answer. */
+/** A caller that asks for a task and waits for the answer. */
 export interface Ask {
   readonly id: string;
   readonly options: LookOptions;
-  /** Steady milliseconds until when it waits for others. */
+  /** Steady time in ms until which it waits for others. */
   readonly dueMs: number;
-  /** How many tasks its request may ask for: fewer where a larger request was refused. */
+  /** Maximum number of tasks in its request: smaller after a larger request was refused. */
   maxIds: number;
-  /** Set while its request is under way. */
+  /** Set while its request is in progress. */
   leave?: () => void;
   readonly settle: (outcome: LookOutcome) => void;
 }
 
-/** Longest sum of the IDs in one request: addresses beyond some kilobytes are refused along the way. */
+/** Longest sum of the IDs in one request: servers and proxies refuse URLs of more than a few kilobytes. */
 const MAX_ID_CHARS = 4_000;
 
-/** Those who wait for a look in the order in which they asked, and whom of them the next request asks for. */
+/** The waiting queries in order of arrival, and which of them go into the next request. */
 export class LookBatch {
   readonly #waiting = new Set<Ask>();
-  /** Tasks that the gateway refused when they were asked for alone; they must not spoil a request again. */
+  /** Tasks whose query was refused even alone; they must not spoil a shared request again. */
   readonly #loners = new Set<string>();
 
-  /** `maxIds` is how many tasks one request may ask for, `followed` the tasks that are going to be looked at. */
+  /** `maxIds` is the maximum of tasks in one request; `followed` are the tasks that will be queried. */
   constructor(
     private readonly maxIds: number,
     private readonly followed: ReadonlyMap<string, number>,
@@ -36,7 +36,7 @@ export class LookBatch {
     return this.#waiting.size === 0;
   }
 
-  /** Whether nobody is to be waited for any more: a request is full, or all who are followed are here. */
+  /** True if the request need not wait for more: it is full, or all followed tasks are here. */
   get isEnough(): boolean {
     return this.#waiting.size >= Math.min(this.maxIds, this.followed.size);
   }
@@ -51,14 +51,14 @@ export class LookBatch {
     this.#waiting.delete(ask);
   }
 
-  /** How long the first in line still waits for others. */
+  /** How long the first query still waits for others. */
   gatherMs(nowMs: number): number {
     if (this.isEnough) return 0;
     const [first] = this.#waiting;
     return first === undefined || first.maxIds === 1 ? 0 : first.dueMs - nowMs;
   }
 
-  /** The next request's share of those who wait, the longest waiting first. */
+  /** Removes the queries for the next request, the longest waiting first. */
   take(): Ask[] {
     const taken: Ask[] = [];
     const ids = new Set<string>();
@@ -67,7 +67,7 @@ export class LookBatch {
     for (const ask of this.#waiting) {
       const isNew = !ids.has(ask.id);
       if (isNew && ids.size > 0 && (ids.size >= room || chars + ask.id.length > MAX_ID_CHARS)) break;
-      // One that must go with fewer waits for its turn.
+      // A query that must share with fewer tasks waits for its own turn.
       if (isNew && ids.size >= ask.maxIds) continue;
       if (isNew) chars += ask.id.length;
       room = Math.min(room, ask.maxIds);
@@ -78,7 +78,7 @@ export class LookBatch {
     return taken;
   }
 
-  /** Ends the waiting of each for whom `refusalOf` its deadline has an error. */
+  /** Ends each query whose deadline gets an error from `refusalOf`. */
   refuse(refusalOf: (deadlineMs: number | undefined) => GwError | undefined): void {
     for (const ask of [...this.#waiting]) {
       const error = refusalOf(ask.options.deadlineMs);
@@ -89,8 +89,8 @@ export class LookBatch {
   }
 
   /**
-   * A request for `ids` fails for all whom it asked for; one that was refused is halved, to find out whom it was refused
-   * for: they wait once more.
+   * Fails all queries of a request for `ids`. After a refusal, the request is halved instead, to find the task that
+   * caused it: its queries wait once more.
    */
   fail(present: ReadonlySet<Ask>, ids: readonly string[], error: unknown): void {
     const isRefused = error instanceof GwError && (error.kind === 'rejected' || error.kind === 'not_found');
@@ -109,7 +109,7 @@ export class LookBatch {
 
 export type LookOutcome = { readonly look: TaskLook } | { readonly error: unknown };
 
-/** A reply, and what it holds of one task; no record where it does not name the task. */
+/** A reply and its part for one task; `record` is undefined if the reply does not name the task. */
 interface Came {
   readonly record: unknown;
   readonly recordText?: string | undefined;
@@ -117,7 +117,7 @@ interface Came {
   readonly serverDateMs: number;
 }
 
-/** Reads one task's record of a reply: `not_found` where there is none, `unavailable` where it cannot be read. */
+/** Reads one task's record in a reply: `not_found` if there is none, `unavailable` if it cannot be read. */
 export function readLook(family: TaskFamily, id: string, came: Came): LookOutcome {
   if (came.record === undefined)
     return { error: new GwError('not_found', `the gateway does not know task ${id}`, { taskId: id }) };
@@ -129,7 +129,7 @@ export function readLook(family: TaskFamily, id: string, came: Came): LookOutcom
   }
 }
 
-/** What a parser makes of it. Throws `unavailable` where it cannot be read, with the parser's own words where it has any. */
+/** Runs a parser. Throws `unavailable` if it fails, with the parser's own message if there is one. */
 export function readable<T>(parse: () => T, what: string): T {
   try {
     return parse();

@@ -2,12 +2,12 @@ import type { Reply } from '../../http/client.ts';
 import { RawJson } from '../../io/escape.ts';
 import { compactJson, JsonTokens, placeOf } from '../../json-text.ts';
 
-// The gateway's records are printed as they came; a number that JavaScript cannot hold would come out changed, so the text
-// of such a record travels beside its value. Rare: `mayHoldLongNumber` is asked first, and only then is this loaded.
+// The gateway's records are printed unchanged. A number that JavaScript cannot hold would change, so such a record's
+// text is kept beside its value. This is rare: this file is loaded only if `mayHoldLongNumber` is true.
 
 /**
- * The text of a part of a reply on one line, where it holds a number that would be written with another value; undefined
- * where the value says the same. `json` is what `text` was parsed to, `part` a value in it.
+ * The text of a part of a reply on one line, if it holds a number whose value would change when printed; else
+ * undefined. `json` is the parsed `text`, and `part` a value in it.
  */
 export function exactText(text: string, json: unknown, part: unknown): string | undefined {
   const path = pathTo(json, part);
@@ -16,7 +16,7 @@ export function exactText(text: string, json: unknown, part: unknown): string | 
   return cut !== undefined && losesNumber(cut) ? compactJson(cut) : undefined;
 }
 
-/** A part of a reply as it is to be printed: the value, or its own text where the value would be written in another way. */
+/** A part of a reply for printing: the value, or its original text if printing the value would change a number. */
 export function asWritten(part: unknown, reply: Pick<Reply, 'text' | 'json'> | undefined): unknown {
   const exact = reply && exactText(reply.text, reply.json, part);
   return exact === undefined ? part : new RawJson(exact);
@@ -31,7 +31,7 @@ function losesNumber(text: string): boolean {
   return false;
 }
 
-/** A number's value as text, whichever way it is written: significant digits and power of ten. */
+/** A normal form of a number's text: its significant digits and power of ten. */
 function digitsOf(word: string): string {
   const [, sign = '', whole = '', fraction = '', power = '0'] =
     /^(-?)(\d*)\.?(\d*)(?:[eE]([+-]?\d+))?$/.exec(word) ?? [];
@@ -43,7 +43,7 @@ function digitsOf(word: string): string {
 
 const MAX_DEPTH = 4;
 
-/** The names that lead from a value to a part of it; undefined where it is not near. */
+/** The path from a value to a part of it; undefined if the part is not found at low depth. */
 function pathTo(json: unknown, part: unknown, depth = 0): (string | number)[] | undefined {
   if (json === part) return [];
   if (typeof json !== 'object' || json === null || depth === MAX_DEPTH) return undefined;

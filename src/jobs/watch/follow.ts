@@ -17,10 +17,10 @@ import type { Looker } from './looker.ts';
 import { poll, spedUp } from './poll.ts';
 import { asTheyEnd, childSignals, createTurns, SAVES_AT_ONCE, type Turns } from './turns.ts';
 
-/** What every job needs to be worked on; it knows no command and draws nothing. */
+/** What every operation on a job needs; it knows no command and draws nothing. */
 export interface JobDeps {
   readonly client: Client;
-  /** Of the key that the client uses; absent where it needs none. */
+  /** Identifies the client's API key; absent if it needs none. */
   readonly keyId?: string | undefined;
   readonly transport: Transport;
   readonly ledger: Ledger;
@@ -28,26 +28,26 @@ export interface JobDeps {
   readonly random: () => number;
   readonly signal: AbortSignal;
   readonly progress: Progress;
-  /** With `--events`: what is told as it happens. */
+  /** With `--events`: reports events as they happen. */
   readonly events?: JobEvents | undefined;
   readonly warn: (text: string) => void;
-  /** Tells what is waited for, also of a row of a batch. */
+  /** Reports what gw is waiting for, also for a row of a batch. */
   readonly note: (text: string) => void;
-  /** Longest silence of a download. */
+  /** Timeout of a silent download. */
   readonly silenceMs: number;
-  /** Of an output of unannounced length. */
+  /** Limit for an output of unannounced length. */
   readonly mostBytes?: number | undefined;
-  /** What --force may replace in this command. */
+  /** Decides what --force may replace in this command. */
   readonly claims?: Claims | undefined;
 }
 
 /** What following a task needs. */
 export interface FollowDeps extends JobDeps {
-  /** Of the job's family and gateway; shared by all that are followed. */
+  /** The looker of the job's family and gateway, which all followed jobs share. */
   readonly looker: Looker;
-  /** Where many jobs are followed: whose outputs are saved first, and how many at once. */
+  /** With many jobs: the order in which outputs are saved, and how many at once. */
   readonly turns?: Turns | undefined;
-  /** A look failed for the nth time in a row, and the wait goes on; a line of progress when absent. */
+  /** Called when a query failed `failures` times in a row and the wait continues; by default prints a progress line. */
   readonly onTrouble?: ((id: string, error: GwError, failures: number) => void) | undefined;
 }
 
@@ -55,42 +55,42 @@ export interface FollowInput extends Pick<SaveInput, 'key' | 'id' | 'family' | '
   readonly intervalMs: { readonly min: number; readonly max: number };
   /** As in `poll`. */
   readonly speed?: (() => number) | undefined;
-  /** Steady milliseconds at which the wait ends. */
+  /** Steady time in ms at which the wait ends. */
   readonly deadlineMs: number;
   readonly firstDelayMs?: number | undefined;
-  /** When the gateway took it, Unix milliseconds: a task just created may not be known everywhere yet. */
+  /** When the gateway took it, in Unix ms: a new task may not be known everywhere yet. */
   readonly acceptedAtMs?: number | undefined;
-  /** The gateway's word so far, shown until the first look. */
+  /** The gateway's last known status, shown until the first query. */
   readonly status?: string | undefined;
-  /** Set where the ledger knows that it has succeeded: its live outputs are saved without a look. */
+  /** Set if the ledger says that it succeeded: outputs with valid links are saved without a query. */
   readonly succeeded?: { readonly seen: SeenTask | undefined } | undefined;
   readonly estimateMs?: number | undefined;
-  /** A look that was just made: it is the first one, and the gateway is not asked again for it. */
+  /** A query that was just made: it counts as the first, and is not repeated. */
   readonly firstLook?: TaskLook | undefined;
 }
 
-/** How much of the pace a look may spend on waiting for others to share its request. */
+/** Share of the poll interval that a query may wait for others to share its request. */
 const PATIENCE = 0.2;
 
-/** Where a job stands when gw is done with it, and what went wrong, if anything. */
+/** The state of a job when gw is done with it, and the error if something failed. */
 export interface Followed {
   readonly status: string;
   readonly record: unknown;
   readonly files: readonly SavedFile[];
-  /** Another process is saving the outputs, or has done so meanwhile. */
+  /** True if another process is saving the outputs, or has done so meanwhile. */
   readonly isElsewhere?: boolean | undefined;
-  /** What a job that succeeded made and cost. */
+  /** Output length and cost of a job that succeeded. */
   readonly usage?: TaskUsage | undefined;
   readonly error?: unknown;
 }
 
-/** Polls a job to its end, keeps the final record, and saves its outputs. Never throws: what failed is in `error`. */
+/** Polls a job to its end, records the final record, and saves its outputs. Never throws: failures are in `error`. */
 export async function followJob(input: FollowInput, deps: FollowDeps): Promise<Followed> {
   const { id, acceptedAtMs } = input;
   const { clock, looker, progress, signal } = deps;
   const unfollow = looker.follow(id);
   const startedMs = clock.steady();
-  // What the ledger already says is not written down again.
+  // A status that the ledger already has is not written again.
   let { status } = input;
   let strange: string | undefined;
   let last: TaskLook | undefined;
@@ -156,7 +156,7 @@ export async function followJob(input: FollowInput, deps: FollowDeps): Promise<F
   }
 }
 
-/** Writes a look down; without room for it, the next run sees the end, and what is saved says so itself. */
+/** Records a query's result. If the disk is full, the next run sees the end itself, and saving reports the error. */
 async function record(
   seen: TaskLook,
   status: string | undefined,
@@ -173,7 +173,7 @@ async function record(
   }
 }
 
-/** What a finished look leads to: the outputs saved, or why they are not. Never throws: what failed is in `error`. */
+/** Handles the result of a finished task: saves the outputs, or says why not. Never throws: failures are in `error`. */
 export async function endOf(look: SeenTask, input: SaveInput, deps: FollowDeps): Promise<Followed> {
   const { view } = look;
   const seen = { status: view.status, record: printableRecord(look), files: [] };
@@ -200,7 +200,7 @@ export async function endOf(look: SeenTask, input: SaveInput, deps: FollowDeps):
   }
 }
 
-/** The wait for a task that had succeeded before was for its output only. */
+/** The error if the wait was only for the output of a task that had already succeeded. */
 function unsavedError(error: unknown, taskId: string): unknown {
   if (!(error instanceof GwError) || error.kind !== 'wait_timeout' || error instanceof StillHeld)
     return error;
@@ -208,13 +208,13 @@ function unsavedError(error: unknown, taskId: string): unknown {
   return new GwError('download', message, { taskId, retryAtMs: error.facts.retryAtMs });
 }
 
-/** An outage concerns every job; one line in this time tells of it. */
+/** An outage concerns every job, so at most one line per this interval reports it. */
 const TROUBLE_EVERY_MS = 30_000;
 
 /**
- * Follows many jobs at once, each to its end: looks are shared and paced by the lookers in `deps`, outputs are saved a
- * few at a time, those first whose links die soonest. Yields each job as it ends; what failed is in its `error`.
- * `depsOf` is asked once a job; jobs of one gateway and family must be given the same looker.
+ * Follows many jobs at once, each to its end. The lookers in `deps` share and pace the queries. A few outputs are saved
+ * at a time, starting with those whose links expire soonest. Yields each job as it ends; failures are in its `error`.
+ * `depsOf` is called once per job; jobs of one gateway and family must get the same looker.
  */
 export async function* followMany<I extends FollowInput>(
   inputs: readonly I[],
@@ -248,7 +248,7 @@ export async function* followMany<I extends FollowInput>(
   }
 }
 
-/** Tells of failed looks once for all jobs, not once for each. */
+/** Reports failed queries once for all jobs together. */
 function tellSeldom() {
   let toldMs = Number.NEGATIVE_INFINITY;
   return ({ clock, progress }: FollowDeps) =>

@@ -10,22 +10,22 @@ import { linkExpiresAtMs } from '../job-view.ts';
 export interface SeenTask {
   readonly view: TaskView;
   readonly record: unknown;
-  /** Its JSON as it came, where the record holds a number that JavaScript would write in another way. */
+  /** The record's JSON as it came, kept if JavaScript would write one of its numbers differently. */
   readonly recordText?: string | undefined;
-  /** The server's clock when it was asked, Unix milliseconds; the life of links counts from the first sight of them. */
+  /** The server's clock when it was queried, in Unix ms; the life of links counts from when they are first seen. */
   readonly serverDateMs: number;
-  /** This machine's clock then; now when absent. */
+  /** This machine's clock at that time; now if absent. */
   readonly seenAtMs?: number | undefined;
 }
 
-/** What a look at a task brought, and the reply it was read from. */
+/** The result of querying a task, and the reply that it was read from. */
 export interface TaskLook extends SeenTask {
   readonly reply: Reply;
 }
 
 /**
- * What the ledger knows of a job that has succeeded, while its links live or its outputs are on disk: enough to save them
- * without asking the gateway. Undefined where the gateway must be asked.
+ * What the ledger knows about a succeeded job whose links are valid or whose outputs are on disk: enough to save them
+ * without a query. Undefined if the gateway must be queried.
  */
 export function seenInLedger(job: Job, family: Family, nowMs: number): SeenTask | undefined {
   const view = job.state === 'succeeded' ? taskOf(job, family) : undefined;
@@ -38,13 +38,13 @@ export function seenInLedger(job: Job, family: Family, nowMs: number): SeenTask 
   return { view, record, recordText, serverDateMs, seenAtMs: seenAtMs(job, nowMs) };
 }
 
-/** Until when the gateway may not know a job's task yet, Unix milliseconds. */
+/** Until when the gateway may not know a job's task yet, in Unix milliseconds. */
 export const youngUntilMs = ({ acceptedAtMs, createdAtMs }: Job, nowMs: number): number =>
   notAhead(acceptedAtMs ?? createdAtMs, nowMs) + YOUNG_MS;
 
 /**
- * Writes down what a look changed: a new status, or the final record whole before the gateway forgets it. An end is left
- * to another process that holds the job: it knows the task and sees its end for itself.
+ * Records what a query changed: a new status, or the whole final record before the gateway forgets it. If another
+ * process holds the job, the end is left to it: it will see the end itself.
  */
 export async function recordLook(
   ledger: Ledger,
@@ -67,12 +67,12 @@ export async function recordLook(
   }
 }
 
-/** The disk did not take a task's ID when it came: without one, nobody would look for its output after a crash. */
+/** Records a task's ID that the disk refused at first: after a crash only it leads to the output. */
 function writeId(ledger: Ledger, key: string, { id, status }: TaskView): void {
   try {
     ledger.append(key, { event: 'accepted', id, status });
   } catch {
-    // It has been told that it is not there, and the output is saved all the same.
+    // The missing ID was already reported, and the output is saved anyway.
   }
 }
 
@@ -88,7 +88,7 @@ export function endEvent({ view, record, recordText, serverDateMs }: SeenTask): 
   };
 }
 
-/** A task that ended badly, in the gateway's words; `hint` where another way than a new job goes on from there. */
+/** The error of a task that failed, in the gateway's words; `hint` if there is a better way than a new job. */
 export function taskFailed(
   {
     id,

@@ -8,49 +8,49 @@ import type { JobDeps } from './follow.ts';
 import type { TaskLook } from './look.ts';
 import { Pace, type SharedRate } from './rate.ts';
 
-/** Looks at tasks of one family on one gateway for everybody in this process: requests are shared and paced. */
+/** Queries tasks of one family on one gateway for this whole process: requests are shared and paced. */
 export interface Looker {
   /**
-   * Says that a task will be looked at; returns the function that takes it back (once). A request waits for the others that
-   * are followed, as far as its patience goes, so that tasks are asked for together.
+   * Announces that a task will be queried; the returned function withdraws that (once). A request waits for the other
+   * followed tasks, as long as its patience allows, so that they share one request.
    */
   follow(id: string): () => void;
-  /** Whether somebody has said so of a task and not taken it back. */
+  /** True if a task is announced and not withdrawn. */
   isFollowed(id: string): boolean;
   /**
-   * Asks for one task's record. Throws what the client throws, `not_found` for a task that the reply does not name,
+   * Queries one task's record. Throws what the client throws, `not_found` for a task that the reply does not name,
    * `unavailable` for a record that cannot be read, or the signal's reason.
    */
   look(id: string, options: LookOptions): Promise<TaskLook>;
-  /** A create leaves, which counts against the same rate: the next look comes as much later. */
+  /** Counts a create against the same rate limit: the next query leaves later. */
   spend(pool: RatePool): void;
 }
 
 export interface LookOptions {
   readonly signal: AbortSignal;
-  /** The client's own number when absent; a poll judges failures itself and takes 0. */
+  /** Number of retries, by default the client's; a poll handles failures itself and passes 0. */
   readonly retries?: number;
-  /** The rate that the look counts against; the account's ordinary one when absent. */
+  /** The rate limit that the query counts against; by default the account's ordinary one. */
   readonly pool?: RatePool | undefined;
-  /** Steady milliseconds by which an answer is of use; a gateway that asks to wait longer ends the look at once. Two minutes when absent. */
+  /** Steady time in ms until which an answer is useful (default: two minutes); a longer pause ends the query. */
   readonly deadlineMs?: number | undefined;
-  /** How long the look may wait for others to share its request, in milliseconds. */
+  /** How long the query may wait for others to share its request, in milliseconds. */
   readonly patienceMs?: number;
-  /** Until when "not found" may only mean "not known yet", Unix milliseconds. */
+  /** Until this Unix time in ms, "not found" may only mean "not known yet". */
   readonly retryNotFoundUntilMs?: number | undefined;
 }
 
 export interface LookerOptions extends Pick<JobDeps, 'client' | 'clock' | 'random'> {
   readonly family: TaskFamily;
   readonly account: AccountType;
-  /** A pool's rate as all processes keep it; each process keeps its own when absent. */
+  /** A pool's rate that all processes share; by default each process has its own. */
   readonly rateOf?: ((pool: string) => SharedRate) | undefined;
 }
 
-/** How long to wait before a task that is not known yet is asked for again. */
+/** How long to wait before a task that is not known yet is queried again. */
 const YOUNG_PAUSE_MS = 2_000;
 
-/** Makes a looker: one for each family and gateway in a process, or the rates are not shared. */
+/** Makes a looker. A process must have only one for each family and gateway, so that the rates are shared. */
 export function createLooker(options: LookerOptions): Looker {
   const { family, clock, account } = options;
   const ordinary = poolOf({ family: family.name, settings: {} }, account);
@@ -80,7 +80,7 @@ export function createLooker(options: LookerOptions): Looker {
     },
     async look(id, options) {
       const queue = queueOf(options.pool ?? ordinary);
-      // A single task's own endpoint says 404, which the client waits out; a list leaves the task out.
+      // The endpoint for a single task answers 404, which the client retries; a list just omits the task.
       const untilMs = family.query.maxIds > 1 ? options.retryNotFoundUntilMs : undefined;
       const youngUntilMs = untilMs === undefined ? 0 : clock.steady() + (untilMs - clock.now());
       for (;;) {
@@ -96,26 +96,26 @@ export function createLooker(options: LookerOptions): Looker {
   };
 }
 
-/** Requests that leave evenly arrive a little less evenly; the rest keeps a minute's count below the documented rate. */
+/** Requests that leave evenly arrive less evenly; this margin keeps each minute's count below the documented rate. */
 const SHARE_OF_RATE = 0.97;
 const MAX_IN_FLIGHT = 16;
-/** Longest pause that a timer can make. */
+/** Longest delay that a timer allows. */
 const LONGEST_NAP_MS = 2 ** 31 - 1;
 
 /**
- * One rate: looks wait here in order, as many in one request as the gateway takes, and requests leave at an even pace
- * below the documented rate ("Limits"), never in a burst.
+ * The queries of one rate limit: they wait in order, share requests as far as the gateway allows, and requests leave
+ * evenly below the documented rate ("Limits"), never in a burst.
  */
 class LookQueue {
   readonly #pace: Pace;
   readonly #batch: LookBatch;
-  /** Requests that are to be sent again, in the order in which they wait: each for its turn like any other. */
+  /** Requests that wait to be sent again, in order; each waits for its turn like any other. */
   readonly #again = new Set<Again>();
   #inFlight = 0;
   #nap: AbortController | undefined;
   #isRunning = false;
 
-  /** `followed`: the tasks that are going to be looked at, with how many look. */
+  /** `followed` holds the tasks that will be queried, with the number of followers of each. */
   constructor(
     private readonly options: LookerOptions,
     { name, requestsPerMinute }: RatePool,
@@ -127,7 +127,7 @@ class LookQueue {
     this.#batch = new LookBatch(options.family.query.maxIds, followed);
   }
 
-  /** A request that is no look leaves. */
+  /** Counts a request that is not a query. */
   spend(): void {
     this.#pace.spend();
   }
@@ -158,14 +158,14 @@ class LookQueue {
     });
   }
 
-  /** Looks again at what there is to do. */
+  /** Checks again what there is to do. */
   wake(): void {
     this.#nap?.abort();
   }
 
   async #run(): Promise<void> {
     this.#isRunning = true;
-    // Whoever asks in this same turn shares the first request.
+    // Queries that are made in this same turn share the first request.
     await Promise.resolve();
     while (this.#hasWork()) {
       const pauseMs = this.#pauseMs();
@@ -194,7 +194,7 @@ class LookQueue {
     return this.#again.size > 0 || !this.#batch.isEmpty;
   }
 
-  /** How long until the next request may leave, in milliseconds; what is sent again goes before what is new. */
+  /** Milliseconds until the next request may leave; retries go before new requests. */
   #pauseMs(): number {
     if (this.#again.size === 0) {
       if (this.#inFlight >= MAX_IN_FLIGHT) return Number.POSITIVE_INFINITY;
@@ -204,7 +204,7 @@ class LookQueue {
     return this.#pace.readyInMs();
   }
 
-  /** Whoever cannot wait as long as the gateway asks is told so at once. */
+  /** Ends queries at once that cannot wait as long as the gateway asks. */
   #refuseHeld(): void {
     const refusalOf = this.#pace.refusal();
     if (!refusalOf) return;
@@ -262,7 +262,7 @@ class LookQueue {
     }
   }
 
-  /** The pause of a request before it is sent again, until its turn has come. Throws the signal's reason, or why there is no turn. */
+  /** Waits until a request's turn to be sent again. Throws the signal's reason, or the error if it gets no turn. */
   async #pause(
     { delayMs, isRateLimited }: RetryPause,
     asks: readonly Ask[],
@@ -274,7 +274,7 @@ class LookQueue {
     }
     await this.options.clock.sleep(delayMs, signal);
     signal.throwIfAborted();
-    // The last of those whom it asks for counts, and none where one of them has no deadline.
+    // The latest deadline of its queries counts; there is none if one of them has no deadline.
     const latestMs = Math.max(...asks.map(({ options }) => options.deadlineMs ?? Number.NaN));
     await new Promise<void>((resolve, reject) => {
       const leaving = (settle: () => void) => {
@@ -299,7 +299,7 @@ class LookQueue {
   }
 }
 
-/** A request that is to be sent again. */
+/** A request that waits to be sent again. */
 interface Again {
   readonly deadlineMs: number | undefined;
   readonly go: () => void;

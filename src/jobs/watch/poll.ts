@@ -8,38 +8,38 @@ import type { LookOptions } from './looker.ts';
 export type Look = Pick<SeenTask, 'view'>;
 
 export interface PollOptions<L extends Look> extends Pick<JobDeps, 'clock' | 'random' | 'signal'> {
-  /** Asks once, until the signal ends it. Its errors are judged here, so it must not retry by itself. */
+  /** Queries once, until the signal ends it. Errors are handled here, so it must not retry by itself. */
   readonly look: (signal: AbortSignal) => Promise<L>;
   readonly intervalMs: { readonly min: number; readonly max: number };
-  /** How many times sooner the gateway may be asked than `intervalMs` says: a sandbox's speed. */
+  /** How many times more often than `intervalMs` the gateway may be queried: a sandbox's speed. */
   readonly speed?: (() => number) | undefined;
-  /** Steady milliseconds at which the wait ends; the job goes on. */
+  /** Steady time in ms at which the wait ends; the job continues. */
   readonly deadlineMs: number;
   readonly onUpdate: (look: L) => void | Promise<void>;
-  /** A look failed, and the wait goes on. */
+  /** Called when a query failed and the wait continues. */
   readonly onTrouble: (error: GwError, failures: number) => void;
   readonly taskId: string;
-  /** How long to wait before the first look; the pace's minimum when absent. */
+  /** Delay before the first query; by default the minimum interval. */
   readonly firstDelayMs?: number | undefined;
-  /** Steady milliseconds until when "not found" may only mean "not known yet". */
+  /** Until this steady time in ms, "not found" may only mean "not known yet". */
   readonly youngUntilMs?: number | undefined;
 }
 
-/** How many looks in a row may say "not found" before the task counts as unknown. */
+/** After this many "not found" answers in a row the task counts as unknown. */
 const MAX_NOT_FOUND = 3;
-/** How many more looks a finished task without an output gets. */
+/** How many more times a succeeded task without an output is queried. */
 const MAX_WITHOUT_OUTPUT = 3;
-/** How long the look after the end of the wait may take. */
+/** Time limit of the query after the end of the wait. */
 const LAST_LOOK_MS = 2_000;
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
-/** A gateway that has not answered this often and this long is gone; the job stays in the ledger. */
+/** After this many failures over this time the wait ends; the job stays in the ledger. */
 export const MAX_FAILURES = 20;
 export const MAX_FAILING_MS = 15 * 60_000;
 
 /**
- * Looks at a task until it is finished. A failed look does not end the wait; 401 and 403 do, 404 after three in a row
- * of a task that is no longer young.
- * Throws `wait_timeout` at the deadline, the fatal error of a look, or the signal's reason.
+ * Queries a task until it is finished. A failed query does not end the wait, except for 401 and 403, and for three 404
+ * in a row if the task is no longer new. Throws `wait_timeout` at the deadline, the fatal error of a query, or the
+ * signal's reason.
  */
 export async function poll<L extends Look>(options: PollOptions<L>): Promise<L> {
   const { clock, deadlineMs, signal, taskId } = options;
@@ -52,7 +52,7 @@ export async function poll<L extends Look>(options: PollOptions<L>): Promise<L> 
   for (;;) {
     if (clock.steady() + waitMs >= deadlineMs) {
       await clock.sleep(Math.max(0, deadlineMs - clock.steady()), signal);
-      // One last look: a job that finished while we slept is not a timeout.
+      // One last query: a job that finished while we slept must not count as timed out.
       const last = await lookWithin(LAST_LOOK_MS, options).catch(() => undefined);
       signal.throwIfAborted();
       if (!last || !finished(last.view)) throw waitOver(`task ${taskId}`, taskId);
@@ -82,12 +82,12 @@ export async function poll<L extends Look>(options: PollOptions<L>): Promise<L> 
       if (clock.steady() + waitMs >= deadlineMs) throw waitOver(`task ${taskId}`, taskId, retryAtMs);
       continue;
     }
-    // The first look may have told how fast the gateway is.
+    // The first query may have shown the gateway's speed.
     waitMs = nextDelayMs(options, elapsedMs);
     notFound = 0;
     failures = 0;
     failingSinceMs = undefined;
-    // Not a look's trouble: a record that cannot be written down ends the wait.
+    // An error here is not a failed query: if the record cannot be written, the wait ends.
     await options.onUpdate(look);
     if (finished(look.view)) return look;
     if (look.view.state === 'succeeded') {
@@ -97,7 +97,7 @@ export async function poll<L extends Look>(options: PollOptions<L>): Promise<L> 
   }
 }
 
-/** A look that the end of the wait ends too: a gateway that never answers must not hold it. */
+/** A query that also ends with the wait, so that a gateway which never answers cannot prolong it. */
 async function lookWithin<L extends Look>(limitMs: number, options: PollOptions<L>): Promise<L> {
   const { signal, taskId } = options;
   const bound = new AbortController();
@@ -115,10 +115,10 @@ async function lookWithin<L extends Look>(limitMs: number, options: PollOptions<
   }
 }
 
-/** Between two looks at a task that nobody waits for. */
+/** Interval between two queries of a task that nobody waits for. */
 const AGAIN_MS = 2_000;
 
-/** A task that nobody waits for; `job` where the ledger knows it, `look` where it was just looked at. */
+/** A task that nobody waits for; `job` if the ledger knows it, `look` if it was just queried. */
 interface TaskNow {
   readonly id: string;
   readonly key: string;
@@ -128,8 +128,8 @@ interface TaskNow {
 }
 
 /**
- * Where a task stands now: what the ledger knows, where that is enough to save its outputs, else a look, which is written
- * down. One that succeeded and names no output yet is looked at again, as in a wait; so is a young one that is not found.
+ * The current state of a task: from the ledger, if that is enough to save its outputs, else from a query, which is
+ * recorded. A succeeded task without an output is queried again, as in a wait; so is a new one that is not found.
  */
 export async function lookNow(
   { id, key, family, job, look: first }: TaskNow,
@@ -153,7 +153,7 @@ const finished = (view: TaskView): boolean =>
   view.state === 'failed' ||
   (view.state === 'succeeded' && (view.outputs.length > 0 || view.hasNoFiles === true));
 
-/** What a wait ends with where its time is over; `retryAtMs` where the gateway wants no question before. */
+/** The error when a wait times out; `retryAtMs` if the gateway wants no request before then. */
 export function waitOver(what: string, taskId: string, retryAtMs?: number): GwError {
   const why =
     retryAtMs === undefined
@@ -162,16 +162,16 @@ export function waitOver(what: string, taskId: string, retryAtMs?: number): GwEr
   return new GwError('wait_timeout', `${what} is not finished yet and ${why}`, { taskId, retryAtMs });
 }
 
-/** Shortest pause that a sandbox's speed leads to. */
+/** Shortest interval at a sandbox's speed. */
 const SHORTEST_MS = 50;
 
-/** A time of the pace at a gateway that is so many times faster than the service. */
+/** A time of the poll interval at a gateway that is `speed` times faster than the service. */
 export const spedUp = (ms: number, speed: number): number =>
   speed > 1 ? Math.min(ms, Math.max(SHORTEST_MS, ms / speed)) : ms;
 
 /**
- * The next pause: from the pace's minimum towards its maximum as the wait grows, with 10 % of jitter, so that many
- * waiters spread out.
+ * The next interval: it grows from the minimum to the maximum during the wait, with 10 % jitter, so that many waiting
+ * processes spread out.
  */
 export function nextDelayMs(
   { intervalMs, random, speed = () => 1 }: Pick<PollOptions<Look>, 'intervalMs' | 'random' | 'speed'>,

@@ -8,39 +8,39 @@ import { GwError } from '../../errors.ts';
 import type { Clock } from '../../host.ts';
 import { backoffMs, DEFAULT_DEADLINE_MS } from '../../http/retry.ts';
 
-/** How soon to ask again whose turn it is, where another process is being given one, and how often. */
+/** How soon, and how often, to try again while another process is taking a turn. */
 const BUSY_PAUSE_MS = 5;
 const MAX_BUSY = 40;
-/** A turn this much further off than a few processes' spacing is no turn but the gateway's word on waiting. */
+/** A turn that is this much later than a few processes would cause means that the gateway asked for a pause. */
 const HOLD_MS = 10_000;
 const PROCESSES = 8;
 
 interface PaceOptions {
   readonly clock: Clock;
   readonly random: () => number;
-  /** Milliseconds between two requests: of a sandbox they become fewer once it has told its speed. */
+  /** Milliseconds between two requests; shorter for a sandbox once it has stated its speed. */
   readonly spacing: () => number;
   readonly shared: SharedRate | undefined;
 }
 
-/** When requests of one rate may leave: evenly, after those of other processes, and never while the gateway holds them back. */
+/** When requests of one rate limit may leave: evenly, after other processes' requests, not during a pause. */
 export class Pace {
   #nextMs = Number.NEGATIVE_INFINITY;
   #heldUntilMs = Number.NEGATIVE_INFINITY;
-  /** The turn taken of all processes' turns, until a request leaves. */
+  /** The turn taken from the shared rate, until a request leaves. */
   #turnMs: number | undefined;
   #busy = 0;
-  /** How many requests in a row were too many. */
+  /** Number of 429 answers in a row. */
   #tooMany = 0;
 
   constructor(private readonly options: PaceOptions) {}
 
-  /** For how long from now the gateway wants no request, in milliseconds; 0 where it has said nothing. */
+  /** Milliseconds for which the gateway wants no request; 0 if it asked for no pause. */
   heldMs(): number {
     return Math.max(0, this.#heldUntilMs - this.options.clock.steady());
   }
 
-  /** In how many milliseconds the next request may leave, 0 for now. To be asked only when there is one. */
+  /** Milliseconds until the next request may leave, 0 for now. Call it only if there is a request. */
   readyInMs(): number {
     const { clock, shared, spacing } = this.options;
     const nowMs = clock.steady();
@@ -65,14 +65,14 @@ export class Pace {
     this.#nextMs = this.options.clock.steady() + this.options.spacing();
   }
 
-  /** Another request leaves, which is not held up and counts all the same: the turns after it come later. */
+  /** Counts a request that leaves without waiting for a turn: the next turns are later. */
   spend(): void {
     const { clock, shared, spacing } = this.options;
     if (shared) shared.take(spacing(), clock.now());
     else this.#nextMs = Math.max(this.#nextMs, clock.steady()) + spacing();
   }
 
-  /** The gateway's word on waiting is meant for everybody who counts against the rate. */
+  /** Stops all requests for a time: a pause that the gateway asks for concerns everybody who shares the rate limit. */
   hold(delayMs: number): void {
     const { clock, shared } = this.options;
     const untilMs = clock.steady() + delayMs;
@@ -87,7 +87,7 @@ export class Pace {
     this.#tooMany = 0;
   }
 
-  /** A 429 holds everybody back: until the moment that the gateway named, or for longer each time where it named none. */
+  /** After a 429 all requests wait: until the time that the gateway named, else longer each time. */
   failed(error: unknown): void {
     if (!(error instanceof GwError) || error.kind !== 'rate_limited') return;
     const { clock, random } = this.options;
@@ -97,8 +97,8 @@ export class Pace {
   }
 
   /**
-   * While the gateway holds requests back: what to tell one with this deadline (steady milliseconds, two minutes from now
-   * when absent) who cannot wait as long as it asks; nothing for one who can. Otherwise undefined.
+   * While the gateway asks for a pause: a function that returns the error for a deadline (steady ms, by default in two
+   * minutes) before the end of the pause, and undefined for a later one. Otherwise undefined.
    */
   refusal(): ((deadlineMs: number | undefined) => GwError | undefined) | undefined {
     const { clock } = this.options;
@@ -114,23 +114,23 @@ export class Pace {
   }
 }
 
-/** A rate that several processes keep together: when the next request may leave, on the wall clock they share. */
+/** A rate limit that several processes share: when the next request may leave, by their common wall clock. */
 export interface SharedRate {
   /**
-   * Takes the next turn, `spacingMs` after the one before it. Returns in how many milliseconds it comes; undefined where
-   * another process is taking one this very moment. A file that cannot be used shares nothing: the turn is now.
+   * Takes the next turn, `spacingMs` after the previous one. Returns the milliseconds until it; undefined if another
+   * process is taking one at this moment. If the file cannot be used, nothing is shared and the turn is now.
    */
   take(spacingMs: number, nowMs: number): number | undefined;
   /**
-   * Where turns are given out elsewhere, and are asked for until one comes: in how many milliseconds to ask again after
-   * `take` had none.
+   * For turns that are assigned elsewhere and must be requested repeatedly: milliseconds until the next try after
+   * `take` returned none.
    */
   againInMs?(): number;
-  /** No request may leave for so long; an hour at most, because the gateway's word may be a mistake. */
+  /** Stops all requests for a time; for an hour at most, because the gateway's value may be a mistake. */
   hold(delayMs: number, nowMs: number): void;
 }
 
-/** Opens the file of a rate in the directory of locks; `of` names whose rate it is. Nothing is touched before it is used. */
+/** Opens the file of a rate in the directory of locks; `of` identifies it. Nothing is touched before use. */
 export function openRateFile(locks: string, of: readonly string[]): SharedRate {
   const name = crypto.createHash('sha256').update(JSON.stringify(of)).digest('hex').slice(0, 24);
   const file = path.join(locks, `rate-${name}`);
@@ -162,10 +162,10 @@ const LONGEST_SHARED_HOLD_MS = 3_600_000;
 /** Two processes read the clock one after the other. */
 const CLOCK_SLACK_MS = 1_000;
 
-/** It holds two numbers. */
+/** The file holds two numbers. */
 const MAX_BYTES = 1024;
 
-/** When the next request may leave; now, where the file says nothing or was written on a clock that has stepped back. */
+/** When the next request may leave; now, if the file is unusable or was written before the clock was set back. */
 function readNextMs(file: string, nowMs: number): number {
   try {
     const written: unknown = JSON.parse(readRegular(file, MAX_BYTES).toString());

@@ -13,7 +13,7 @@ import type { Looker } from './looker.ts';
 import { lookNow } from './poll.ts';
 import { asTheyEnd, childSignals, createTurns, SAVES_AT_ONCE, type Turns } from './turns.ts';
 
-/** Whether a job still needs something: an answer, a look, its outputs saved, or a part file put away. */
+/** True if a job still needs something: an answer, a query, its outputs saved, or a part file removed. */
 export function isOpen(job: Job, family: Family, nowMs: number): boolean {
   if (family.name === 'image') return isOpenImageJob(job, nowMs);
   if (job.state === 'intent' || job.state === 'sent' || job.state === 'running') return true;
@@ -25,12 +25,12 @@ export function isOpen(job: Job, family: Family, nowMs: number): boolean {
   );
 }
 
-/** A job to be brought as far as it goes, with what that needs. */
+/** A job to sync, with what that needs. */
 export interface SyncInput {
   readonly job: Job;
   readonly family: Family;
   readonly deps: JobDeps;
-  /** Absent for a family that has no tasks to look at. */
+  /** Absent for a family without tasks. */
   readonly looks?: Looks | undefined;
 }
 
@@ -41,20 +41,20 @@ interface Looks {
 }
 
 export type Synced =
-  /** Nothing came of it that is worth a word. */
+  /** There is nothing to report. */
   | { readonly outcome: 'quiet' }
-  /** Another process saves it, or has done so meanwhile. */
+  /** Another process is saving it, or has done so meanwhile. */
   | { readonly outcome: 'elsewhere' }
   | { readonly outcome: 'running'; readonly id: string; readonly status: string }
-  /** It was sent, was never answered, and may exist; the sentence says why that is all that is known. */
+  /** It was sent without an answer and may exist; the message says why no more is known. */
   | { readonly outcome: 'unknown'; readonly message: string; readonly isLookedForAgain: boolean }
-  /** It is finished, something went wrong with it, or it was interrupted. */
+  /** It is finished, failed, or was interrupted. */
   | { readonly outcome: 'ended'; readonly id: string; readonly followed: Followed };
 
 /**
- * Brings jobs as far as they go without waiting, all at once: what was never answered is settled, running tasks are
- * looked at together, and outputs are saved a few at a time; what dies soonest goes first.
- * Yields each job as it is done with, also those that an interrupt left behind.
+ * Brings jobs up to date without waiting, all at once: unanswered ones are settled, running tasks are queried together,
+ * and a few outputs are saved at a time; what expires soonest goes first. Yields each job when it is done, including
+ * those that an interrupt left unfinished.
  */
 export async function* syncJobs(
   inputs: readonly SyncInput[],
@@ -64,7 +64,7 @@ export async function* syncJobs(
   const children = childSignals(signal);
   const dueMs = new Map(inputs.map((input) => [input, diesAtMs(input)]));
   const dueFirst = inputs.toSorted((left, right) => (dueMs.get(left) ?? 0) - (dueMs.get(right) ?? 0));
-  // All are told of before the first is looked at, so that they are asked for together.
+  // All are announced before the first query, so that they share requests.
   const unfollow = dueFirst.map(({ job, looks }) =>
     job.id === undefined ? undefined : looks?.looker.follow(job.id),
   );
@@ -86,14 +86,14 @@ export async function* syncJobs(
   }
 }
 
-/** When the link or the record of a job dies, Unix milliseconds; what has neither was made when it was made. */
+/** When the link or record of a job expires, in Unix ms; without either, its creation time plus the life of links. */
 function diesAtMs({ job, family }: SyncInput): number {
   return (
     linkExpiresAtMs(job, family) ?? recordExpiresAtMs(job, family) ?? job.createdAtMs + family.linkLifeMs
   );
 }
 
-/** Brings one job as far as it goes without waiting. Never throws: what failed, or was interrupted, is in the `error`. */
+/** Brings one job up to date without waiting. Never throws: a failure or an interrupt is in the `error`. */
 async function syncJob(input: SyncInput, turns: Turns, looked = () => {}): Promise<Synced> {
   const { family, deps, looks } = input;
   let { job } = input;
@@ -164,7 +164,7 @@ async function syncTask({ job, id, looks }: Task, deps: FollowDeps, looked: () =
     const hold = await ledger.hold(key);
     if (!hold) return { outcome: 'elsewhere' };
     try {
-      // Its end may have been seen since the job was listed.
+      // Its end may have been recorded since the job was listed.
       const now = hold.job;
       if (now?.state === 'running') ledger.append(key, { event: 'lost', message });
       else if (now?.state === 'succeeded' && lacksOutputs(now, family))
@@ -180,7 +180,7 @@ async function syncTask({ job, id, looks }: Task, deps: FollowDeps, looked: () =
   }
 }
 
-/** Others may be settled before they are looked at; a look waits for them no longer than this. */
+/** A query waits at most this long for other jobs that are still being settled. */
 const SHARE_MS = 1_000;
 
 function isExpired(error: unknown, job: Job, family: TaskFamily, nowMs: number): boolean {

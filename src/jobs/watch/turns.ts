@@ -1,17 +1,17 @@
-/** How many jobs' outputs are fetched at the same time. */
+/** How many jobs' outputs are downloaded at the same time. */
 export const SAVES_AT_ONCE = 4;
 
-/** A bounded number of places; who waits is let in by how soon it must be done. */
+/** A limited number of places for concurrent work; waiting work gets one in order of its due time. */
 export interface Turns {
-  /** Runs the work as soon as a place is free, the lowest `dueMs` of those who wait first. */
+  /** Runs the work as soon as a place is free, the lowest `dueMs` of all waiting work first. */
   take<T>(dueMs: number, work: () => Promise<T>, urgentFromMs?: number): Promise<T>;
-  /** Says that work is to come or under way which is urgent from a moment on; what is given back says that it is over. */
+  /** Announces work that is urgent from a time on; the returned function says that it is over. */
   announce(urgentFromMs: number): () => void;
-  /** Resolves when no urgent work is open, Unix milliseconds by `now`; `onWait` is called where that is not so at once. */
+  /** Resolves when no urgent work is left (`now` in Unix ms); `onWait` is called if that is not so at once. */
   calm(now: () => number, onWait?: () => void): Promise<void>;
 }
 
-/** Makes turns for at most `atOnce` pieces of work at the same time. */
+/** Makes turns for at most `atOnce` concurrent pieces of work. */
 export function createTurns(atOnce: number): Turns {
   const waiting: { readonly dueMs: number; readonly start: () => void }[] = [];
   const open = new Set<{ readonly urgentFromMs: number }>();
@@ -22,7 +22,7 @@ export function createTurns(atOnce: number): Turns {
     let high = waiting.length;
     while (low < high) {
       const middle = (low + high) >> 1;
-      // The soonest stands last, where it is taken from at no cost; of equals, the first to come.
+      // The list is sorted so that the soonest due is last, where removal is cheap; of equals, the first to come.
       if ((waiting[middle]?.dueMs ?? 0) > dueMs) low = middle + 1;
       else high = middle;
     }
@@ -59,7 +59,7 @@ export function createTurns(atOnce: number): Turns {
   };
 }
 
-/** The results of work that runs all at once, each as it ends. Throws the first failure; work reports its own. */
+/** Yields the results of concurrent work, each as it ends. Throws the first failure; work reports its own. */
 export async function* asTheyEnd<T>(work: readonly Promise<T>[]): AsyncGenerator<T> {
   const ended: (T | undefined)[] = [];
   let failed: { readonly error: unknown } | undefined;
@@ -84,14 +84,14 @@ export async function* asTheyEnd<T>(work: readonly Promise<T>[]): AsyncGenerator
     }
     if (failed) throw failed.error;
     yield ended[taken] as T;
-    // What was handed over is not kept until the last one ends.
+    // A yielded result is released before the last one ends.
     ended[taken] = undefined;
   }
 }
 
 /**
- * Signals that follow one: what waits on a child leaves no listener on the parent, where taking one off costs as much
- * as there are. `close` ends them all and lets the parent go.
+ * Signals that follow a parent signal: a waiting child adds no listener to the parent, where removing one takes time in
+ * proportion to their number. `close` aborts all children and removes the parent's listener.
  */
 export function childSignals(parent: AbortSignal) {
   const children = new Set<AbortController>();
@@ -106,7 +106,7 @@ export function childSignals(parent: AbortSignal) {
       if (parent.aborted) child.abort(parent.reason);
       return { signal: child.signal, close: () => void children.delete(child) };
     },
-    /** Whoever is left has nobody to work for. */
+    /** Aborts the remaining children, because nobody needs their work any more. */
     close() {
       parent.removeEventListener('abort', end);
       for (const child of children) child.abort();
