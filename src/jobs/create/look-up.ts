@@ -110,7 +110,10 @@ export async function ownTask(
   return { id: found.id, status, error, reply: found.record, isOwnReply: false };
 }
 
-/** True if a task is older than the create; one without a creation time is not. `nowMs` is the gateway's clock. */
+/**
+ * True if a task is older than the create. False if the task has no creation time, or if the clock was set back since the
+ * create was sent. `nowMs` is the gateway's clock.
+ */
 function isOlder(
   { record }: FoundTask,
   { sinceSentMs }: LostCreate,
@@ -118,7 +121,8 @@ function isOlder(
   nowMs: number,
 ): boolean {
   const madeMs = externalIds.createdAtMs(record);
-  return madeMs !== undefined && madeMs < nowMs - Math.max(0, sinceSentMs) - CLOCK_MARGIN_MS;
+  const isTold = madeMs !== undefined && sinceSentMs > -CLOCK_MARGIN_MS;
+  return isTold && madeMs < nowMs - Math.max(0, sinceSentMs) - CLOCK_MARGIN_MS;
 }
 
 export const takenBy = ({ id }: Pick<FoundTask, 'id'>, externalId: string): { readonly hint: string } => ({

@@ -607,6 +607,17 @@ describe('what a dead process left, settled by jobs sync', () => {
     expect((await made.onlyJob()).state).toBe('refused');
   });
 
+  test("the task of the user's own external ID is its own where the clock was set back since it was sent", async () => {
+    const made = await scene();
+    const key = made.left.begin(
+      intent({ family: 'beta', externalId: 'order-17', gateway: made.gateway.url }),
+    );
+    made.left.append(key, died);
+    const id = made.gateway.add('order-17', made.clock.now());
+    await made.clock.sleep(3_600_000);
+    expect(await made.settle({ skewMs: -2 * 86_400_000 })).toEqual({ outcome: 'adopted', id });
+  });
+
   const MONTH_MS = 31 * 24 * 3_600_000;
 
   test('one of any age is looked for: the clock of this machine may have been wrong when it was made', async () => {
