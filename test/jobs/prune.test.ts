@@ -53,6 +53,26 @@ describe('the ledger may forget', () => {
     expect(isPruned(jobOf(novemberMs, [refused], { once }), novemberMs + YEARS_MS)).toBe(false);
   });
 
+  test('no job with a part file or a rescued output, which a sync still moves to where it belongs', () => {
+    const failed: LedgerEvent[] = [{ event: 'refused', kind: 'rejected', message: '' }];
+    const unknown: LedgerEvent[] = [{ event: 'sent' }, { event: 'unknown', message: 'cut' }];
+    const ended: LedgerEvent[] = [
+      { event: 'accepted', id: 't-1' },
+      { event: 'final', state: 'succeeded', status: 'succeeded', record, serverDateMs: novemberMs },
+    ];
+    const file = { role: 'video', bytes: 3, sha256: 'a', type: 'video/mp4' };
+    const rescued: LedgerEvent = { event: 'saved', ...file, path: import.meta.filename, rescued: true };
+    const part: LedgerEvent = { event: 'part', role: 'video', path: '/v/.part', totalBytes: 3 };
+    const isForgotten = (...events: LedgerEvent[]) =>
+      isPruned(jobOf(novemberMs, events), novemberMs + 40 * DAY_MS, [later(40)]);
+    for (const events of [failed, unknown, ended]) {
+      expect(isForgotten(...events)).toBe(true);
+      expect(isForgotten(...events, part)).toBe(false);
+      expect(isForgotten(...events, rescued)).toBe(false);
+      expect(isForgotten(...events, { ...rescued, path: '/gone.mp4' })).toBe(true);
+    }
+  });
+
   test('what was not to be saved no sooner than what was', () => {
     const save = { target: '/v/{id}.{ext}', force: false, download: false };
     const unwanted = succeeded(novemberMs, novemberMs, { save });

@@ -1,3 +1,4 @@
+import * as fs from 'node:fs';
 import { defineCommand } from '../../command.ts';
 import { resolveSettings } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';
@@ -125,8 +126,8 @@ export function pruneClocks(jobs: readonly Job[], nowMs: number): PruneClocks {
  */
 export function isSettled(job: Job, family: Family | undefined, clocks: PruneClocks): boolean {
   if (family === undefined) return false;
-  // A --once key stays valid forever.
-  if (job.once !== undefined) return false;
+  // A --once key stays valid forever. A sync still moves part files and rescued outputs to their places.
+  if (job.once !== undefined || Object.keys(job.parts).length > 0 || hasRescued(job)) return false;
   switch (job.state) {
     case 'not_sent':
     case 'refused':
@@ -141,11 +142,14 @@ export function isSettled(job: Job, family: Family | undefined, clocks: PruneClo
       return Math.min(clocks.nowMs, seenMs) >= (job.sentAtMs ?? job.createdAtMs) + lifeMs;
     }
     case 'succeeded':
-      return Object.keys(job.parts).length === 0 && (isSaved(job, family) || isGone(job, family, clocks));
+      return isSaved(job, family) || isGone(job, family, clocks);
     default:
       return false;
   }
 }
+
+const hasRescued = ({ files }: Job): boolean =>
+  files.some(({ rescued, path }) => rescued && fs.existsSync(path));
 
 const isSaved = (job: Job, family: Family): boolean =>
   !lacksOutputs(job, family) && outputsBySize(job, family).missing.length === 0;
