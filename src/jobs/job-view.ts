@@ -1,6 +1,6 @@
 import type { Family, TaskUsage } from '../gateway/task.ts';
 import { RawJson } from '../io/escape.ts';
-import type { Job } from '../ledger/event.ts';
+import type { Job, JobState } from '../ledger/event.ts';
 import { lacksOutputs, namesOutputs, taskOf } from '../ledger/settled.ts';
 import { gatewayNowMs } from './gateway-clock.ts';
 import { outputsBySize, type SavedOutputs } from './save/saved.ts';
@@ -56,14 +56,17 @@ export function diesWithin(job: Job, family: Family | undefined, nowMs: number, 
 
 type IsHeld = (key: string) => boolean;
 
-/** A job's status in lists: the gateway's, unless gw knows more. A sent job without a process may exist. */
+/** A job's state now. Without a process that creates it, a job was never sent, or it may exist. */
+export const stateNow = ({ key, state }: Job, isHeld: IsHeld): JobState =>
+  (state !== 'intent' && state !== 'sent') || isHeld(key) ? state : state === 'sent' ? 'unknown' : 'not_sent';
+
+/** A job's status in lists: the gateway's, unless gw knows more. */
 export function statusWord(job: Job, isHeld: IsHeld): string {
-  const { state, status = state } = job;
   if (job.isDamaged) return 'damaged';
-  if (state === 'running' || state === 'succeeded' || state === 'failed') return status;
+  const state = stateNow(job, isHeld);
+  if (state === 'running' || state === 'succeeded' || state === 'failed') return job.status ?? state;
   if (state === 'lost') return 'failed';
-  if (state !== 'intent' && state !== 'sent') return state;
-  return isHeld(job.key) ? 'running' : state === 'sent' ? 'unknown' : 'not_sent';
+  return state === 'intent' || state === 'sent' ? 'running' : state;
 }
 
 /** A job as it is listed: its request, status, cost, and how long its links and record live. */

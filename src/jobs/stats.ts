@@ -6,6 +6,7 @@ import type { Cost } from './cost.ts';
 /** A job with the output length and cost of its record. */
 export interface CountedJob {
   readonly job: Job;
+  readonly state: JobState;
   readonly usage: TaskUsage | undefined;
   /** Its cost by the price file, if the gateway does not bill it. */
   readonly priced?: readonly Spend[] | undefined;
@@ -38,17 +39,14 @@ export class JobStats {
   }
 
   add(counted: CountedJob): void {
-    const keys = keysOf(counted.job, this.by);
+    const { job } = counted;
+    const of = (key: StatsKey) => (key === 'day' ? localDay(job.createdAtMs) : (job[key] ?? null));
+    const keys: Keys = Object.fromEntries(this.by.map((key) => [key, of(key)]));
     const name = JSON.stringify(keys);
     const group = this.#groups.get(name) ?? newGroup(keys);
     this.#groups.set(name, group);
     for (const each of [this.total, group]) addTo(each, counted);
   }
-}
-
-function keysOf(job: Job, by: readonly StatsKey[]): Keys {
-  const of = (key: StatsKey) => (key === 'day' ? localDay(job.createdAtMs) : (job[key] ?? null));
-  return Object.fromEntries(by.map((key) => [key, of(key)]));
 }
 
 const newGroup = (keys: Keys) => ({
@@ -66,9 +64,9 @@ const newGroup = (keys: Keys) => ({
   priced: [] as Spend[],
 });
 
-function addTo(group: StatsGroup, { job, usage, priced = [] }: CountedJob): void {
+function addTo(group: StatsGroup, { state, usage, priced = [] }: CountedJob): void {
   group.jobs += 1;
-  group.states = { ...group.states, [job.state]: (group.states[job.state] ?? 0) + 1 };
+  group.states = { ...group.states, [state]: (group.states[state] ?? 0) + 1 };
   if (usage?.outputS !== undefined) group.output_s = plus(group.output_s, usage.outputS);
   if (usage?.tokens !== undefined) group.tokens = plus(group.tokens, usage.tokens);
   for (const charge of usage?.charges ?? []) addCharge(group, charge);

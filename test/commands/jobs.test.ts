@@ -113,11 +113,14 @@ describe('jobs list', () => {
     const lost = acceptedJob(world, 't-1', HOUR_MS);
     ledger.append(lost, { event: 'lost', message: 'the gateway no longer knows it' });
     const words = async () => rows((await world.gw(['jobs', 'list'])).out).map((cells) => cells[1]);
+    const states = async () => JSON.parse((await world.gw(['jobs', 'stats', '--json'])).out).total.states;
     expect((await words()).sort()).toEqual(['failed', 'not_sent', 'unknown']);
     expect((await world.gw(['jobs', 'list', '-q', '--status', 'unknown'])).out).toBe(`${sent}\n`);
     const hold = await ledger.hold(sent);
     expect((await words()).sort()).toEqual(['failed', 'not_sent', 'running']);
+    expect(await states()).toEqual({ lost: 1, not_sent: 1, sent: 1 });
     hold?.release();
+    expect(await states()).toEqual({ lost: 1, not_sent: 1, unknown: 1 });
   });
 
   test.each([[[]], [['-q']]])('a damaged line is named by file and line %j', async (flags) => {
@@ -1077,11 +1080,11 @@ describe('jobs stats', () => {
     ledgerOf(world).begin(intentIn(world, { model: undefined }));
     const { out, err } = await world.ok(['jobs', 'stats']);
     expect(rows(out)).toEqual([
-      ['-', '1', '0', '0', '1', '0', '-', '-', '-', '-', '-'],
+      ['-', '1', '0', '0', '0', '1', '-', '-', '-', '-', '-'],
       ['alpha-video-2-0', '1', '0', '0', '1', '0', '-', '-', '-', '-', '-'],
       ['alpha-video-2-5-260628', '2', '2', '0', '0', '0', '10', '2000', '-', '-', '-'],
     ]);
-    expect(err).toBe('total: 4 jobs, 2 succeeded, 0 failed, 2 running, 10 seconds, 2000 tokens\n');
+    expect(err).toBe('total: 4 jobs, 2 succeeded, 0 failed, 1 running, 10 seconds, 2000 tokens\n');
   });
 
   test('spend by currency and package, test credit apart, by day and family', async ({ world }) => {

@@ -5,6 +5,7 @@ import { parsed, withValue } from '../../flags/flag.ts';
 import { parseMoment } from '../../flags/moment.ts';
 import { columnsOf } from '../../io/layout.ts';
 import { counted } from '../../io/quantity-text.ts';
+import { stateNow } from '../../jobs/job-view.ts';
 import { JobStats, type StatsGroup, type StatsKey, spendText, statsKeys } from '../../jobs/stats.ts';
 import { EMBEDDED } from '../../ledger/job-key.ts';
 import { taskOf } from '../../ledger/settled.ts';
@@ -46,6 +47,7 @@ export const stats = defineCommand<typeof flags, Stats>({
     const { by = ['model'] } = flags;
     const counts = new JobStats(by);
     const pricing = await ctx.pricing();
+    const { isHeld } = await ctx.ledger();
     // Sandbox jobs cost nothing, so they are counted only if the flags or settings choose a gateway or the sandbox.
     const isRehearsal = namesGateway(ctx) || gatewayName(await ctx.settings()) === EMBEDDED;
     let left = 0;
@@ -60,7 +62,8 @@ export const stats = defineCommand<typeof flags, Stats>({
       const cost = pricing.costOf(job, family);
       const usage = taskOf(job, family)?.usage;
       unread += usage?.unreadCharges ?? 0;
-      counts.add({ job, usage, priced: cost?.by === 'prices' ? cost.spend : [] });
+      const priced = cost?.by === 'prices' ? cost.spend : [];
+      counts.add({ job, state: stateNow(job, isHeld), usage, priced });
     }
     if (left > 0) {
       const what = counted(left, 'job of the sandbox is', 'jobs of the sandbox are');
