@@ -333,7 +333,10 @@ function* placesIn({ contents, recent }: Seen, wanted: Wanted): Generator<Row | 
   // Other jobs may become recent while a caller processes one.
   const isRecent = new Set(recent.keys());
   const waiting = [...recent.values()]
-    .filter(({ key, id, externalId: own }) => !names || [key, id, own].some((name) => names.has(name)))
+    // An intent that cannot be read may hold any external ID.
+    .filter(
+      (job) => !names || !job.hasIntent || [job.key, job.id, job.externalId].some((name) => names.has(name)),
+    )
     .filter(mayBe)
     .sort(byAge);
   const rows = ids ? contents.named(ids) : contents.newestFirst({ isOpen, sinceMs });

@@ -75,6 +75,25 @@ test.each([
   },
 );
 
+test.each(['before', 'after'])(
+  'a damaged intent tells its external ID %s the contents are written',
+  async (when) => {
+    const dir = tempDir();
+    const clock = handClock();
+    const left = leftLedger({ dir, clock });
+    const key = left.begin(intent({ externalId: 'mine-1' }));
+    left.append(key, { event: 'sent' });
+    const [name = ''] = fs.readdirSync(path.join(dir, 'ledger')).filter((each) => each.endsWith('.jsonl'));
+    const file = path.join(dir, 'ledger', name);
+    fs.writeFileSync(file, fs.readFileSync(file, 'utf8').replace('"settings":', '"settings\u0001:'));
+    for (let at = 0; at < (when === 'after' ? 40 : 0); at += 1)
+      left.begin(intent({ prompt: 'a fox in the snow '.repeat(400) }));
+    const found = await openLedger({ dir, clock, keepPrompts: true }).find({ externalId: 'mine-1' });
+    expect(fs.existsSync(path.join(dir, 'ledger', 'contents'))).toBe(when === 'after');
+    expect(found).toMatchObject([{ key, isDamaged: true, externalId: 'mine-1', state: 'sent' }]);
+  },
+);
+
 /** The line that a byte stands in; of a newline between lines, the one beside it that it would become part of. */
 function lineAt(bytes: Buffer, at: number): string {
   const start = at === 0 ? 0 : bytes.lastIndexOf(0x0a, at - 1) + 1;
