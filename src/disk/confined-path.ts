@@ -1,6 +1,7 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { GwError, usage } from '../errors.ts';
+import { quietly } from './disk-fault.ts';
 import { oddKind, UnfitFile } from './small-file.ts';
 import { fileFault } from './typed-input.ts';
 
@@ -86,12 +87,8 @@ export function refuseTarget(
 function wayOut(dir: string, [name, ...rest]: readonly string[], root: string): string | undefined {
   if (name === undefined) return undefined;
   for (const each of name.includes('{') ? namedLike(name, dir) : [name]) {
-    let real: string;
-    try {
-      real = fs.realpathSync.native(path.join(dir, each));
-    } catch {
-      continue; // the folder is created when something is saved there
-    }
+    const real = quietly(() => fs.realpathSync.native(path.join(dir, each)));
+    if (real === undefined) continue; // the folder is created when something is saved there
     const out = real === root || isInside(real, root) ? wayOut(real, rest, root) : real;
     if (out !== undefined) return out;
   }
@@ -110,23 +107,11 @@ function namedLike(pattern: string, dir: string): string[] {
     }
     return true;
   };
-  try {
-    const entries = fs.readdirSync(dir, { withFileTypes: true });
-    return entries.flatMap((each) => (!each.isFile() && isLike(each.name.toLowerCase()) ? [each.name] : []));
-  } catch {
-    // The folder is missing or cannot be read, so nothing in it can match.
-    return [];
-  }
+  const entries = quietly(() => fs.readdirSync(dir, { withFileTypes: true })) ?? [];
+  return entries.flatMap((each) => (!each.isFile() && isLike(each.name.toLowerCase()) ? [each.name] : []));
 }
 
-const realOf = (dir: string): string => {
-  try {
-    return fs.realpathSync.native(dir);
-  } catch {
-    // The folder does not exist, so it has no real path yet.
-    return path.resolve(dir);
-  }
-};
+const realOf = (dir: string): string => quietly(() => fs.realpathSync.native(dir)) ?? path.resolve(dir);
 
 /** True if a path lies below a folder; both must be real paths. */
 export function isInside(file: string, dir: string): boolean {

@@ -73,17 +73,22 @@ export class DiskFault extends Error {
   }
 }
 
+/** The result of a call; undefined if the call throws. */
+export const quietly = <T>(act: () => T): T | undefined => {
+  try {
+    return act();
+  } catch {
+    return undefined;
+  }
+};
+
 /** The longest file name in bytes that common file systems allow. */
 export const MAX_NAME_BYTES = 255;
 
 /** Bytes that this user may still write to a directory's file system; undefined if the system does not say. */
 export function freeBytes(dir: string): number | undefined {
-  try {
-    const { bavail, bsize, blocks } = fs.statfsSync(dir);
-    return blocks === 0 ? undefined : bavail * bsize;
-  } catch {
-    return undefined;
-  }
+  const { bavail, bsize, blocks } = quietly(() => fs.statfsSync(dir)) ?? { bavail: 0, bsize: 0, blocks: 0 };
+  return blocks === 0 ? undefined : bavail * bsize;
 }
 
 /** The kind of a file system entry, in words. */

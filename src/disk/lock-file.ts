@@ -3,6 +3,7 @@ import * as fs from 'node:fs';
 import * as os from 'node:os';
 import { errorCode, usage } from '../errors.ts';
 import { type Clock, once } from '../host.ts';
+import { quietly } from './disk-fault.ts';
 import { renameFile } from './durable-directory.ts';
 
 // A lock is a file that names its holder. It is linked into place after its text is written, so that a killed process
@@ -50,12 +51,12 @@ export function tryLock(file: string, step: Step = () => {}): LockFile | undefin
 /** True if a living process holds the lock at a path. It does not take the lock. Throws the system's error. */
 export function isLocked(file: string): boolean {
   const found = readHolder(file);
-  return found !== undefined && isHeld(found, file);
+  return found !== undefined && isHeld(found, file, roughAgeMs);
 }
 
 /** Milliseconds since the last sign of life of a dead holder; undefined unless a lock is left behind. May throw. */
 export const leftBehindMs = (file: string): number | undefined =>
-  !readHolder(file) || isLocked(file) ? undefined : ageMs(file);
+  !readHolder(file) || isLocked(file) ? undefined : roughAgeMs(file);
 
 /**
  * The holder of a lock, dead or alive: whether it runs on this machine, whether it is this process, and a sign that
@@ -121,16 +122,7 @@ function create(file: string, own: Holder, step: Step): boolean {
   }
 }
 
-/** Runs an action whose failure does not matter. */
-export const quietly = <T>(act: () => T): T | undefined => {
-  try {
-    return act();
-  } catch {
-    return undefined;
-  }
-};
-
-/** Writes a new file. Throws EEXIST if it exists. A partial file stays only if the process is killed. */
+/** Writes a new file. Throws EEXIST where there is one, and leaves none that is not whole unless the process is killed. */
 function write(file: string, holder: Holder): void {
   const fd = fs.openSync(file, 'wx', 0o600);
   try {
@@ -143,7 +135,7 @@ function write(file: string, holder: Holder): void {
   }
 }
 
-function isHeld(found: Holder, file: string): boolean {
+function isHeld(found: Holder, file: string, ageMs = fileAgeMs): boolean {
   if (found === UNREADABLE) return ageMs(file) < unreadableLifeMs;
   if (!isOfThisMachine(found)) return ageMs(file) < foreignLifeMs;
   if (!isAlive(found) || released.has(found.nonce)) return false;
@@ -164,18 +156,24 @@ function beats(file: string): boolean {
  * The age of a file by the clock of its file system, measured with a second file written beside it: the clock of this
  * machine may differ from that of a file server or of another machine that shares the disk.
  */
-function ageMs(file: string): number {
+function fileAgeMs(file: string): number {
   const probe = `${file}.now`;
   const fd = fs.openSync(probe, 'w', 0o600);
   try {
     fs.writeSync(fd, '.');
     const nowMs = fs.fstatSync(fd).mtimeMs;
-    return Math.abs(nowMs - (fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0));
+    return sinceWritten(file, nowMs);
   } finally {
     fs.closeSync(fd);
     fs.rmSync(probe, { force: true });
   }
 }
+
+const sinceWritten = (file: string, nowMs: number): number =>
+  Math.abs(nowMs - (fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0));
+
+/** The age for a caller that takes no lock: on a full or read-only disk, by the clock of this machine. */
+const roughAgeMs = (file: string): number => quietly(() => fileAgeMs(file)) ?? sinceWritten(file, Date.now());
 
 function readHolder(file: string): Holder | undefined {
   let text: string;

@@ -2,6 +2,7 @@ import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import { type ErrorKind, GwError, shellQuote } from '../errors.ts';
+import { quietly } from './disk-fault.ts';
 
 /** A file or directory to check, and how strictly. */
 export interface Trusted {
@@ -27,8 +28,10 @@ export function refuseUntrusted(stat: fs.Stats, trusted: Trusted): void {
   if (platform === 'win32' || !(stat.isFile() || stat.isDirectory())) return;
   const userId = process.getuid?.();
   if (ownedByUser && userId !== undefined && stat.uid !== userId) {
+    // A container may have no name for its user.
+    const name = quietly(() => os.userInfo().username) ?? userId;
     throw new GwError(kind, `${what} ${file} belongs to another user (uid ${stat.uid})`, {
-      hint: `run: chown ${userName(userId)} ${shellQuote(file)}`,
+      hint: `run: chown ${name} ${shellQuote(file)}`,
     });
   }
   if ((stat.mode & (secret ? 0o077 : 0o022)) === 0) return;
@@ -53,14 +56,5 @@ function keepsPermissions(dir: string): boolean {
     }
   } catch {
     return true;
-  }
-}
-
-function userName(userId: number): string {
-  try {
-    return os.userInfo().username;
-  } catch {
-    // In a container the user may have no name.
-    return String(userId);
   }
 }

@@ -167,6 +167,28 @@ describe('a lock left behind', () => {
     expect(await ledger.hold(key)).toBeUndefined();
   });
 
+  it.each(['EROFS', 'ENOSPC', 'EACCES'])(
+    'of another machine, on a disk that says %s, is still told of',
+    async (code) => {
+      const { lock, put, ledger } = setUp();
+      const { openSync } = nodeFs;
+      const spy = vi.spyOn(nodeFs, 'openSync').mockImplementation((file, ...rest) => {
+        if (String(file).endsWith('.now')) throw Object.assign(new Error(code), { code, syscall: 'open' });
+        return openSync(file, ...rest);
+      });
+      syncBuiltinESMExports();
+      onTestFinished(() => {
+        spy.mockRestore();
+        syncBuiltinESMExports();
+      });
+      put({ pid: 1, host: 'elsewhere', started: 'x' });
+      expect(ledger.isHeld(key)).toBe(true);
+      age(lock, 3_610);
+      expect(ledger.isHeld(key)).toBe(false);
+      await expect(ledger.hold(key)).rejects.toMatchObject({ kind: 'download' });
+    },
+  );
+
   const dayMs = 86_400_000;
   describe.each([0, 400, -400])('whose file system is %i days from the clock', (days) => {
     const shifted = () => {

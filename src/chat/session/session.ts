@@ -2,7 +2,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { trustedStateDir } from '../../config/dirs.ts';
 import type { Context } from '../../context.ts';
-import { diskFault, isDiskFault } from '../../disk/disk-fault.ts';
+import { diskFault, isDiskFault, quietly } from '../../disk/disk-fault.ts';
 import {
   appendLine,
   ensureDirectory,
@@ -10,7 +10,7 @@ import {
   renameFile,
   syncDirectory,
 } from '../../disk/durable-directory.ts';
-import { quietly, waitForLock } from '../../disk/lock-file.ts';
+import { waitForLock } from '../../disk/lock-file.ts';
 import { errorCode, GwError, usage } from '../../errors.ts';
 import { counted, localDay } from '../../io/quantity-text.ts';
 import type { ChatTurn } from '../chat.ts';
