@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
+import { quietly } from '../../disk/disk-fault.ts';
 import { readRegular } from '../../disk/small-file.ts';
 import type { Family, TaskView } from '../../gateway/task.ts';
 import type { IntentEvent, Job, KeptRequest } from '../../ledger/event.ts';
@@ -151,23 +152,15 @@ function sidecarIn(text: string | undefined): Record<string, unknown> | undefine
 /** No sidecar is this large. */
 const MAX_BYTES = 1 << 20;
 
-function textOf(file: string): string | undefined {
-  try {
-    return fs.lstatSync(file).isFile() ? readRegular(file, MAX_BYTES).toString() : undefined;
-  } catch {
-    return undefined;
-  }
-}
+const textOf = (file: string): string | undefined =>
+  quietly(() => (fs.lstatSync(file).isFile() ? readRegular(file, MAX_BYTES).toString() : undefined));
 
 function writeTrial({ text, mode, trial }: BesideText): void {
   const fd = fs.openSync(trial, 'wx', 0o600);
   try {
     fs.writeFileSync(fd, text);
-    try {
-      fs.fchmodSync(fd, mode);
-    } catch {
-      // A disk that stores no permissions still stores the text.
-    }
+    // A disk that stores no permissions still stores the text.
+    quietly(() => fs.fchmodSync(fd, mode));
     fs.fsyncSync(fd);
   } catch (error) {
     fs.rmSync(trial, { force: true });
