@@ -1,5 +1,5 @@
 import { promisify } from 'node:util';
-import { deflate, crc32 as zlibCrc32 } from 'node:zlib';
+import { constants, deflate, crc32 as zlibCrc32 } from 'node:zlib';
 import type { MediaLimits, Modality, Range } from '../gateway/limits.ts';
 import type { Refusal } from './reply.ts';
 
@@ -79,7 +79,7 @@ function chunk(type: string, data: Uint8Array): Buffer {
 
 /**
  * An 8-bit PNG, RGB or with a fourth channel RGBA.
- * @param paintRow fills the row `y` with `channels * widthPx` bytes
+ * @param paintRow fills the row `y` with `channels * widthPx` bytes; the buffer still holds the row above
  */
 export async function makePng(
   widthPx: number,
@@ -89,15 +89,21 @@ export async function makePng(
 ): Promise<Uint8Array> {
   const lineBytes = 1 + channels * widthPx;
   const raw = new Uint8Array(lineBytes * heightPx);
-  for (let y = 0; y < heightPx; y++) paintRow(raw.subarray(y * lineBytes + 1, (y + 1) * lineBytes), y);
-  // Each line is stored as its difference to the line above, which is mostly zeros in a smooth picture.
-  for (let at = raw.length - 1; at >= lineBytes; at--) raw[at] = (raw[at] ?? 0) - (raw[at - lineBytes] ?? 0);
-  for (let y = 0; y < heightPx; y++) raw[y * lineBytes] = 2; // the filter "up"
+  const row = new Uint8Array(lineBytes - 1);
+  const above = new Uint8Array(lineBytes - 1);
+  for (let y = 0; y < heightPx; y++) {
+    paintRow(row, y);
+    const start = y * lineBytes;
+    raw[start] = 2; // The filter "up": each line is stored as its difference to the line above.
+    if (Buffer.compare(row, above) === 0) continue;
+    for (let at = 0; at < row.length; at++) raw[start + 1 + at] = (row[at] ?? 0) - (above[at] ?? 0);
+    above.set(row);
+  }
   const head = Buffer.alloc(13);
   head.writeUInt32BE(widthPx);
   head.writeUInt32BE(heightPx, 4);
   head.set([8, channels === 4 ? 6 : 2, 0, 0, 0], 8);
-  const packed = await promisify(deflate)(raw, { level: 3 });
+  const packed = await promisify(deflate)(raw, { level: 1, strategy: constants.Z_RLE });
   return Buffer.concat([
     signature,
     chunk('IHDR', head),

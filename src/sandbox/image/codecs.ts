@@ -4,18 +4,9 @@ import { makePng } from '../media-check.ts';
 import type { Canvas } from './draw.ts';
 import type { ImageOrder } from './order.ts';
 
-/** The codecs that have been set up, by file; each has one instance for the whole process. */
-const ready = new Map<string, Promise<unknown>>();
-
-/** Sets a codec up from its WebAssembly file, once. */
-function once(file: string, init: (bytes: Uint8Array) => Promise<unknown>): Promise<unknown> {
-  const known = ready.get(file);
-  if (known) return known;
-  const starting = readFile(file).then(init);
-  starting.catch(() => ready.delete(file));
-  ready.set(file, starting);
-  return starting;
-}
+/** Each codec has one instance for the whole process, made from its WebAssembly file when it is first needed. */
+let jpegReady: Promise<unknown> | undefined;
+let webpReady: Promise<unknown> | undefined;
 
 /** Options that give a codec its bytes, instead of a search beside the bundle, and silence its messages. */
 const given = (wasmBinary: Uint8Array) => ({
@@ -35,9 +26,12 @@ export function encode(canvas: Canvas, order: ImageOrder, wasmDir: string): Prom
   return (format === 'jpeg' ? encodeJpeg : encodeWebp)(canvas, compression, wasmDir);
 }
 
-function encodePng({ data, width, height }: Canvas, isTransparent: boolean): Promise<Uint8Array> {
-  const copyRow = (row: Uint8Array, y: number) => row.set(data.subarray(4 * y * width, 4 * (y + 1) * width));
+function encodePng({ pixels, width, height }: Canvas, isTransparent: boolean): Promise<Uint8Array> {
+  const data = new Uint8Array(pixels.buffer);
+  const pixelRow = (y: number) => data.subarray(4 * y * width, 4 * (y + 1) * width);
+  const copyRow = (row: Uint8Array, y: number) => row.set(pixelRow(y));
   const dropAlpha = (row: Uint8Array, y: number) => {
+    if (y > 0 && Buffer.compare(pixelRow(y), pixelRow(y - 1)) === 0) return;
     let from = 4 * y * width;
     for (let to = 0; to < row.length; to += 3, from += 4) {
       row[to] = data[from] ?? 0;
@@ -50,7 +44,8 @@ function encodePng({ data, width, height }: Canvas, isTransparent: boolean): Pro
 
 async function encodeJpeg(canvas: Canvas, quality: number, wasmDir: string): Promise<Uint8Array> {
   const { default: encodeImage, init } = await import('@jsquash/jpeg/encode.js');
-  await once(join(wasmDir, 'mozjpeg_enc.wasm'), (wasm) => init(given(wasm)));
+  jpegReady ??= readFile(join(wasmDir, 'mozjpeg_enc.wasm')).then((wasm) => init(given(wasm)));
+  await jpegReady;
   // A progressive file takes three times as long.
   return new Uint8Array(await encodeImage(canvas, { quality, progressive: false }));
 }
@@ -58,6 +53,7 @@ async function encodeJpeg(canvas: Canvas, quality: number, wasmDir: string): Pro
 async function encodeWebp(canvas: Canvas, quality: number, wasmDir: string): Promise<Uint8Array> {
   const { default: encodeImage, init } = await import('@jsquash/webp/encode.js');
   // With SIMD the codec uses this build; the other build is not bundled.
-  await once(join(wasmDir, 'webp_enc_simd.wasm'), (wasm) => init(given(wasm)));
+  webpReady ??= readFile(join(wasmDir, 'webp_enc_simd.wasm')).then((wasm) => init(given(wasm)));
+  await webpReady;
   return new Uint8Array(await encodeImage(canvas, { quality, method: 0 }));
 }
