@@ -44,7 +44,7 @@ interface Node extends Place {
   readonly like: Like;
 }
 
-/** What tells how long a row takes. */
+/** The facts by which the duration of a row is estimated. */
 export type Like = Pick<Job, 'family' | 'model' | 'settings'>;
 
 /** The rows of a manifest and their dependencies, collected while it is read. */

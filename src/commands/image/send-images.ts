@@ -36,7 +36,7 @@ interface Checked {
   readonly input: RequestInput;
   /** The input that a --once key is compared by. */
   readonly asked: RequestInput;
-  /** False if an output of a job is only named, because it does not exist yet. */
+  /** False if an output of a job is only named, because the image made from it exists already. */
   readonly canBeSent: boolean;
   readonly keepPartials: boolean;
   readonly toStdout: boolean;

@@ -43,7 +43,7 @@ export async function syncImage(
 ): Promise<Outcome<JobResult>> {
   const { job, family } = known;
   try {
-    // Whoever names a job wants its images on disk, whatever its create said.
+    // A named job is saved even if its create said --no-download.
     const { download: _download, ...where } = flags;
     const isElsewhere = flags.out !== undefined || flags.force === true;
     // The create printed its images to stdout, so its plan does not download them; a new plan saves their links.

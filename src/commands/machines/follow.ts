@@ -621,7 +621,7 @@ const keyOf = (record: RowRecord | undefined): string | undefined =>
 const goesOn = (record: RowRecord): boolean =>
   lacksImages(record) || (record.state === 'failed' && record.family !== 'image' && mayRun(record));
 
-/** Whether a row ended for want of something on its worker, before anything was sent. */
+/** True if a row failed before anything was sent, because its worker lacked something. */
 const isUnsent = ({ state, id, sender, error }: RowRecord): boolean =>
   state === 'failed' && id === undefined && sender === undefined && error?.kind === 'usage';
 

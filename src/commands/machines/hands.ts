@@ -56,7 +56,7 @@ const noCheck: CarriedJob = { endpoint: '', settings: {}, media: [], fields: {},
 /** How long a task is watched after its row's own wait has ended. */
 const LONGEST_WAIT_MS = 86_400_000;
 
-/** Asks before a sending of a job. The result tells whether that one may still leave. */
+/** Called before a job is sent; the result tells whether the request may still be sent. */
 type BeforeSend = (job: CarriedJob | undefined) => Promise<() => boolean>;
 
 /** Works on one row until the signal aborts; `turn` waits for a turn in the rate of the pool. */

@@ -250,7 +250,7 @@ interface WhatWasRead extends Pick<FieldVerdict, 'isGiven'> {
   /** The body as it is sent; `shown` is the body that --dry-run prints, with names in place of outputs. */
   readonly sent: Body;
   readonly shown: Body;
-  /** False if an output of a job is only named, because it does not exist yet. */
+  /** False if an output is only named: it does not exist yet, or the job made from it exists already. */
   readonly canBeSent: boolean;
 }
 
