@@ -60,15 +60,15 @@ export interface Context {
   readonly agentLimits?: { readonly maxJobs: number; readonly maxCost?: Amount | undefined } | undefined;
 }
 
-type AfterSave = ReturnType<typeof afterSaveWith>;
+type AfterSave = ReturnType<typeof newAfterSave>;
 
 /** Commands run one at a time, so that a thousand saved files do not start a thousand processes. */
-export function afterSaveWith(command: string | undefined) {
+export function newAfterSave() {
   const failures: unknown[] = [];
   let last = Promise.resolve();
   return {
     /** The command from `--exec`; if undefined, the setting `after_save` applies. */
-    command,
+    command: undefined as string | undefined,
     add(work: () => Promise<void>): void {
       last = last.then(work).catch((error: unknown) => void failures.push(error));
     },

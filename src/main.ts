@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { type AnyCommand, type Node, type Outcome, RowStream, ShownRequest } from './command.ts';
-import { afterSaveWith, type Context, makeContext } from './context.ts';
+import { type Context, makeContext, newAfterSave } from './context.ts';
 import { ClosedPipe, Ended, type EndingSignal, GwError, Interrupted, usage } from './errors.ts';
 import { type FlagSet, type FlagValues, type GlobalFlags, withValue } from './flags/flag.ts';
 import { nearest } from './flags/nearest.ts';
@@ -65,7 +65,7 @@ async function runCommand(
     globals: typed.globals,
     argv,
     events,
-    afterSave: afterSaveWith(typeof preset.flags.exec === 'string' ? preset.flags.exec : undefined),
+    afterSave: newAfterSave(),
     signal: abort.signal,
   });
   const codes: number[] = [];
@@ -86,6 +86,7 @@ async function runCommand(
   try {
     const defaults = command.sends === 'body' ? (await ctx.settings()).defaults : undefined;
     const input = defaults ? (await presets()).withDefaults(preset, called, defaults) : preset;
+    ctx.afterSave.command = input.flags.exec as string | undefined;
     const result = command.run(input, { ...ctx, outputs: input.outputs });
     if (Symbol.asyncIterator in result) for await (const outcome of result) await show(outcome);
     else await show(await result);

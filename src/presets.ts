@@ -72,12 +72,18 @@ function refuseForeign(file: string, { cwd, platform }: Host): void {
     refuseUntrusted(fs.statSync(each), { file: each, what: 'the preset', kind: 'usage', platform });
 }
 
-/** Merges the profile's defaults for the command under the typed input. Throws `usage` naming the setting. */
-export function withDefaults(input: Input, called: Called, defaults: Profile | undefined): Input {
-  const prefix = defaultsName(called.path);
-  const said = prefix && defaultsOf(defaults, prefix);
-  if (prefix === undefined || said === undefined) return input;
-  const laid = laidUnder(input, said, called, `defaults.${prefix.join('.')}.`);
+/** Merges the profile's defaults for the command, those that are meant, under the typed input. Throws `usage` naming the setting. */
+export function withDefaults(
+  input: Input,
+  called: Called,
+  defaults: Profile | undefined,
+  isMeant: (flag: string) => boolean = () => true,
+): Input {
+  const name = called.path.join('.').replace(/^(video\..*)\.create$/, '$1');
+  const said = Object.entries(defaultsOf(defaults, name.split('.')) ?? {});
+  if (said.length === 0) return input;
+  const meant = Object.fromEntries(said.filter(([flag]) => isMeant(flag)));
+  const laid = laidUnder(input, meant, called, `defaults.${name}.`);
   return hasRules(called) ? { ...laid, flags: { ...laid.flags, stored: addedTo(input, laid) } } : laid;
 }
 
@@ -86,12 +92,6 @@ export function defaultsOf(defaults: Profile | undefined, words: readonly string
   let said: Profile | string | number | undefined = defaults;
   for (const word of words) said = typeof said === 'object' ? said[word] : undefined;
   return typeof said === 'object' ? said : undefined;
-}
-
-/** `video alpha create` -> `video`, `alpha`: the words after `defaults.`; undefined for a command without defaults. */
-export function defaultsName(words: readonly string[]): readonly string[] | undefined {
-  if (words[0] !== 'video') return words;
-  return words.at(-1) === 'create' ? words.slice(0, -1) : undefined;
 }
 
 /** Checks one default when it is stored. Throws `usage` for an unknown flag or value. */
@@ -162,9 +162,8 @@ function findFlag(flags: FlagSet, name: string) {
   const known = Object.entries<Flag>(flags).map(([key, flag]) => ({ key, flag, is: flagName(key).slice(2) }));
   const found = known.find(({ is }) => is === name);
   if (found && !found.flag.negativeOnly) return { ...found, negated: false };
-  const opposite = known.find(({ is }) => `no-${is}` === name);
-  const hasNo = opposite?.flag.negatable || opposite?.flag.negativeOnly;
-  return opposite && hasNo ? { ...opposite, negated: true } : undefined;
+  const opposite = known.find(({ is, flag }) => `no-${is}` === name && (flag.negatable || flag.negativeOnly));
+  return opposite && { ...opposite, negated: true };
 }
 
 /** Finds a flag by name. Throws `usage` with the nearest name. Shared options such as the API key are not found. */

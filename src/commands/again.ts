@@ -3,8 +3,7 @@ import * as path from 'node:path';
 import { Readable } from 'node:stream';
 import * as z from 'zod/mini';
 import { readWritten } from '../batch/rows.ts';
-import { type AnyCommand, type CommandInput, defineCommand } from '../command.ts';
-import type { Settings } from '../config/settings.ts';
+import { type AnyCommand, defineCommand } from '../command.ts';
 import { type Context, gatewayName, makeContext } from '../context.ts';
 import { confinedPaths } from '../disk/confined-path.ts';
 import { readRegular, sha256OfFile } from '../disk/small-file.ts';
@@ -16,7 +15,7 @@ import { assertSafeJson } from '../flags/json-body.ts';
 import { besideOf } from '../jobs/save/sidecar.ts';
 import { type Job, type KeptRequest, mayExist } from '../ledger/event.ts';
 import { EMBEDDED } from '../ledger/job-key.ts';
-import { defaultsOf, laidUnder } from '../presets.ts';
+import { withDefaults } from '../presets.ts';
 import { strangersDoor } from '../shots/outputs.ts';
 import { askFirst, refuseUnasked } from './ask-first.ts';
 import { createCommands, creates } from './batch/row-command.ts';
@@ -100,11 +99,10 @@ export const again = defineCommand<FlagSet, JobResult>({
       await askWhereItMayExist(source, yes === true, own);
       const { args, flags: all, ...rest } = layOver(source, typed, own);
       const input = { args, flags: all, globals: rest.ctx.globals };
-      const { defaults } = await own.settings();
-      const outcome = create.run(withStored(input, source, create, defaults), {
-        ...rest.ctx,
-        outputs: source.outputs,
-      });
+      const called = { path: command.split(' '), command: create };
+      const said = withDefaults(input, called, (await own.settings()).defaults, saysHow(own));
+      own.afterSave.command ??= said.flags.exec as string | undefined;
+      const outcome = create.run(said, { ...rest.ctx, outputs: source.outputs });
       if (Symbol.asyncIterator in outcome) yield* outcome as AsyncIterable<{ value?: JobResult }>;
       else yield (await outcome) as { value?: JobResult };
     } catch (error) {
@@ -267,24 +265,15 @@ function rebuilt(
   return { command, flags: { ...(model && { model }) }, body, prompted: true, files: {} };
 }
 
-/** The flags for limits, waiting and saving: they follow the profile, while the request itself stays as it was. */
-const howFlags = new Set(
-  Object.keys({ ...waitFlags, ...pollFlags, ...saveFlags, ...budgetFlags }).map((key) =>
-    flagName(key).slice(2),
-  ),
-);
+const howFlags: FlagSet = { ...waitFlags, ...pollFlags, ...saveFlags, ...budgetFlags };
 
-function withStored(
-  input: CommandInput<FlagSet>,
-  { request: { command } }: Source,
-  create: AnyCommand,
-  defaults: Settings['defaults'],
-): CommandInput<FlagSet> {
-  const words = command.split(' ');
-  const stored = Object.entries(defaultsOf(defaults, words) ?? {});
-  const said = stored.filter(([name]) => howFlags.has(name.replaceAll('_', '-').replace(/^no-/, '')));
-  const called = { path: words, command: create };
-  return laidUnder(input, Object.fromEntries(said), called, `defaults.${words.join('.')}.`);
+/** Returns whether a default is taken over: limits, waiting and saving, and for an agent only what a row may say too. */
+function saysHow({ agentLimits }: Context): (name: string) => boolean {
+  const isMeant = ([key, flag]: [string, Flag]) =>
+    agentLimits === undefined || key in budgetFlags || mayStandIn(flag, 'row');
+  const meant = Object.entries(howFlags).filter(isMeant);
+  const names = new Set(meant.map(([key]) => flagName(key).slice(2)));
+  return (name) => names.has(name.replace(/^no-/, ''));
 }
 
 /** Asks before repeating a job that may exist. Throws `usage` for a no, or off a terminal without --yes. */

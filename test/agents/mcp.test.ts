@@ -289,6 +289,27 @@ test('an output below --root may be sent again, and one of the user elsewhere ma
   expect([before, sent()]).toEqual([4, before]);
 });
 
+test('what the profile says for the user alone replaces no file for an agent, and runs no command', async () => {
+  const { agent, place } = await opened();
+  const mine = path.join(place.cwd, 'mine.png');
+  fs.writeFileSync(mine, 'mine');
+  for (const [flag, value] of [
+    ['force', 'true'],
+    ['exec', 'touch "$GW_FILE.ran"'],
+  ] as const)
+    await place.run(['config', 'set', `defaults.image.create.${flag}`, value]);
+  const settings = { out: 'mine.png' };
+  const made = await agent.call('make_image', { prompt: 'a fox', settings });
+  const again = await agent.call('make_again', { id: made.value.id, prompt: 'a hare', settings });
+  expect([made, again].map(({ value }) => value.files)).toEqual(
+    ['mine-1.png', 'mine-2.png'].map((name) => [
+      expect.objectContaining({ path: path.join(place.cwd, name) }),
+    ]),
+  );
+  expect(fs.readFileSync(mine, 'utf8')).toBe('mine');
+  expect(fs.readdirSync(place.cwd).filter((name) => name.endsWith('.ran'))).toEqual([]);
+});
+
 test('the limits hold over two servers at once and one that is started after them', async () => {
   const place = await openPlace();
   const limit = ['--max-jobs', '5'];

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { expect, test } from 'vitest';
 import { KEY, World } from '../helpers/gw.ts';
@@ -62,6 +62,15 @@ test('it is of the user alone, and of what is saved', async () => {
   const row = await world.gw(['batch', 'run', 'm.jsonl']);
   expect([row.code, row.err]).toEqual([2, expect.stringContaining('m.jsonl:1: exec: ')]);
   expect(world.requests()).toEqual([]);
+  // A default of the profile says it where something is saved, also when the request is made again.
+  await world.ok(['config', 'set', 'defaults.video.alpha.exec', command()]);
+  await world.ok(['video', 'alpha', 'create', 'a fox', ...clip]);
+  expect(told()).toEqual([]);
+  await world.ok(['video', 'alpha', 'create', 'a fox', '--wait', ...clip]);
+  await world.ok(['again', 'last', '--wait']);
+  expect(told()).toHaveLength(2);
+  rmSync(log());
+  await world.ok(['config', 'unset', 'defaults']);
   // A job that was made without waiting runs it when it comes home.
   const id = (await world.gw(['video', 'alpha', 'create', 'a fox', ...clip])).out.trim();
   await world.ok(['jobs', 'wait', id, '--exec', command()]);

@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { readRows } from '../../src/batch/rows.ts';
 import { ShownRequest } from '../../src/command.ts';
 import { createCommands, creates } from '../../src/commands/batch/row-command.ts';
-import { afterSaveWith, makeContext } from '../../src/context.ts';
+import { makeContext, newAfterSave } from '../../src/context.ts';
 import { safeJson } from '../../src/io/escape.ts';
 import { cmd } from '../helpers/cmd.ts';
 import { KEY, World } from '../helpers/gw.ts';
@@ -303,7 +303,7 @@ test('of two thousand rows each sends its prompt as it stands, or is refused', a
     io: { ...io, note: () => {}, warn: () => {} },
     globals,
     argv: [],
-    afterSave: afterSaveWith(undefined),
+    afterSave: newAfterSave(),
     signal: new AbortController().signal,
   });
   const prompts = fc.oneof(

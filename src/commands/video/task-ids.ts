@@ -2,6 +2,7 @@ import type { Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { GwError, Interrupted, usage } from '../../errors.ts';
 import type { SaveFlags } from '../../flags/job-flags.ts';
+import type { SaidBy } from '../../flags/yielding.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
 import { refuseOddFile } from '../../jobs/save/check-target.ts';
 import { isFixedName, planTarget, render } from '../../jobs/save/output-path.ts';
@@ -41,9 +42,9 @@ export function checkLaterOut(tasks: number, flags: SaveFlags, ctx: Context): vo
   refuseOddTarget(planTarget(flags.out, ctx.host.cwd));
 }
 
-/** Throws `usage` for a command per saved file if no file is saved. */
-export function refuseIdleExec({ exec, download }: SaveFlags, waits = true): void {
-  if (exec === undefined || (waits && download === undefined)) return;
+/** Throws `usage` for a typed command per saved file if no file is saved; a default of the profile is passed over. */
+export function refuseIdleExec({ exec, download, stored }: SaveFlags & SaidBy, waits = true): void {
+  if (exec === undefined || stored?.includes('exec') || (waits && download === undefined)) return;
   const later = 'keep it for later: gw config set after_save COMMAND';
   if (waits) throw usage('--exec: nothing is saved with --no-download', `leave one out, or ${later}`);
   throw usage('--exec: nothing is saved without --wait', `add --wait, or ${later}`);
