@@ -10,6 +10,7 @@ import { counted } from '../io/quantity-text.ts';
 import type { LimitedJob, Limits, Within } from '../jobs/create/budget.ts';
 import type { JobRequest } from '../jobs/create/job-request.ts';
 import { checkTarget } from '../jobs/save/check-target.ts';
+import { jsonOf } from '../json-text.ts';
 import { type Job, type KeptRequest, mayExist } from '../ledger/event.ts';
 import { EMBEDDED } from '../ledger/job-key.ts';
 import { parseReference } from '../media/reference.ts';
@@ -175,12 +176,19 @@ export function keptRequest(request: TypedRequest, { globals, host }: Context): 
   return {
     command,
     flags: pinned(absoluteReferences(flags, takes, cwd), media),
-    ...(globals.set && { set: globals.set.filter((set) => !/^options\.external_task_id[.=]/.test(set)) }),
+    ...(globals.set && { set: globals.set.flatMap(setWithoutExternalId) }),
     ...(globals.body !== undefined && { body: withoutExternalId(base) }),
     prompted,
     files: Object.fromEntries(files),
     outputs: outputsByWord(media),
   };
+}
+
+/** Nothing, where a --set says the ID alone. */
+function setWithoutExternalId(set: string): string[] {
+  if (/^options\.external_task_id[.=]/.test(set)) return [];
+  const options = set.startsWith('options=') ? jsonOf(set.slice('options='.length)) : undefined;
+  return isObject(options) ? [`options=${JSON.stringify(withoutExternalId({ options }).options)}`] : [set];
 }
 
 function withoutExternalId(body: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {

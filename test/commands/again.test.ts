@@ -63,6 +63,7 @@ const creates = [
   'video beta create --turbo --shot 2:FOX --shot 3:HARE --ratio 1:1',
   'video beta create FOX --mode o1 --image fox=fox.png --element e=42 --ratio 1:1',
   'video beta create FOX --external-id mine-1 --watermark --no-multi-shot',
+  'video beta create FOX --set options={"external_task_id":"mine-2","watermark_info":{"enabled":true}}',
   'video gamma create FOX --resolution 768P --duration 6 --ratio 16:9',
   'video gamma create FOX --first-frame fox.png --resolution 2K --duration 5',
 ];
@@ -224,7 +225,7 @@ describe('by a sidecar on another machine, which keeps neither links nor paths',
     const plain = (text: string) =>
       text
         .replaceAll(world.cwd, '')
-        .replace(/gw-[0-9a-z]{26,}/g, 'ID')
+        .replace(/gw-[0-9a-z]{26,}|mine-2/g, 'ID')
         .replace('/moved', '');
     if (line.includes('fox.png')) {
       expect(await refused(world, again, env)).toMatch(
