@@ -45,6 +45,32 @@ test('what is about to die is told of, and listed, of that gateway only', async 
   expect((await world.gw(['jobs', 'list'])).err).toContain('1 job is not saved');
   expect((await world.gw(['jobs', 'list', '--sandbox'])).err).toBe('');
   expect((await ofWork(world, 'list')).err).toContain('1 job is not saved');
+  // So does doctor, whose hint would save nothing else.
+  for (const [told, ...flags] of [
+    ['1 job is not saved and about to be lost'],
+    ['nothing waits to be saved', '--sandbox'],
+  ])
+    expect((await world.gw(['doctor', '-v', ...flags])).out).toMatch(new RegExp(`links +${told}`));
+});
+
+test('prune forgets jobs of that gateway only', async () => {
+  const world = await openWorld();
+  expect(linesOf(await world.ok(['jobs', 'prune', '--before', '1m', '--yes', '-q', '--sandbox']))).toEqual([
+    't-play',
+    't-toy',
+  ]);
+  expect(await idsOf(world)).toEqual(['t-here', 't-work']);
+});
+
+test('the short words of a family are for its tasks at the gateway in force', async () => {
+  const world = await openWorld();
+  acceptedJob(world, 'vt-mine-1', HOUR_MS);
+  acceptedJob(world, 'vt-mine-2', HOUR_MS / 2, SANDBOX);
+  for (const word of ['last', 'vt-mine'])
+    expect((await world.ok(['video', 'alpha', 'get', word, '--dry-run'])).out).toContain('tasks/vt-mine-1\n');
+  expect((await world.ok(['jobs', 'show', 'last'])).out).toContain('vt-mine-2');
+  const none = await world.gw(['video', 'alpha', 'get', 'last', '--base-url', 'http://127.0.0.1:9']);
+  expect([none.code, none.err]).toEqual([4, expect.stringContaining('no alpha job of this gateway')]);
 });
 
 test('a row of a sandbox job holds the word, in a pipe, on a terminal and as JSON; no other row does', async () => {

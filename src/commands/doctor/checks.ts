@@ -16,12 +16,11 @@ import { proxiesFromEnv, proxyFor } from '../../http/proxy.ts';
 import { readDateMs } from '../../http/reply-dates.ts';
 import { bytesText, counted, durationText } from '../../io/quantity-text.ts';
 import { isUnsaved } from '../../jobs/job-view.ts';
-import type { Job } from '../../ledger/event.ts';
 import type { UnreadableLine } from '../../ledger/ledger.ts';
 import { isLoopback } from '../../loopback.ts';
 import { fetchModels } from '../../models/model-cache.ts';
 import { kept } from '../help/topics.ts';
-import { dyingSoon, withFamilies } from '../jobs/find-jobs.ts';
+import { dyingSoon, readOwnJobs } from '../jobs/find-jobs.ts';
 
 export type FindingState = 'ok' | 'warning' | 'error' | 'skipped';
 
@@ -149,15 +148,13 @@ function checkClock(serverMs: number | undefined, { clock }: Context): Finding {
 
 /** Checks that the ledger can be read and written, and whether outputs in it are about to expire. */
 export async function checkLedger(ctx: Context): Promise<Finding[]> {
-  let jobs: Job[];
-  let findings: Finding[];
   try {
     const ledger = await ctx.ledger();
-    jobs = await ledger.find({ isOpen: true });
-    // This write test must run before the finding that says the ledger can be written.
+    // A ledger that cannot be read is told first; this write test must run before the finding that says it can be written.
+    await ledger.find({ isOpen: true, limit: 1 });
     const isThere = probe(ledger.dir);
     const count = counted(await ledger.names((names) => [...names].length), 'job');
-    findings = [
+    return [
       ledger.unreadable.length > 0
         ? warning(
             'ledger',
@@ -169,11 +166,11 @@ export async function checkLedger(ctx: Context): Promise<Finding[]> {
             'ledger',
             `${ledger.dir}: ${isThere ? `${count}, readable and writable` : 'not made yet, and can be made'}`,
           ),
+      await checkLinks(ctx).catch((error: unknown) => failed('links', error)),
     ];
   } catch (error) {
     return [failed('ledger', error), skipped('links', 'not looked at')];
   }
-  return [...findings, await checkLinks(jobs, ctx)];
 }
 
 const unreadableText = (lines: readonly UnreadableLine[]): string => {
@@ -201,10 +198,10 @@ function probe(dir: string): boolean {
   return at === dir;
 }
 
-/** Warns of unsaved or unfinished jobs whose links or records expire soon. */
-async function checkLinks(jobs: readonly Job[], ctx: Context): Promise<Finding> {
+/** Warns of unsaved or unfinished jobs whose links or records expire soon; only of those that `gw jobs sync` would save. */
+async function checkLinks(ctx: Context): Promise<Finding> {
   const nowMs = ctx.clock.now();
-  const known = await withFamilies(jobs);
+  const known = await readOwnJobs({ isOpen: true }, ctx);
   const dying = await dyingSoon(known, nowMs);
   if (dying) {
     const what = `${counted(dying.count, 'job is', 'jobs are')} not saved and about to be lost`;

@@ -43,7 +43,8 @@ export async function namedJobs(
   ctx: Context,
   family?: TaskFamily,
 ): Promise<NamedJob[]> {
-  const ids = await fullIds(args, ctx, family?.name);
+  const here = family && { family: family.name, gateway: gatewayName(await ctx.settings()) || undefined };
+  const ids = await fullIds(args, here ?? {}, ctx);
   const jobOf = await findJobs(ids, family !== undefined, ctx);
   const named = new Map<string, NamedJob>();
   for (const id of ids) {
@@ -57,26 +58,29 @@ export async function namedJobs(
   return [...named.values()];
 }
 
-/** Turns the words of a command line into full IDs: `last` is the newest job (of the family, if given). A job is also
+/** The jobs that short words may name: those of a family at the current gateway, or all. */
+type Among = Pick<Wanted, 'family' | 'gateway'>;
+
+/** Turns the words of a command line into full IDs: `last` is the newest of those jobs. A job is also
  * named by its --once or batch key (`day/boat`), by a file it saved, or by a unique prefix of 6 or more characters.
  * A word that the ledger does not know is kept. Throws `usage` for an invalid ID or an ambiguous prefix, and
  * `not_found` for `last` if there is no job. */
-async function fullIds(args: readonly string[], ctx: Context, family?: string): Promise<string[]> {
+async function fullIds(args: readonly string[], among: Among, ctx: Context): Promise<string[]> {
   const ledger = await ctx.ledger();
   const isKnown = jobsByName(await ledger.find({ ids: args.filter((arg) => taskIdPattern.test(arg)) }));
   const unknown = args.filter((arg) => arg !== 'last' && !isKnown(arg));
-  const named = unknown.length === 0 ? new Map<string, string>() : await byOwnNames(unknown, ctx, family);
-  refuseNoIds(unknown, named, family);
+  const named = unknown.length === 0 ? new Map<string, string>() : await byOwnNames(unknown, among, ctx);
+  refuseNoIds(unknown, named, among);
   const full: string[] = [];
   for (const word of args)
     if (isKnown(word)) full.push(word);
-    else if (word === 'last') full.push(nameOf(await newestJob(ctx, family)));
-    else full.push(named.get(word) ?? (await ofBeginning(word, ctx, family)));
+    else if (word === 'last') full.push(nameOf(await newestJob(among, ctx)));
+    else full.push(named.get(word) ?? (await ofBeginning(word, among, ctx)));
   return full;
 }
 
 /** Throws `usage` for an ID that no gateway issues. Without a family, a word without a dot may be a row's key. */
-function refuseNoIds(args: readonly string[], named: Map<string, string>, family?: string): void {
+function refuseNoIds(args: readonly string[], named: Map<string, string>, { family }: Among): void {
   const rowKey = /^\w[\w:~@+=/-]*$/;
   const bad = args.find((id) => !named.has(id) && !taskIdPattern.test(id) && (family || !rowKey.test(id)));
   const form = 'an ID has letters, digits and . _ : ~ @ + = - and begins with a letter, a digit or _';
@@ -87,7 +91,7 @@ function refuseNoIds(args: readonly string[], named: Map<string, string>, family
  * Finds the job for each user key or file name; among several, the best match, then the newest. A file matches best
  * by content and path, then by content alone; a file that is gone or changed matches by its path.
  */
-async function byOwnNames(words: readonly string[], ctx: Context, family?: string) {
+async function byOwnNames(words: readonly string[], among: Among, ctx: Context) {
   const named = await Promise.all(
     words.map(async (word) => {
       const file = path.resolve(ctx.host.cwd, word);
@@ -99,7 +103,7 @@ async function byOwnNames(words: readonly string[], ctx: Context, family?: strin
       ? 4
       : Math.max(0, ...files.map((each) => +(each.path === file) + 2 * +(each.sha256 === sha256)));
   const where = (job: Job) => named.some((each) => fitOf(job, each) > 0);
-  const jobs = await ownJobs({ family, where }, ctx);
+  const jobs = await ownJobs({ ...among, where }, ctx);
   const found = new Map<string, string>();
   for (const each of named) {
     const [best] = jobs.toSorted((left, right) => fitOf(right, each) - fitOf(left, each));
@@ -116,20 +120,20 @@ async function ownJobs(wanted: Wanted, ctx: Context): Promise<Job[]> {
 
 const nameOf = ({ id, key }: Job): string => id ?? key;
 
-async function newestJob(ctx: Context, family: string | undefined): Promise<Job> {
-  for (const job of await (await ctx.ledger()).find({ family, ...(!namesGateway(ctx) && { limit: 1 }) }))
+async function newestJob(among: Among, ctx: Context): Promise<Job> {
+  for (const job of await (await ctx.ledger()).find({ ...among, ...(!namesGateway(ctx) && { limit: 1 }) }))
     if (await ctx.ownsJob(job)) return job;
-  const what = family === undefined ? 'no job' : `no ${family} job`;
+  const what = among.family === undefined ? 'no job' : `no ${among.family} job of this gateway`;
   throw new GwError('not_found', `last: there is ${what} in the ledger`, { hint: LIST_HINT });
 }
 
-async function ofBeginning(word: string, ctx: Context, family: string | undefined): Promise<string> {
+async function ofBeginning(word: string, among: Among, ctx: Context): Promise<string> {
   if (word.length < SHORTEST_BEGINNING) return word;
   const ledger = await ctx.ledger();
   const ids = await ledger.names((names) =>
     [...names].filter(({ key, id }) => key.startsWith(word) || id?.startsWith(word)).map(({ key }) => key),
   );
-  const jobs = await ownJobs({ ids, family }, ctx);
+  const jobs = await ownJobs({ ...among, ids }, ctx);
   const [only] = jobs;
   if (jobs.length < 2) return only ? nameOf(only) : word;
   const names = jobs.slice(0, MOST_LISTED).map((job) => (job.id?.startsWith(word) ? job.id : job.key));

@@ -14,7 +14,7 @@ import type { Job } from '../../ledger/event.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { lacksOutputs } from '../../ledger/settled.ts';
 import { askFirst, canAsk } from '../ask-first.ts';
-import { type KnownJob, readJobs } from './find-jobs.ts';
+import { type KnownJob, readOwnJobs } from './find-jobs.ts';
 import { jobTable } from './job-table.ts';
 
 const flags = {
@@ -34,7 +34,8 @@ export const prune = defineCommand<typeof flags, JobView[]>({
     'Removes what is finished and saved, and what failed, was refused or is lost; never a job that still runs or is not ' +
       'saved while its links or its record live. A job made with --once stays, because its key holds for good, and so does one ' +
       'that a budget still counts. Saved files stay where they are. With --dry-run nothing is removed.',
-    'Prints the jobs that were removed. Other gw processes may go on at the same time.',
+    'Prints the jobs that were removed. --profile, --base-url and --sandbox limit it to the jobs of that gateway. Other gw ' +
+      'processes may go on at the same time.',
   ],
   // The value 'query' enables --dry-run; no request is sent, so --curl has nothing to print.
   sends: 'query',
@@ -45,7 +46,7 @@ export const prune = defineCommand<typeof flags, JobView[]>({
       throw usage('--before is missing', 'say how old jobs must be: --before 30d, or before which date');
     const nowMs = ctx.clock.now();
     const beforeMs = flags.before(nowMs);
-    const all = await readJobs({}, ctx);
+    const all = await readOwnJobs({}, ctx);
     const old = all.filter(({ job }) => job.createdAtMs < beforeMs);
     const jobs = all.map(({ job }) => job);
     const clocks = pruneClocks(jobs, nowMs);
