@@ -4,7 +4,7 @@ import { GwError } from '../errors.ts';
 import { drawFrontPage } from '../help.ts';
 import { isUnsaved } from '../jobs/job-view.ts';
 import { program } from '../program.ts';
-import { withFamilies } from './jobs/find-jobs.ts';
+import { readJobs } from './jobs/find-jobs.ts';
 
 /** `gw` alone prints the commands, a few examples, and the current state as far as this machine knows. */
 export const front = defineCommand<Record<string, never>, undefined>({
@@ -43,7 +43,7 @@ async function gatewayText(ctx: Context): Promise<string> {
 }
 
 async function jobsText(ctx: Context): Promise<string> {
-  const open = await withFamilies(await (await ctx.ledger()).find({ isOpen: true }));
+  const open = await readJobs({ isOpen: true }, ctx);
   const running = open.filter(({ job }) => job.state === 'running').length;
   const unsaved = open.filter(({ job, family }) => family && isUnsaved(job, family)).length;
   return [running > 0 ? `${running} running` : '', unsaved > 0 ? `${unsaved} not saved: gw jobs sync` : '']

@@ -70,8 +70,7 @@ async function pickUp({ job, error }: Stands, flags: GoingOn, ctx: Context): Pro
   // A refused create has no job to print; a cut image reply may have delivered some images.
   if (error && !(isUnknownOutcome(error) && job.family === 'image'))
     return { ...(job.state !== 'refused' && { value: resultOf(job, []) }), error };
-  const [known] = await (await import('./jobs/find-jobs.ts')).withFamilies([job]);
-  if (!known) throw new Error('a job has an entry');
+  const known = await (await import('./jobs/find-jobs.ts')).withFamily(job);
   if (job.family !== 'image' && !flags.wait) {
     await planToSave(known, flags, ctx);
     return { value: resultOf(job, []) };

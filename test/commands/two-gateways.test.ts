@@ -91,6 +91,12 @@ describe('two profiles of one gateway', () => {
     expect(used.splice(0).sort()).toEqual(Object.values(accountKeys).map(bearer));
     expect(await gw('jobs', 'sync', '--profile', 'p2')).toMatchObject({ code: 0 });
     expect(used.splice(0)).toEqual([bearer(accountKeys.p2)]);
+    // A key that sees no such task says nothing of it.
+    for (const verb of ['get', 'wait'])
+      expect((await gw('video', 'alpha', verb, 't-2', '--profile', 'p1')).err, verb).toContain(
+        't-2 was made with another key',
+      );
+    used.splice(0);
     const other = await gw('jobs', 'wait', 't-2', '--profile', 'p1');
     expect(other).toMatchObject({ code: 4, err: expect.stringContaining('profile p1') });
     expect(used).toEqual([]);

@@ -141,12 +141,13 @@ describe('the result', () => {
 
   test("--json prints the gateway's reply unchanged, and stderr the way to the next page", async () => {
     const { world, ids } = await withTasks(3);
-    const run = await world.gw([...list, '--json', '--limit', '2', '--status', 'succeeded']);
+    const set = 'filters.0={"key":"status","values":["succeeded"]}';
+    const run = await world.gw([...list, '--json', '--limit', '2', '--since', '7d', '--set', set]);
     const reply = JSON.parse(run.out);
     expect(reply).toMatchObject({ code: 0, data: { count: 2, has_more: true } });
     const cursor = reply.data.next_cursor;
     expect(run.err).toBe(
-      `more tasks follow: gw video beta list --status succeeded --limit 2 --cursor ${cursor}\n`,
+      `more tasks follow: gw video beta list --json --limit 2 --set '${set}' --cursor ${cursor}\n`,
     );
     const next = await world.gw([...list, '--cursor', cursor, '-q']);
     expect(next).toMatchObject({ out: `${ids[2]}\n`, err: '' });

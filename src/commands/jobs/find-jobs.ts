@@ -59,13 +59,10 @@ export const completed = (job: Job, inForce: Settings, cwd: string): Job => ({
   save: { ...job.save, target: job.save.target || planTarget(inForce.out.value, cwd) },
 });
 
-export async function withFamilies(jobs: readonly Job[]): Promise<KnownJob[]> {
-  const names = [...new Set(jobs.map((job) => job.family))];
-  const families = new Map(
-    await Promise.all(names.map(async (name) => [name, await findFamily(name)] as const)),
-  );
-  return jobs.map((job) => ({ job, family: families.get(job.family) }));
-}
+export const withFamily = async (job: Job): Promise<KnownJob> => ({
+  job,
+  family: await findFamily(job.family),
+});
 
 export type OwnJob = KnownJob & { readonly family: Family };
 

@@ -10,14 +10,7 @@ import { isOpen, type Synced, type SyncInput, syncJobs } from '../../jobs/watch/
 import type { Job } from '../../ledger/event.ts';
 import { endedBy, fileLines, interruptedLast, type JobResult, outcomeOf } from '../video/follow-job.ts';
 import { createFollowers, type Followers } from '../video/followers.ts';
-import {
-  namesGateway,
-  type OwnJob,
-  readOwnJobs,
-  syncInput,
-  withFamilies,
-  withoutForeign,
-} from './find-jobs.ts';
+import { eachJob, namesGateway, type OwnJob, readOwnJobs, syncInput, withoutForeign } from './find-jobs.ts';
 import { resultOf, showJobQueries, wholeProgress } from './task-job.ts';
 
 const flags = { events: saveFlags.events } as const;
@@ -89,13 +82,12 @@ async function openJobs(ctx: Context): Promise<{ open: OwnJob[]; missed: Job[] }
 
 /** Returns those of the newest jobs whose saved files are missing and can still be downloaded. */
 export async function goneJobs(ctx: Context): Promise<OwnJob[]> {
-  const gone: Job[] = [];
-  for await (const job of (await ctx.ledger()).each({ limit: LOOKED_AT_FOR_GONE }))
-    if (job.save.download && lacksFile(job)) gone.push(job);
   const nowMs = ctx.clock.now();
-  return (await withFamilies(gone)).flatMap(({ job, family }) =>
-    family && diesWithin(job, family, nowMs) ? { job, family } : [],
-  );
+  const gone: OwnJob[] = [];
+  for await (const { job, family } of eachJob({ limit: LOOKED_AT_FOR_GONE }, ctx))
+    if (family && job.save.download && lacksFile(job) && diesWithin(job, family, nowMs))
+      gone.push({ job, family });
+  return gone;
 }
 
 function missedOutcome(job: Job, ctx: Context): Outcome<JobResult> {

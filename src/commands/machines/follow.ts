@@ -29,7 +29,7 @@ import { familyOf, placeOf } from '../batch/places.ts';
 import { namedBy, type RowResult, RowSums, rowResult } from '../batch/report.ts';
 import { type RowFiles, rowChecker } from '../batch/row-command.ts';
 import { type Batch, resultOfKnown } from '../batch/run.ts';
-import { withFamilies } from '../jobs/find-jobs.ts';
+import { withFamily } from '../jobs/find-jobs.ts';
 import { endedOutcome } from '../jobs/task-job.ts';
 import { lastOfKey } from '../once.ts';
 import { endedBy, resultIn } from '../video/follow-job.ts';
@@ -407,8 +407,7 @@ class BatchOnQueue {
 
   /** The outputs of a job that this machine has saved. */
   async #homeHere(job: Job | undefined) {
-    const [entry] = await withFamilies(job ? [job] : []);
-    const ended = entry && (await endedOutcome(entry, this.batch.ctx.signal));
+    const ended = job && (await endedOutcome(await withFamily(job), this.batch.ctx.signal));
     const value = ended && resultIn(ended);
     if (!value || ended.error !== undefined) return undefined;
     const { files, status, id } = value;

@@ -38,7 +38,7 @@ import {
   type RowFiles,
   under,
 } from '../batch/row-command.ts';
-import { withFamilies } from '../jobs/find-jobs.ts';
+import { withFamily } from '../jobs/find-jobs.ts';
 import { endedOutcome, planToSave, taskJob } from '../jobs/task-job.ts';
 import { goOnWith, lastOfKey } from '../once.ts';
 import { followFromFlags, type JobResult, resultIn, waitDeadlineMs } from '../video/follow-job.ts';
@@ -240,8 +240,7 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
   }
 
   async #follow(record: RowRecord, id: string, download: boolean): Promise<Outcome<JobResult>> {
-    const [entry] = await withFamilies([await this.#jobOf(record, id)]);
-    if (!entry) throw new Error('a job has an entry');
+    const entry = await withFamily(await this.#jobOf(record, id));
     const ended = await endedOutcome(entry, this.#ctx.signal);
     if (ended) return ended;
     const { family, job } = await taskJob(entry, this.#ctx);
@@ -284,7 +283,7 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
     const value = resultIn(outcome);
     const reply = made && 'came' in made ? made.came?.record : undefined;
     const { current } = await this.#known(record);
-    const [entry] = await withFamilies(current ? [current] : []);
+    const entry = current && (await withFamily(current));
     // The failed write may have been the ledger's, so the reply is read instead.
     const task = entry?.family && value && reply ? entry.family.readTask(reply, value.id) : undefined;
     const came = task && task.outputs.length + (task.cameAlong?.length ?? 0);

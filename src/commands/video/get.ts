@@ -71,7 +71,12 @@ async function* getByIds(
     if (known && !known.job.id) throw await (await import('../jobs/task-job.ts')).noTask(known, ctx);
     const retryNotFoundUntilMs = known && youngUntilMs(known.job, ctx.clock.now());
     const pool = known && (await poolOf(known.job));
-    const look = await looker.look(id, { signal: ctx.signal, pool, retryNotFoundUntilMs });
+    const look = await looker
+      .look(id, { signal: ctx.signal, pool, retryNotFoundUntilMs })
+      .catch(async (error: unknown) => {
+        const { explainOtherKey } = await import('../../jobs/create/hold-job.ts');
+        throw known ? explainOtherKey(error, known.job, (await ctx.gateway()).keyId) : error;
+      });
     return { value: { look, isOwnReply: family.query.maxIds === 1, many: named.length > 1 } };
   };
   yield* eachTask(named, get);

@@ -1,6 +1,5 @@
 import { defineCommand, type Outcome } from '../../../command.ts';
-import { commandFor } from '../../../context.ts';
-import { GwError, shellQuote, usage } from '../../../errors.ts';
+import { GwError, usage } from '../../../errors.ts';
 import { type FlagValues, flagName, list as listFlag, on, parsed, text, whole } from '../../../flags/flag.ts';
 import { applySets, baseBody, checkBody, type JsonObject } from '../../../flags/json-body.ts';
 import { type Moment, parseMoment } from '../../../flags/moment.ts';
@@ -75,7 +74,8 @@ export const list = defineCommand<typeof flags, Listed>({
       const next = nextCursor(page, seen);
       if (next === undefined) return;
       if (!all) {
-        ctx.io.note(`more tasks follow: ${commandFor(nextCommand(next, flags), ctx)}`);
+        const { runCommand } = await import('../../batch/flags.ts');
+        ctx.io.note(`more tasks follow: ${runCommand(['--cursor', next], ctx, ofFirstPage)}`);
         return;
       }
       const { start_time: _start, end_time: _end, ...rest } = body;
@@ -148,15 +148,8 @@ function nextCursor(
   return next;
 }
 
-function nextCommand(cursor: string, { status = [], type = [], limit }: ListFlags): string {
-  return [
-    'gw video beta list',
-    ...status.map((each) => `--status ${each}`),
-    ...type.map((each) => `--type ${each}`),
-    ...(limit === undefined ? [] : [`--limit ${limit}`]),
-    `--cursor ${shellQuote(cursor)}`,
-  ].join(' ');
-}
+/** What says where the list begins: the cursor of the next page does then. */
+const ofFirstPage = ['--cursor', '--since', '--until'];
 
 const flagOfField: Record<string, keyof ListFlags> = {
   start_time: 'since',
