@@ -6,6 +6,7 @@ import { describe, expect } from 'vitest';
 import type { EndingSignal } from '../../src/errors.ts';
 import { cmd } from '../helpers/cmd.ts';
 import { KEY, test, World } from '../helpers/gw.ts';
+import { pngHead } from '../media/fixtures.ts';
 
 const create = ['video', 'alpha', 'create'];
 const ledgerOf = (world: World) => {
@@ -384,6 +385,27 @@ describe('bad input: one clear sentence, exit 2, nothing sent, nothing in the le
     const images = Array.from({ length: 10 }, (_, index) => ['--image', `https://e.com/${index}.png`]).flat();
     const run = await world.gw([...create, 'x', '-m', '2.0', ...images]);
     expect(run).toMatchObject({ code: 2, err: expect.stringContaining('up to 9 image files, 10 given') });
+  });
+
+  test('what a file may be is decided by the model that is sent, also where --set says it', async ({
+    world,
+  }) => {
+    writeFileSync(path.join(world.cwd, 'small.png'), pngHead(299, 300));
+    const of = (...flags: string[]) =>
+      world.gw([...create, 'x', '--image', 'small.png', '--dry-run', ...flags]);
+    const [v20, v25] = ['model=alpha-video-2-0-260128', 'model=alpha-video-2-5-260628'];
+    for (const flags of [
+      ['-m', '2.0'],
+      ['--set', v20],
+      ['-m', '2.5', '--set', v20],
+    ])
+      expect((await of(...flags)).code, flags.join(' ')).toBe(0);
+    for (const flags of [
+      ['-m', '2.5'],
+      ['--set', v25],
+      ['-m', '2.0', '--set', v25],
+    ])
+      expect((await of(...flags)).err, flags.join(' ')).toContain('must each be 300-6000 px');
   });
 
   test('no gateway and no key', async ({ world }) => {

@@ -269,7 +269,7 @@ async function read<F extends FlagSet>(
   const settings = await ctx.settings();
   spec.refuse?.(flags, typed);
   const endpoint = spec.endpointOf(flags);
-  const model = modelOf(spec, typed, base, settings);
+  const model = modelOf(spec, typed, base, settings, json, globals.set);
   const references = referencesOf(spec.fields.items, typed);
   const prompt = await promptOf(spec, args, typed, references, ctx);
   const typedInputs = references.flatMap(({ modality, raw, flag }) =>
@@ -290,7 +290,7 @@ async function read<F extends FlagSet>(
       command: `video ${spec.family.name}`,
       takes: { ...spec.fields.flags, ...spec.flags },
       typed: words,
-      model,
+      model: modelOf(spec, typed, base, settings),
       base,
       prompted: prompt !== undefined,
       media: inputs.map((input, at) => ({ ...input, sha256: media.items[at]?.sha256 })),
@@ -338,7 +338,7 @@ const asOfFlags =
     const references = referencesOf(spec.fields.items, typed).map((each) =>
       each.modality ? { ...each, raw: ANY_MEDIUM } : each,
     );
-    const model = modelOf(spec, typed, base, settings);
+    const model = modelOf(spec, typed, base, settings, json, sets);
     const read = { base, typed, model, prompt: 'any', references, inputs: [], media: noMedia.media };
     const body = bodyMaker(spec, read, json, sets)((_, url) => url);
     return { schema: spec.endpointOf(typed as unknown as FlagValues<F>).body, fields: spec.fields, body };
@@ -406,9 +406,13 @@ function modelOf<F extends FlagSet>(
   typed: FlagValues<FlagSet>,
   base: Body,
   settings: Settings,
+  json?: Json,
+  sets: readonly string[] = [],
 ): string {
+  const set = json && sets.map(json.parseSet).findLast(({ path }) => path.join('.') === 'model')?.value;
+  const chosen = set ?? typed.model;
   const words = {
-    ...(isText(typed.model) && { typed: typed.model }),
+    ...(isText(chosen) && { typed: chosen }),
     ...(isText(base.model) && { base: base.model }),
   };
   return spec.modelOf(words, typed as unknown as FlagValues<F>, settings);
