@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts';
 import { refuseOrWarn } from '../flags/breaches.ts';
 import { type AssetType, assetLimits } from '../gateway/asset/fields.ts';
+import type { HowAsked } from '../jobs/create/job-request.ts';
 import { checkMedia, checkModality } from '../media/check.ts';
 import { probeFile } from '../media/probe.ts';
 import { parseReference } from '../media/reference.ts';
@@ -21,8 +22,7 @@ const types = { image: 'Image', video: 'Video', audio: 'Audio' } as const;
 
 /** The output that `--url job:…` names, with its file checked as an asset; undefined for an address. Throws GwError. */
 export async function assetOutput(
-  url: string | undefined,
-  type: string | undefined,
+  { url, type, ...how }: HowAsked & { readonly url?: string; readonly type?: string },
   ctx: Context,
 ): Promise<AssetOutput | undefined> {
   const flag = '--url';
@@ -34,7 +34,7 @@ export async function assetOutput(
   const modality = asked ?? (await kindOf(parseReference(url, flag), { named: `${flag} ${url}`, ctx }));
   const limits = assetLimits[types[modality]];
   const takes = { url: true, base64: false, schemes: [] };
-  const [input] = await findOutputs([{ raw: url, flag, modality, takes, limits }], ctx);
+  const [input] = await findOutputs([{ raw: url, flag, modality, takes, limits }], ctx, how);
   const { output } = input ?? {};
   if (!output?.file || !output.link) throw new Error('an output of a job has a file and a link');
   const named = `${flag} ${url}`;

@@ -209,10 +209,7 @@ async function finished(job: Job, { named, how }: Asking, ctx: Context): Promise
   if (ctx.outputs?.isEarly) return undefined;
   const wait = commandFor(`gw jobs wait ${id}`, ctx);
   if (!how.wait || ctx.globals.dryRun || ctx.globals.curl)
-    throw usage(
-      `${named}: job ${id} still runs`,
-      `wait for it first: ${wait}${how.wait ? '' : '; or add --wait'}`,
-    );
+    throw usage(`${named}: job ${id} still runs`, `wait for it first: ${wait}`);
   ctx.io.note(`${named}: waiting for job ${id}`);
   const { wait: waitFor } = await import('../commands/jobs/wait.ts');
   const { waitTimeout, interval } = how;

@@ -251,11 +251,7 @@ describe('what is refused', () => {
       'not known what became of job UNKNOWN; find out first: gw jobs sync, or gw jobs resolve UNKNOWN --as ID',
     ],
     ['job:REFUSED', 2, 'job REFUSED was never created, or is lost: no quota; name another job'],
-    [
-      'job:cgt-running',
-      2,
-      'job cgt-running still runs; wait for it first: gw jobs wait cgt-running; or add --wait',
-    ],
+    ['job:cgt-running', 2, 'job cgt-running still runs; wait for it first: gw jobs wait cgt-running'],
     [
       'job:cgt-foreign',
       2,
@@ -301,12 +297,14 @@ describe('what is refused', () => {
   });
 });
 
-test('a job that runs is waited for no longer than --wait-timeout says', async () => {
+test.each([
+  ['video alpha create on --image'],
+  ['asset create --group group-1 --name shot --type Video --url'],
+])('a job that runs is waited for no longer than --wait-timeout says: %s', async (line) => {
   const world = await World.open({ speed: 0.001 });
   const running = await made(world, 'video alpha create --resolution 480p a boat');
   const startMs = world.clock.steady();
-  const words = ['video', 'alpha', 'create', 'on', '--image', `job:${running}`, '--wait'];
-  const run = await world.gw([...words, '--wait-timeout', '30s']);
+  const run = await world.gw([...line.split(' '), `job:${running}`, '--wait', '--wait-timeout', '30s']);
   expect([run.code, run.err]).toEqual([10, expect.stringContaining(`waiting for job ${running}`)]);
   expect(world.clock.steady() - startMs).toBeLessThan(40_000);
 });

@@ -74,7 +74,7 @@ export const assetCreate = (verb: 'create' | 'upload') =>
     sends: 'body',
     human: idLine,
     async *run({ flags, globals }, ctx): AsyncGenerator<Outcome<LibraryResult>> {
-      const output = await assetOutput(flags.url, flags.type, ctx);
+      const output = await assetOutput(flags, ctx);
       const said = output ? { ...flags, url: output.standIn, type: output.type } : flags;
       const endpoint = verb === 'create' ? createAsset : uploadAsset;
       const lay = layOf('GroupId', 'URL', 'AssetType', 'Name', 'ProjectName');
