@@ -148,7 +148,7 @@ const MOVE_IT = 'move the preset into your configuration once you have read it';
 const placeIn = (dir: string) => ({ dir, what: 'the working directory', hint: `type it, or ${MOVE_IT}` });
 
 /** Groups of flags that mean the same thing: typing one of them replaces stored values of all. */
-const ofOneThing = [/^prompt/, /^system/, /^(session|continue|messages)$/, /^(thinking|reasoningEffort)/];
+const ofOneThing = [/^(prompt|shot)/, /^system/, /^(session|continue|messages)$/, /^(thinking|reasoning)/];
 
 function isSaid(key: string, { args, flags, globals }: Input): boolean {
   const one = ofOneThing.find((ways) => ways.test(key));

@@ -81,6 +81,16 @@ test.each([
   expect(run).toMatchObject({ code: 2, err: expect.stringContaining(`\nerror: ${message}`) });
 });
 
+test.each([
+  ['shot: ["2:a fox", "3:it runs"]', ['a hare'], 'a hare'],
+  ['prompt: a hare', ['--turbo', '--shot', '3:a fox'], 'shot 1, 3, a fox;'],
+])('what is typed of the prompt stands for the whole of it: over %s, %j', async (said, words, prompt) => {
+  const world = await World.open();
+  preset(world, 'day.yaml', `${said}\n`);
+  const run = await world.ok(['video', 'beta', 'create', ...words, '--dry-run', '--json', '--preset', 'day']);
+  expect(bodyOf(run.out).prompt).toBe(prompt);
+});
+
 test('a preset of the configuration goes before one of the working directory, which is named', async () => {
   const world = await World.open();
   const dir = path.join(world.dir, '.config/gw/presets');
