@@ -495,6 +495,18 @@ test('--limit takes the first that are not done, --stop-on-error begins no more'
   expect(creates(world)).toBe(3);
 });
 
+test('a password of Redis that was printed as *** is asked for', async ({ world }) => {
+  write(world, [{ id: 'a', ...beta }]);
+  const words = ['batch', 'status', 'day.jsonl', '--redis', 'redis://:***@127.0.0.1:1'];
+  const stdin = Object.assign(Readable.from([Buffer.from('sec/ret\n')]), { isTTY: true });
+  const { code, err } = await world.gw(words, { terminal: true, stdin });
+  expect([code, err]).toEqual([
+    8,
+    expect.stringMatching(/^Password of Redis: [\s\S]*127\.0\.0\.1:1 cannot be reached/),
+  ]);
+  expect(err).not.toContain('sec');
+});
+
 test('--limit counts no failed row that is not made anew', async () => {
   const world = await World.open({ fault: 'task:fail=Odd:x2' });
   write(

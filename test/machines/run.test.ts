@@ -149,6 +149,26 @@ test('a report tells failed rows that --limit leaves to a later run, and a price
   });
 });
 
+test('what another machine was sending is not made anew for a job that had failed here before', async () => {
+  const studio = await openNearStudio();
+  write(studio, [alpha]);
+  await studio.faults('task:fail=Odd:x1');
+  const place = studio.machine();
+  giveManifest(studio, place);
+  expect(await place.run(['batch', 'run', 'day.jsonl'])).toMatchObject({ code: 9 });
+  await studio.batch('run', '--retry-failed', '--detach');
+  const { client } = studio.redis;
+  const [row = ''] = await client.keys('*:row:day/r0');
+  await client.hset(row, { state: 'sending', sender: 'bert' });
+  const worker = studio.worker('anna', [], place);
+  expect(await studio.batch('run')).toMatchObject({
+    code: 14,
+    err: expect.stringContaining('worker bert was lost while it sent this row'),
+  });
+  expect(paid(studio)).toHaveLength(1);
+  await stop(worker);
+});
+
 test('SIGTERM hands back what runs, and another worker goes on with the same task', async () => {
   const studio = await openStudio({ speed: 20 });
   write(studio, [alpha, beta, gamma]);
@@ -987,6 +1007,8 @@ test('flags that do not go with each other, a URL that is none, and a Redis that
     /Redis at redis:\/\/127\.0\.0\.1:1 cannot be reached: .*ECONNREFUSED.*\nhint: is it running\? gw queue serve/,
   );
   expect(none.err).not.toContain('secret-of-redis');
+  // As gw prints the command that goes on.
+  expect((await run('--redis', 'redis://:***@127.0.0.1:1')).err).toContain('type the password there');
   const gateway = await run('--redis', studio.sandbox.baseUrl.replace('http', 'redis'));
   expect(gateway, gateway.err).toMatchObject({ code: 8 });
   expect(gateway.err).toMatch(/what answers there is no Redis\nhint: check the address and port/);

@@ -33,18 +33,13 @@ export async function announce(name: string, doing: Doing, ctx: Context): Promis
   const isOther = (file: string) => file.startsWith(other) && file.endsWith('.lock');
   try {
     ensureDirectory(dir);
-    const { release } = firstFree((place) => path.join(dir, `${nameOf(doing)}${place}.lock`));
+    let lock: LockFile | undefined;
+    // Lock files of killed runs are reused, so they do not pile up.
+    for (let at = 0; !lock; at += 1) lock = tryLock(path.join(dir, `${nameOf(doing)}${at}.lock`));
+    const { release } = lock;
     const isRefused = fs.readdirSync(dir).some((file) => isOther(file) && isLocked(path.join(dir, file)));
     return { isRefused, release };
   } catch (error) {
     throw claimError(error, dir, 'usage');
-  }
-}
-
-/** Takes the first lock file that no living process holds; files of killed runs are reused, so they do not pile up. */
-function firstFree(fileOf: (place: number) => string): LockFile {
-  for (let place = 0; ; place += 1) {
-    const lock = tryLock(fileOf(place));
-    if (lock) return lock;
   }
 }

@@ -91,7 +91,9 @@ export async function knownRows(
         refusals.set(once.key, job.message);
         return false;
       }
-      if (!isDamaged && createdAtMs > ctx.clock.now() - MADE_LATELY_MS && isMade(job))
+      // It was paid for, or may have been.
+      const isMade = !['refused', 'failed', 'lost', 'intent'].includes(job.state);
+      if (!isDamaged && createdAtMs > ctx.clock.now() - MADE_LATELY_MS && isMade)
         lately.set(digestOfFields(once.fields, job.endpoint), once.key);
       if (once.key !== key && !once.key.startsWith(`${name}/`)) return false;
       const attempt = attemptOf(job);
@@ -140,9 +142,6 @@ function reasonOf(job: Job, family: Family): string | undefined {
   const { code, message } = taskOf(job, family)?.error ?? {};
   return [code, message].filter(Boolean).join(': ') || job.message;
 }
-
-/** True if a job was paid for, or may have been. */
-const isMade = ({ state }: Job): boolean => !['refused', 'failed', 'lost', 'intent'].includes(state);
 
 function stateOf(job: Job, isSettled: (job: Job) => boolean): RowState {
   const { state, isDamaged } = job;

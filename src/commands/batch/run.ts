@@ -141,7 +141,8 @@ export const run = defineCommand({
       const machines = flags.redis === undefined ? undefined : await import('../machines/follow.ts');
       announced = await announce(input.name, machines ? 'hand-over' : 'make', ctx);
       queue = await machines?.openFollower(flags, input.name, ctx);
-      if (announced.isRefused && !machines) throw beingHandedOver(named, ctx);
+      if (announced.isRefused && !machines)
+        throw usage(`${named}: ${beingHandedOver}`, `follow them with: ${followCommand(ctx)}`);
       const lately = new Map<string, string>();
       const asksQueue = machines !== undefined;
       const { known, elsewhere } = await knownRows(input.name, ctx, { lately, asksQueue });
@@ -452,11 +453,8 @@ async function askOfAlike(tally: Tally, yes: boolean, ctx: Context): Promise<voi
   if (before && !yes && canAsk(ctx)) await askFirst('Make them once more?', ctx, 'nothing was sent');
 }
 
-const beingHandedOver = (named: string, ctx: Context): GwError =>
-  usage(
-    `${named}: another gw batch run on this machine is handing its rows over to a queue, and nothing was sent`,
-    `follow them with: ${followCommand(ctx)}`,
-  );
+const beingHandedOver =
+  'another gw batch run on this machine is handing its rows over to a queue, and nothing was sent';
 
 const madeElsewhere = (ctx: Context): GwError =>
   new UnknownOutcome('it was handed over to other machines, and nothing was sent by this one', {

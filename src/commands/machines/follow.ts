@@ -290,7 +290,11 @@ class BatchOnQueue {
   #remember(rows: readonly Row[]): void {
     if (rows.length === 0) return;
     const { announced, input } = this.batch;
-    if (announced.isRefused) throw madeHere(input.manifest.named, this.#commandLine());
+    if (announced.isRefused)
+      throw usage(
+        `${input.manifest.named}: a gw batch run without --redis is making its rows on this machine, and nothing was handed over`,
+        `wait until it ends, or end it with Ctrl-C; then: ${this.#commandLine()}`,
+      );
     this.memory.handed(rows, 'handing');
   }
 
@@ -365,7 +369,11 @@ class BatchOnQueue {
     const before = record.job && digestOfFields(record.job.fields);
     if (!isOther && (asked === undefined || before === undefined || asked === before)) return undefined;
     // Two users may have given their batches the same name.
-    if (isOther && this.memory.rows.get(row.key) === undefined) throw changedSince(row, input.manifest.named);
+    if (isOther && this.memory.rows.get(row.key) === undefined)
+      throw usage(
+        `${input.manifest.named}:${placeText(row)}: the row has changed since it was handed over (${row.key})`,
+        'another batch may have this name: give one of them another with --name, or the row another id',
+      );
     if (isToBeMade) {
       const { row: own, family, job, pool } = await this.#recordOf(row, undefined);
       return { row: own, family, job, pool };
@@ -652,16 +660,6 @@ const toldOf = (record: RowRecord): ToldError | undefined => {
   if (record.state === 'cancelled') return isDoubtful(record) ? doubtful(record) : takenOut;
   return record.state === 'saved' ? undefined : record.error;
 };
-const madeHere = (named: string, next: string): GwError =>
-  usage(
-    `${named}: a gw batch run without --redis is making its rows on this machine, and nothing was handed over`,
-    `wait until it ends, or end it with Ctrl-C; then: ${next}`,
-  );
-const changedSince = (row: Row, named: string): GwError =>
-  usage(
-    `${named}:${placeText(row)}: the row has changed since it was handed over (${row.key})`,
-    'another batch may have this name: give one of them another with --name, or the row another id',
-  );
 const unsavedHere = toldAs(
   'download',
   'its job was made on this machine, and its output is not saved yet',

@@ -85,7 +85,10 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
   readonly knows = async (record: RowRecord) => {
     const { current } = await this.#known(record);
     if (!isWanted(current, record)) return false;
-    return current.id !== undefined || (current.family === 'image' && current.state === 'succeeded');
+    if (current.family === 'image') return current.state === 'succeeded';
+    // One that has failed may be of an earlier round, where another machine was the last to send.
+    const isOther = current.state === 'failed' && record.sender !== this.worker.queue.host;
+    return current.id !== undefined && !isOther;
   };
   readonly create = async (record: RowRecord, beforeSend: BeforeSend): Promise<Made> => {
     const { current: before } = await this.#known(record);
@@ -99,7 +102,9 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
       const { last } = await this.#known(record);
       return beforeSend(last && carriedJob(last, record));
     });
-    const { rows, again: isAgain, wanted: again = isAgain, named, job: { fields: expects } = {} } = record;
+    const { rows, state, named, wanted = record.again, job: { fields: expects, attempt = 1 } = {} } = record;
+    // What was being sent is gone on with, and is not made anew.
+    const again = state === 'sending' ? attempt : wanted;
     const options = { rows, again, named, expects, wait: false };
     const dir = this.#root;
     const confined = confinedPaths({ dir, what: '--root', hint: 'a worker reads no other files' });
@@ -340,8 +345,10 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
       return { kind: 'nothing_made', waitMs: 0, error: this.#tell(error) };
     const job = made.job ?? earlier;
     // A missing input output is not the job's own failure: another machine may have it.
-    if (!job && error instanceof GwError && (error.kind === 'download' || isUnheardOf(error)))
-      return this.#failed(record, usage(error.message, error.facts.hint), false);
+    const isLacking =
+      error instanceof GwError &&
+      (error.kind === 'download' || (error.kind === 'not_found' && error.facts.status === undefined));
+    if (!job && isLacking) return this.#failed(record, usage(error.message, error.facts.hint), false);
     return { ...this.#failed(record, error, made.kind === 'refused'), job: job && carriedJob(job, record) };
   }
 
@@ -368,9 +375,6 @@ export function toldError(error: unknown, { io }: Pick<Context, 'io'>): ToldErro
   const safe = safeReport(report, (text) => withoutLinks(io.withoutSecrets(text)));
   return Object.fromEntries(Object.entries(safe).filter(([, value]) => value !== undefined)) as ToldError;
 }
-
-/** True if this ledger does not know a job that a row names. */
-const isUnheardOf = ({ kind, facts }: GwError): boolean => kind === 'not_found' && facts.status === undefined;
 
 /** Turns an error that ends the worker into an outcome, and rethrows others as faults. */
 function orStopped(error: unknown): Outcome<never> {

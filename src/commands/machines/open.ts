@@ -6,6 +6,7 @@ import { type Context, gatewayName } from '../../context.ts';
 import { readSmallFile } from '../../disk/typed-input.ts';
 import { usage } from '../../errors.ts';
 import { type PooledTask, poolOf } from '../../gateway/limits.ts';
+import { readTyped } from '../../io/ask.ts';
 import { originOfGateway } from '../../ledger/job-key.ts';
 import { isLoopback } from '../../loopback.ts';
 import { Board } from '../../machines/board.ts';
@@ -13,6 +14,7 @@ import type { RowReader } from '../../machines/decode.ts';
 import { Door, dangerOf, withoutPassword } from '../../machines/door.ts';
 import { Engine } from '../../machines/engine.ts';
 import { RowStore } from '../../machines/store.ts';
+import { canAsk } from '../ask-first.ts';
 import { familyOf, type Place, placeOf } from '../batch/places.ts';
 import { creates } from '../batch/row-command.ts';
 
@@ -25,19 +27,28 @@ export interface RedisWords {
   readonly insecureRedis?: boolean | undefined;
 }
 
-/** The URL of --redis, or GW_REDIS_URL. Throws `usage` if it is missing, or unencrypted to another machine. */
-function redisUrl(
-  typed: string,
-  insecureRedis: boolean | undefined,
-  { host, io }: Pick<Context, 'host' | 'io'>,
-): string {
+/**
+ * The URL of --redis, or GW_REDIS_URL; asks for a password that gw has printed as `***`. Throws `usage` if the URL is
+ * missing, or unencrypted to another machine.
+ */
+async function redisUrl(typed: string, insecureRedis: boolean | undefined, ctx: Context): Promise<string> {
+  const { host, io } = ctx;
   const named = typed === '' ? readVariable(host.env, 'GW_REDIS_URL') : typed;
   const file = /^file:(?:\/\/)?(.+)$/s.exec(named ?? '')?.[1];
   // A password in a file does not show in the environment.
-  const said = file === undefined ? named : readUrl(file);
-  if (said === undefined)
+  const how = { named: `GW_REDIS_URL file:${file}`, maxBytes: 4_096 };
+  const written = file === undefined ? named : readSmallFile(file, how).toString('utf8').trim();
+  if (written === undefined)
     throw usage('--redis: GW_REDIS_URL is not set', 'write --redis redis://HOST:6379, or set GW_REDIS_URL');
   const name = typed === '' ? 'GW_REDIS_URL' : '--redis';
+  const [, before, behind] = /^(rediss?:\/\/[^:@/]*:)\*\*\*(@.*)$/s.exec(written) ?? [];
+  if (before !== undefined && !canAsk(ctx))
+    throw usage(
+      `${name}: *** stands in the place of the password`,
+      'type the password there, or set GW_REDIS_URL',
+    );
+  const password = before && (await readTyped(host, 'Password of Redis: ', { echo: false }));
+  const said = password === undefined ? written : `${before}${encodeURIComponent(password)}${behind}`;
   const url = URL.canParse(said) ? new URL(said) : undefined;
   if (url?.password) io.hideSecret(decodeURIComponent(url.password));
   if (!url || !/^rediss?:$/.test(url.protocol) || url.hostname === '')
@@ -53,13 +64,6 @@ function redisUrl(
   return said;
 }
 
-const readUrl = (file: string): string =>
-  readSmallFile(file, { named: `GW_REDIS_URL file:${file}`, maxBytes: MAX_URL_BYTES })
-    .toString('utf8')
-    .trim();
-
-const MAX_URL_BYTES = 4_096;
-
 /**
  * Opens the queue of the current gateway. A run that hands rows over sets the account type whose limits apply; a command
  * that only reads changes nothing. Throws as `Door.open`; warns once of server settings that endanger rows.
@@ -71,7 +75,7 @@ export async function openQueue(
   name: string = hostname(),
 ) {
   const settings = await ctx.settings();
-  const url = redisUrl(redis, insecureRedis, ctx);
+  const url = await redisUrl(redis, insecureRedis, ctx);
   const { ca } = await readCertificates(settings, ctx.host);
   const timeoutMs = settings.timeoutMs.value;
   const patienceMs = { follower: timeoutMs, worker: Number.POSITIVE_INFINITY, reader: 0 }[as];

@@ -27,8 +27,6 @@ export async function withQueue<T>(
   return ask(queue).finally(() => queue.close().catch(() => {}));
 }
 
-type Counts = Record<RowState | 'not_handed_over', number>;
-
 const AT_ONCE = 200;
 
 export type MachinesStatus = Awaited<ReturnType<typeof statusOnMachines>>;
@@ -66,7 +64,11 @@ export async function* chunksOf<T>(all: AsyncIterable<T>): AsyncGenerator<T[]> {
 
 export function statusOnMachines(input: OpenRows, redis: RedisWords, ctx: Context) {
   return withQueue(redis, ctx, async (queue) => {
-    const counts = Object.fromEntries([...rowStates, 'not_handed_over'].map((each) => [each, 0])) as Counts;
+    const states = [...rowStates, 'not_handed_over'] as const;
+    const counts = Object.fromEntries(states.map((each) => [each, 0])) as Record<
+      (typeof states)[number],
+      number
+    >;
     let rows = 0;
     for await (const keys of keysOf(input, queue)) {
       rows += keys.length;
