@@ -149,6 +149,16 @@ test('a report tells failed rows that --limit leaves to a later run, and a price
   });
 });
 
+test('a worker whose stdout closes hands back what runs', async () => {
+  const studio = await openStudio({ speed: 1 });
+  write(studio, [alpha, image]);
+  const worker = studio.worker('anna');
+  worker.child.stdout?.destroy();
+  await studio.batch('run', '--detach');
+  expect(await worker.ended).toMatchObject({ code: 0 });
+  expect((await studio.batch('status', '--row', 'r0')).out).toContain('handed_back');
+});
+
 test('what another machine was sending is not made anew for a job that had failed here before', async () => {
   const studio = await openNearStudio();
   write(studio, [alpha]);

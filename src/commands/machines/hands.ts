@@ -68,10 +68,7 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
   readonly #root: string;
 
   constructor(
-    private readonly worker: Pick<
-      WorkerRun,
-      'rowCtx' | 'queue' | 'flags' | 'show' | 'stopFor' | 'holdCreates'
-    >,
+    private readonly worker: WorkerRun,
     signal: AbortSignal,
     private readonly turn: () => Promise<void>,
   ) {

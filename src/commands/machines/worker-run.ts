@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
-import { GwError, usage } from '../../errors.ts';
+import { Ended, GwError, usage } from '../../errors.ts';
 import { formatOf } from '../../formats.ts';
 import { once } from '../../host.ts';
 import { LIKELY_RUN_MS } from '../../jobs/create/slots.ts';
@@ -134,16 +134,21 @@ export class WorkerRun {
     await hearOfRows(this.queue, this.ctx).catch(() => {});
     const { door } = this.queue.store;
     let busyAtMs = clock.steady();
-    while (!this.#isOver()) {
-      yield* this.#outcomes.splice(0);
-      if (this.#underWay.size > 0) busyAtMs = clock.steady();
-      const isIdle = clock.steady() - busyAtMs > LAST_SAVES_MS;
-      if (door.awayMs() > timeoutMs.value && this.#busy === 0) this.#stop = door.gone();
-      else if (this.#noCreates && isIdle) this.#stop = this.#noCreates;
-      else await Promise.race([clock.sleep(LOOK_MS), new Promise<void>((wake) => (this.#wake = wake))]);
+    try {
+      while (!this.#isOver()) {
+        yield* this.#outcomes.splice(0);
+        if (this.#underWay.size > 0) busyAtMs = clock.steady();
+        const isIdle = clock.steady() - busyAtMs > LAST_SAVES_MS;
+        if (door.awayMs() > timeoutMs.value && this.#busy === 0) this.#stop = door.gone();
+        else if (this.#noCreates && isIdle) this.#stop = this.#noCreates;
+        else await Promise.race([clock.sleep(LOOK_MS), new Promise<void>((wake) => (this.#wake = wake))]);
+      }
+    } finally {
+      // Where nobody reads what it prints any more it ends as by a signal.
+      if (!this.#isOver()) this.#stop = new Ended('SIGTERM');
+      for (const { own } of this.#underWay.values()) own.abort(this.reason());
+      await this.#handBack();
     }
-    for (const { own } of this.#underWay.values()) own.abort(this.reason());
-    await this.#handBack();
     yield* this.#outcomes.splice(0);
   }
 
@@ -152,7 +157,11 @@ export class WorkerRun {
     const { board, host, account, engine } = this.queue;
     const mine = (await this.ctx.settings()).account.value;
     while (!this.#isOver()) {
-      const stands = this.#standing();
+      const nowMs = this.ctx.clock.now();
+      for (const [what, untilMs] of this.#stands) if (untilMs < nowMs) this.#stands.delete(what);
+      const stands = [...this.#stands.keys()];
+      if (this.counters.isGatewayAway)
+        stands.push('the gateway does not answer: nothing is made until it does');
       for (const what of stands) if (!this.#saidOfStands.has(what)) this.ctx.io.note(what);
       this.#saidOfStands = new Set(stands);
       await board.say(host, { account, stands }).catch(() => {});
@@ -163,16 +172,6 @@ export class WorkerRun {
       if (now !== mine || now !== account) this.#stands.set(what, this.ctx.clock.now() + 2 * BEAT_MS);
       await this.ctx.clock.sleep(BEAT_MS);
     }
-  }
-
-  #standing(): string[] {
-    const nowMs = this.ctx.clock.now();
-    for (const [what, untilMs] of this.#stands) if (untilMs < nowMs) this.#stands.delete(what);
-    const isAway = this.counters.isGatewayAway;
-    return [
-      ...this.#stands.keys(),
-      ...(isAway ? ['the gateway does not answer: nothing is made until it does'] : []),
-    ];
   }
 
   /** Stops creates of a pool for the time that the gateway asked for. */
@@ -415,11 +414,11 @@ export class WorkerRun {
     const { engine, host } = this.queue;
     const { id, status } = made;
     const changes = { id, status, round: round + 1 };
-    const isCleared =
+    const [step, more] =
       made.kind === 'saved'
-        ? await this.#clears(key, 'brought', { host }, { ...changes, files: made.files, host })
-        : await this.#clears(key, 'cleared', { host }, { ...changes, job: made.job });
-    if (!isCleared) return false;
+        ? (['brought', { files: made.files, host }] as const)
+        : (['cleared', { job: made.job }] as const);
+    if (!(await this.#clears(key, step, { host }, { ...changes, ...more }))) return false;
     if (made.kind === 'accepted') await engine.add([{ key, round: changes.round, queue: pool }]);
     this.ctx.io.note(`${key}: ${id ?? 'it'} was made after all`);
     return true;
