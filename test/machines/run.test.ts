@@ -149,6 +149,18 @@ test('a report tells failed rows that --limit leaves to a later run, and a price
   });
 });
 
+test('a worker that is started again with another -o saves there what it had begun', async () => {
+  const studio = await openNearStudio({ speed: 5 });
+  write(studio, [alpha]);
+  const first = studio.worker('anna', ['-o', 'first/']);
+  await studio.batch('run', '--detach');
+  await toldIds(studio, 1);
+  await stop(first);
+  const second = studio.worker('anna', ['-o', 'second/{key}.{ext}'], first.place);
+  expect((await studio.batch('run')).out).toBe(`anna:${first.place.cwd}/second/day-r0.mp4\n`);
+  await stop(second);
+});
+
 test('a worker whose stdout closes hands back what runs', async () => {
   const studio = await openStudio({ speed: 1 });
   write(studio, [alpha, image]);

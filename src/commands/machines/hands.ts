@@ -247,6 +247,7 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
     if (ended) return ended;
     const { family, job } = await taskJob(entry, this.#ctx);
     const { flags } = record.row;
+    const { out } = await flagsOf(this.#rowOf(record), record.rows, this.#placeOf(record));
     return followFromFlags(
       {
         key: job.key,
@@ -257,7 +258,7 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
         atOnce: job.state === 'running' && record.state === 'running',
         // A row always wants its outputs, even if the original job had --no-download.
         save: download
-          ? await planToSave(entry, { force: job.save.force }, this.#ctx)
+          ? await planToSave(entry, { force: job.save.force, out: String(out) }, this.#ctx)
           : { ...job.save, download },
         deadlineMs: waitDeadlineMs(flags, this.#ctx),
       },
