@@ -97,14 +97,8 @@ export function jobOf({ job, intent, salvaged, plan, parts, files }: Draft): Job
   return Object.assign(job, asked, isDamaged && { isDamaged }, {
     save,
     parts: Object.fromEntries(parts),
-    files: withoutMoved([...files.values()]),
+    files: [...files.values()],
   });
-}
-
-/** Drops a rescued file once the same output has been saved in its intended place. */
-function withoutMoved(files: readonly SavedFile[]): readonly SavedFile[] {
-  const isHome = (role: string) => files.some((file) => file.role === role && !file.rescued);
-  return files.filter((file) => !file.rescued || !isHome(file.role));
 }
 
 const nothingAsked: Omit<IntentEvent, 'event'> = {
@@ -258,6 +252,9 @@ export function addLine(draft: Draft, line: LedgerLine): void {
       return;
     case 'saved':
       job.savedAtMs = Math.max(job.savedAtMs ?? 0, line.t);
+      // A rescued file is dropped once the same output has been saved in its intended place.
+      for (const [name, { role, rescued }] of draft.files)
+        if (rescued && !line.rescued && role === line.role) draft.files.delete(name);
       draft.files.set(JSON.stringify([line.role, line.path]), fileOf(line));
       return;
   }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect } from 'vitest';
 import { KEY, test, World } from '../helpers/gw.ts';
@@ -279,5 +279,43 @@ test.each<[what: string, code: number, make: (dir: string) => void]>([
     rmSync(dir);
     expect(await world.gw(['jobs', 'sync'])).toMatchObject({ code: 0, out: `${file}\n` });
     expect(readFileSync(file)).toEqual(bytes);
+  },
+);
+
+const downloads = (world: World) => world.sandbox.requests.filter(({ server }) => server === 'output').length;
+
+test.each<[what: string, mend: (file: string, bytes: Buffer) => void]>([
+  ['moved there', () => {}],
+  [
+    'left out where the file is back',
+    (file, bytes) => {
+      mkdirSync(path.dirname(file));
+      writeFileSync(file, bytes);
+    },
+  ],
+])(
+  'a file that is gone with its folder is kept elsewhere, fetched once more, and %s once that is mended',
+  async (_, mend) => {
+    const world = await World.open();
+    const [dir, file] = ['clips', 'clips/fox.mp4'].map((name) => path.join(world.cwd, name)) as [
+      string,
+      string,
+    ];
+    await world.ok(['video', 'alpha', 'create', 'a fox', '--wait', '-o', file]);
+    const bytes = readFileSync(file);
+    rmSync(dir, { recursive: true });
+    writeFileSync(dir, 'mine');
+    const rescued = path.join(world.dir, '.local/state/gw/rescued/fox.mp4');
+    for (const out of [`${rescued}\n`, '', '']) {
+      expect(await world.gw(['jobs', 'sync'])).toMatchObject({ code: 12, out });
+      expect(downloads(world)).toBe(2);
+    }
+    rmSync(dir);
+    mend(file, bytes);
+    expect(await world.gw(['jobs', 'sync'])).toMatchObject({ code: 0, out: `${file}\n` });
+    expect(await world.gw(['jobs', 'sync'])).toMatchObject({ code: 0, out: '' });
+    expect(readFileSync(file)).toEqual(bytes);
+    expect(existsSync(rescued)).toBe(false);
+    expect(downloads(world)).toBe(2);
   },
 );

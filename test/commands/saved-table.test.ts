@@ -260,6 +260,8 @@ const forced: Readonly<Record<string, (ids: readonly string[]) => readonly strin
   'images of two rows': () => ['batch', 'run', 'images.jsonl', '-o', 'one.png', '--force'],
   'videos of two rows': () => ['batch', 'run', 'videos.jsonl', '-o', 'one.mp4', '--force'],
 };
+const under = ['--count', '2', '--once', 'k', '--wait', '-o', '{family}.{ext}', '--force'];
+const lines = (text: string) => text.trim().split('\n');
 describe('--force replaces what was there before, and no other output of the command', () => {
   test.each(Object.keys(forced))('%s', async (name) => {
     const { world, id } = await openWorld('alpha');
@@ -306,6 +308,52 @@ describe('--force replaces what was there before, and no other output of the com
       await world.close();
     },
   );
+
+  test.each(['images of two rows', 'videos of two rows', 'a create of two under a key'])(
+    'nor what an earlier run of it saved: %s',
+    async (name) => {
+      const { world } = await openWorld('alpha');
+      for (const [file, family] of [
+        ['videos', 'alpha'],
+        ['images', 'image link'],
+      ] as const)
+        writeFileSync(
+          path.join(world.cwd, `${file}.jsonl`),
+          ['a', 'b'].map((id) => `${JSON.stringify({ id, prompt: id, ...rows[family] })}\n`).join(''),
+        );
+      const argv = forced[name]?.([]) ?? [...typed('alpha'), ...under];
+      const [kept = '', gone = ''] = lines((await world.ok(argv)).out).sort((a, b) => a.length - b.length);
+      const digests = [kept, gone].map((file) => digest(readFileSync(file)));
+      rmSync(gone);
+      for (const _ of [1, 2]) {
+        await world.ok(argv);
+        expect([kept, gone].map((file) => digest(readFileSync(file)))).toEqual(digests);
+      }
+      await world.close();
+    },
+  );
+
+  test('by a sync only what was there before the create, and once', async () => {
+    const world = await World.open();
+    const [file, next] = ['x.mp4', 'x-1.mp4'].map((name) => path.join(world.cwd, name)) as [string, string];
+    const saveAs = async (...words: string[]) => {
+      await world.ok(['video', 'alpha', 'create', ...words, '-o', 'x.mp4', '--force']);
+      world.clock.ms += 60_000;
+    };
+    await saveAs('a fox', '--wait', '--duration', '4');
+    await saveAs('a hare', '--wait', '--duration', '6');
+    const hare = digest(readFileSync(file));
+    expect((await world.ok(['jobs', 'sync'])).out).toBe(`${next}\n`);
+    expect((await world.ok(['jobs', 'sync'])).out).toBe('');
+    expect(digest(readFileSync(file))).toBe(hare);
+    writeFileSync(file, 'cut by hand');
+    expect((await world.ok(['jobs', 'sync'])).out).toBe(`${path.join(world.cwd, 'x-2.mp4')}\n`);
+    expect(readFileSync(file, 'utf8')).toBe('cut by hand');
+    world.clock.ms += 60_000;
+    await saveAs('a boat');
+    expect((await world.ok(['jobs', 'sync'])).out).toBe(`${file}\n`);
+    await world.close();
+  });
 
   test('also after a first try that took the next name', async () => {
     const { world, id, whole } = await openWorld('alpha');

@@ -83,6 +83,8 @@ export class Tally {
   /** Rows that an earlier run has saved; `failedBefore` have failed and are not made again. */
   savedBefore = 0;
   failedBefore = 0;
+  /** Rows that stand as they were made before. */
+  readonly standing: KnownRow[] = [];
   /** Keys of rows that are made again. */
   readonly redone: string[] = [];
   /** Rows that a run would send. */
@@ -130,7 +132,9 @@ export class Tally {
     if (this.comparesAll && fields) this.asked.set(key, digestOfFields(await fields()));
     const isRedone = this.isRedone(key);
     if (isRedone) this.redone.push(key);
-    const state = isRedone ? undefined : this.known.get(key)?.state;
+    const known = isRedone ? undefined : this.known.get(key);
+    if (known) this.standing.push(known);
+    const state = known?.state;
     const isMade = state !== undefined && state !== 'not_sent';
     const isFollowed = this.handed.has(key);
     const isNew = !isMade && !isFollowed;
@@ -277,8 +281,11 @@ async function* faultsIn(
         // A row that the queue will not create again may have its files on another machine.
         if (faults.length === 0 && (await queue?.isMade(row.key))) await tally.add(row, { model: undefined });
         // Faults of outside files are reported once for all rows.
-        else if (!(error instanceof OutsideFile))
-          faults.push(...faultsOf(isMissing(error) ? usage(error.message, error.facts.hint) : error));
+        else if (!(error instanceof OutsideFile)) {
+          // A missing asset is a fault of its row.
+          const isMissing = error instanceof GwError && error.kind === 'not_found';
+          faults.push(...faultsOf(isMissing ? usage(error.message, error.facts.hint) : error));
+        }
       }
     }
     if (faults.length > 0) tally.faults += 1;
@@ -295,10 +302,6 @@ async function* faultsIn(
   tally.faults += wrong.size;
   tally.rows -= wrong.size;
 }
-
-/** True if an asset is missing, which is a fault of its row. */
-const isMissing = (error: unknown): error is GwError =>
-  error instanceof GwError && error.kind === 'not_found';
 
 /** `gw batch check` prints every fault of a manifest, and what a run would create. */
 export const check = defineCommand({

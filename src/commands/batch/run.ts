@@ -241,7 +241,9 @@ class BatchRun {
     const account = (await ctx.settings()).account.value;
     const whole = ctx.io.progress();
     const turns = createTurns(SAVES_AT_ONCE);
-    const shared = { ...ctx, followers: createFollowers(ctx, { turns }) };
+    const followers = createFollowers(ctx, { turns });
+    const shared = { ...ctx, followers };
+    for (const { jobKey, files } of tally.standing) (await followers.claims()).keep(jobKey, files);
     // Urgent saves of an earlier run are announced before the first new row asks for its turn.
     const urgent = new Map(
       [...tally.known].flatMap(([key, { urgentFromMs }]) =>

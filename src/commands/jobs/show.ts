@@ -10,9 +10,6 @@ import { EMBEDDED } from '../../ledger/job-key.ts';
 import { namesOutput } from '../../shots/outputs.ts';
 import { jobIdSummary, knownJob } from './jobs-by-id.ts';
 
-/** Keeps a prompt or record of any content on one line, at full length. */
-const whole = (text: string): string => oneLine(text, Number.POSITIVE_INFINITY);
-
 type ShownJob = JobView & {
   /** The outputs of other jobs that this job was made from. */
   readonly made_from: readonly KeptReference[];
@@ -36,7 +33,7 @@ export const show = defineCommand<Record<string, never>, ShownJob>({
   human: (job, ctx) =>
     [...rowsOf(job, ctx.clock.now())]
       .filter(([, value]) => value !== '')
-      .map(([name, value]) => `${name.padEnd(12)}${whole(value)}\n`)
+      .map(([name, value]) => `${name.padEnd(12)}${oneLine(value, Number.POSITIVE_INFINITY)}\n`)
       .join(''),
 });
 

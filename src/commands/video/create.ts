@@ -504,9 +504,17 @@ async function* createMany(
   const { once: key, count = 1, wait = false } = ready.request.how;
   // With --once some jobs may exist already, so the budget is checked for each job in turn.
   if (key === undefined) await refuseOverBudget(ready.request, ctx);
-  else if (told !== '--count' && (await (await import('../once.ts')).lastOfKey(key, ctx)).current) {
-    ctx.io.note(`${told} ${count} is left out: the job of --once ${key} was made without it`);
-    return yield createOne(making, ctx);
+  else {
+    const { lastOfKey } = await import('../once.ts');
+    if (told !== '--count' && (await lastOfKey(key, ctx)).current) {
+      ctx.io.note(`${told} ${count} is left out: the job of --once ${key} was made without it`);
+      return yield createOne(making, ctx);
+    }
+    const claims = await createFollowers(ctx).claims();
+    for (let nth = 1; nth <= count; nth += 1) {
+      const { current } = await lastOfKey(`${key}/${nth}`, ctx);
+      if (current) claims.keep(current.key, current.files);
+    }
   }
   yield* (await import('./send-many.ts')).sendMany(count, wait, (place) => send(ready, place, ctx), ctx);
 }

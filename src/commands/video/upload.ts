@@ -70,10 +70,6 @@ export async function planUploads(
 
 type Body = Readonly<Record<string, unknown>>;
 
-/** True if gw can ask the user. A batch never asks, because its rows are made side by side. */
-const isAsked = ({ host, io, followers }: Context): boolean =>
-  host.stdin.isTTY === true && io.stderrIsTerminal && followers === undefined;
-
 /**
  * Returns a function that uploads the files on its first call, after one question, and puts their addresses into a
  * body. Throws `usage` if no question can be asked and --yes is missing. The returned function throws `usage` if the
@@ -86,7 +82,9 @@ export function uploader(
 ): (body: Body) => Promise<Body> {
   const asking = uploads.filter(({ link }) => !link);
   const [first] = asking;
-  if (first && !yes && !isAsked(ctx))
+  // A batch never asks, because its rows are made side by side.
+  const mayAsk = ctx.host.stdin.isTTY === true && ctx.io.stderrIsTerminal && ctx.followers === undefined;
+  if (first && !yes && !mayAsk)
     throw usage(
       `${first.named}: upload_command would upload it, and there is no terminal to ask on`,
       'add --yes to upload it without a question',

@@ -56,7 +56,8 @@ export async function saveImages(answer: Answer, record: unknown, deps: JobDeps)
     }
   }
   const [error] = errors;
-  return { files: inOrder(files), partials, ...(error !== undefined && { error }) };
+  files.sort((a, b) => imageIndex(a.role) - imageIndex(b.role));
+  return { files, partials, ...(error !== undefined && { error }) };
 }
 
 /** Gives one image that came with the reply its final name. */
@@ -99,9 +100,6 @@ export function planToSave(
     warn(error instanceof GwError ? error.message : `the ledger cannot be written; see gw jobs show ${key}`);
   }
 }
-
-const inOrder = (files: readonly SavedFile[]): SavedFile[] =>
-  [...files].sort((a, b) => imageIndex(a.role) - imageIndex(b.role));
 
 /**
  * Downloads images that came as URLs, like outputs of any family. A saved image that the ledger could not record is in

@@ -202,7 +202,7 @@ class Publication {
   private async mayReplace(final: string): Promise<boolean> {
     const { mayReplace, warn } = this.options;
     if (mayReplace === undefined || (await mayReplace(final))) return true;
-    warn?.(`${final} holds another output of this command, or of a job that runs: it is not replaced`);
+    warn?.(`${final} is not replaced: it is another output of this command, or newer than --force`);
     return false;
   }
 

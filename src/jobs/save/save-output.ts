@@ -117,10 +117,12 @@ export class SaveOutput {
   private async savedBefore(): Promise<SavedOutput | undefined> {
     const { journal, signal } = this.input;
     let other: SavedFile | undefined;
-    for (const saved of journal.files.filter(({ role }) => role === this.output.role)) {
+    const copies = journal.files.filter(({ role }) => role === this.output.role);
+    for (const saved of copies) {
       if (saved.cut || !(await isWhole(saved, signal))) continue;
       if (!saved.rescued && (await this.isAtTarget(saved.path))) {
         this.dropRecorded();
+        if (copies.some(({ rescued }) => rescued)) this.recordHome(saved);
         await addBeside(saved.path, this.input.sidecar?.(saved.sha256), this.shared.warn);
         return { file: saved };
       }
@@ -146,12 +148,12 @@ export class SaveOutput {
     for (let before = 0; before < copy; before += 1) {
       if (await this.mayReplace(path.join(place.dir, place.name(extension, before)))) return false;
     }
-    return this.mayReplace(file);
+    return this.mayReplace(file, true);
   }
 
-  private async mayReplace(final: string): Promise<boolean> {
+  private async mayReplace(final: string, isAt = false): Promise<boolean> {
     const { claims, names, key = names.id } = this.input;
-    return claims === undefined || claims.mayTake(path.resolve(final), key, this.output.role);
+    return claims === undefined || claims.mayTake(path.resolve(final), key, this.output.role, isAt);
   }
 
   /** Copies a saved file to its target; a rescued one is moved. */
@@ -167,10 +169,17 @@ export class SaveOutput {
     }
     const { bytes, sha256, type } = saved;
     const file = { role, path: placed.path, bytes, sha256, type };
-    this.record(file);
+    this.recordHome(file);
     journal.part(role, undefined);
-    if (saved.rescued) for (const old of [saved.path, besideOf(saved.path)]) fs.rmSync(old, { force: true });
     return { file };
+  }
+
+  /** Records a file in its intended place, and removes the rescued copies of its output. */
+  private recordHome(file: SavedFile): void {
+    this.record(file);
+    for (const { path: old, role, rescued } of this.input.journal.files)
+      if (rescued && role === file.role)
+        for (const each of [old, besideOf(old)]) fs.rmSync(each, { force: true });
   }
 
   /** Opens the part of an earlier process; a useless one is removed. */

@@ -95,8 +95,9 @@ function diesAtMs({ job, family }: SyncInput): number {
 
 /** Brings one job up to date without waiting. Never throws: a failure or an interrupt is in the `error`. */
 async function syncJob(input: SyncInput, turns: Turns, looked = () => {}): Promise<Synced> {
-  const { family, deps, looks } = input;
+  const { family, looks } = input;
   let { job } = input;
+  const deps = { ...input.deps, claims: input.deps.claims?.ofCreate(job) };
   let { id } = job;
   try {
     if (family.name === 'image') return await syncImage(job, family, deps, turns);
@@ -149,7 +150,8 @@ async function syncTask({ job, id, looks }: Task, deps: FollowDeps, looked: () =
   const { family, pool } = looks;
   const { ledger, clock } = deps;
   try {
-    const look = await lookNow({ id, key, family, job }, { pool, patienceMs: SHARE_MS }, deps);
+    // Others may be settled before they are looked at, and a look waits for them a second.
+    const look = await lookNow({ id, key, family, job }, { pool, patienceMs: 1_000 }, deps);
     looked();
     const { state, status } = look.view;
     if (state === 'running') return { outcome: 'running', id, status };
@@ -179,9 +181,6 @@ async function syncTask({ job, id, looks }: Task, deps: FollowDeps, looked: () =
     return { outcome: 'ended', id, followed };
   }
 }
-
-/** A query waits at most this long for other jobs that are still being settled. */
-const SHARE_MS = 1_000;
 
 function isExpired(error: unknown, job: Job, family: TaskFamily, nowMs: number): boolean {
   const isGone = error instanceof GwError && error.kind === 'not_found';
