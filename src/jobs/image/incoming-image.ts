@@ -136,7 +136,6 @@ class NotBase64 extends Error {
 
 /** Longest `data:…,` before the Base64 of a data URI. */
 const LONGEST_PREFIX = 200;
-const blank = ' \t\r\n';
 
 /**
  * Decodes Base64 in pieces of any length: both alphabets (RFC 4648, sections 4 and 5), with or without padding and
@@ -185,7 +184,7 @@ export class Base64Decoder {
     if (wrong >= 0) throw this.wrong(text, wrong);
     for (let at = end; at < text.length; at += 1) {
       if (text[at] === '=' && this.pads < 2) this.pads += 1;
-      else if (!blank.includes(text[at] ?? '')) throw this.wrong(text, at);
+      else if (!' \t\r\n'.includes(text[at] ?? '')) throw this.wrong(text, at);
     }
     this.characters += text.length;
     const waiting = this.rest + body.replace(/[ \t\r\n]+/g, '');

@@ -196,7 +196,8 @@ export function finishedTexts(value: unknown, rest: Rest): Set<number> {
     if (typeof next === 'string') {
       const index = rest.indexOf(next);
       if (index !== undefined) finished.add(index);
-    } else if (typeof next === 'object' && next !== null && !isUnfinished(next)) {
+    } else if (typeof next === 'object' && next !== null) {
+      if (('thought' in next && next.thought === true) || 'partial_image_index' in next) continue;
       for (const [name, inner] of Object.entries(next)) {
         if (inner !== null && name !== 'partial_image_b64') waiting.push(inner);
       }
@@ -204,6 +205,3 @@ export function finishedTexts(value: unknown, rest: Rest): Set<number> {
   }
   return finished;
 }
-
-const isUnfinished = (value: object): boolean =>
-  ('thought' in value && value.thought === true) || 'partial_image_index' in value;

@@ -123,7 +123,7 @@ class Publication {
   }
 
   private async takeFreeName(): Promise<string> {
-    const { dir, name, ways, sidecar, isOurs } = this.options;
+    const { dir, name, sidecar, isOurs } = this.options;
     for (let copy = 0; copy <= MAX_COPIES; copy++) {
       const final = path.join(dir, name(copy));
       if (sidecar !== undefined && isSameFile(this.source.path, final)) return final;
@@ -132,17 +132,16 @@ class Publication {
       // The sidecar goes first: if the output's name is taken it is removed, and after a kill the next run finds it.
       const beside = await this.takeBeside(final);
       if (beside === 'taken') continue;
-      const isTaken = this.isElsewhere
-        ? await this.takeByCopy(final)
-        : await takeName(this.whole, final, ways, () => this.tell(final));
-      if (isTaken) return final;
+      if (await this.take(final)) return final;
       if (beside === 'made') fs.rmSync(besideOf(final), { force: true });
     }
     throw new DiskFault(`${path.join(dir, name(0))} and ${MAX_COPIES} names after it are taken`, true);
   }
 
-  private async takeByCopy(final: string): Promise<boolean> {
+  /** Takes a name that is free, and no other. */
+  private async take(final: string): Promise<boolean> {
     const { ways } = this.options;
+    if (!this.isElsewhere) return takeName(this.whole, final, ways, () => this.tell(final));
     if (isThere(final)) return false;
     this.tell(final);
     if (!ways.links && !ways.renames) return copyWhole(this.whole, final);
@@ -176,20 +175,10 @@ class Publication {
   }
 
   private async replace(): Promise<string> {
-    const { dir, name, sidecar, ways, warn } = this.options;
+    const { dir, name, warn } = this.options;
     let copy = 0;
-    let final = path.join(dir, name(copy));
-    for (; (sidecar !== undefined && !isReplaceable(final)) || !(await this.mayReplace(final)); copy += 1)
-      final = path.join(dir, name(copy + 1));
-    const there = fs.lstatSync(final, { throwIfNoEntry: false });
-    if (there && !there.isFile())
-      throw new DiskFault(`${final} is not replaced: it is ${kindOf(there)}`, true);
-    if (ways.renames) await this.renameOver(final);
-    else {
-      if (there) remove(final);
-      this.tell(final);
-      await copyWhole(this.whole, final);
-    }
+    while (!(await this.takeOver(path.join(dir, name(copy))))) copy += 1;
+    const final = path.join(dir, name(copy));
     try {
       const beside = this.besideText();
       if (beside) replaceBeside(final, beside);
@@ -199,11 +188,38 @@ class Publication {
     return final;
   }
 
-  private async mayReplace(final: string): Promise<boolean> {
+  /** Takes a free name, or the place of what may be replaced; what comes there meanwhile is asked about anew. */
+  private async takeOver(final: string): Promise<boolean> {
+    const { sidecar, ways } = this.options;
+    const before = fs.lstatSync(final, { throwIfNoEntry: false });
+    if (sidecar !== undefined && !isReplaceable(final)) return false;
+    if (!(await this.mayReplace(final, before))) return false;
+    const there = fs.lstatSync(final, { throwIfNoEntry: false });
+    const isSame = there?.ino === before?.ino && there?.mtimeMs === before?.mtimeMs;
+    if (!isSame || !there) return (isSame && (await this.take(final))) || this.takeOver(final);
+    if (!there.isFile()) throw new DiskFault(`${final} is not replaced: it is ${kindOf(there)}`, true);
+    if (!ways.renames) {
+      remove(final);
+      this.tell(final);
+      return copyWhole(this.whole, final);
+    }
+    await this.renameOver(final);
+    return true;
+  }
+
+  private async mayReplace(final: string, there: fs.Stats | undefined): Promise<boolean> {
     const { mayReplace, warn } = this.options;
-    if (mayReplace === undefined || (await mayReplace(final))) return true;
+    if (mayReplace === undefined) return true;
+    if (!(there && this.isBeingSaved(final, there)) && (await mayReplace(final))) return true;
     warn?.(`${final} is not replaced: it is another output of this command, or newer than --force`);
     return false;
+  }
+
+  /** Whether it is another's part too: the ledger tells of an output only after it has its name. */
+  private isBeingSaved(final: string, { nlink }: fs.Stats): boolean {
+    const { dir } = this.options;
+    const isPart = (name: string) => isPartName(name) && isSameFile(path.join(dir, name), final);
+    return nlink > 1 && !isSameFile(this.source.path, final) && fs.readdirSync(dir).some(isPart);
   }
 
   private async renameOver(final: string): Promise<void> {

@@ -180,6 +180,41 @@ describe('a finished part', () => {
     expect(listing(dir)).toEqual([]);
   });
 
+  it.each([ext4, linkless])(
+    'replaces with force no file that came after it was asked about: %o',
+    async (ways) => {
+      const dir = tempDir();
+      const [own, other] = [partOf(dir, noise(100, 1)), partOf(dir, noise(100, 2))];
+      const [first, next] = ['fox.mp4', 'fox-1.mp4'].map((name) => path.join(dir, name)) as [string, string];
+      fs.writeFileSync(first, 'old');
+      const asked: string[] = [];
+      const mayReplace = async (final: string) => {
+        asked.push(path.basename(final));
+        // Another one saves under the same name, and its ledger does not tell of it yet.
+        if (final === first && asked.length === 1) fs.renameSync(other.path, first);
+        if (final === next && asked.length === 3) fs.writeFileSync(next, 'newer');
+        return asked.length !== 2 && asked.length !== 4;
+      };
+      expect(await publish(own, options(dir, { force: true, ways, mayReplace }))).toBe(
+        path.join(dir, 'fox-2.mp4'),
+      );
+      expect([fs.readFileSync(first).equals(noise(100, 2)), fs.readFileSync(next, 'utf8')]).toEqual([
+        true,
+        'newer',
+      ]);
+    },
+  );
+
+  it('replaces with force no output that is linked to its name and not recorded yet', async () => {
+    const dir = tempDir();
+    const first = path.join(dir, 'fox.mp4');
+    await publish(partOf(dir, noise(100, 2)), options(dir));
+    const mayReplace = async () => true;
+    const final = await publish(partOf(dir, noise(100, 1)), options(dir, { force: true, mayReplace }));
+    expect(final).toBe(path.join(dir, 'fox-1.mp4'));
+    expect(fs.readFileSync(first).equals(noise(100, 2))).toBe(true);
+  });
+
   it('replaces a regular file only with force, and nothing else even then', async () => {
     const dir = tempDir();
     fs.writeFileSync(path.join(dir, 'fox.mp4'), 'old');
