@@ -46,8 +46,6 @@ export interface EventsWorld {
   readonly clock: { now(): number; steady(): number };
 }
 
-/** Errors that end a wait but not the job. */
-const goesOn = new Set(['wait_timeout', 'interrupted']);
 const DOWNLOAD_EVERY_MS = 1_000;
 
 /**
@@ -159,7 +157,8 @@ export class JobEvents {
 
   async #end(subject: Subject, result: Result | RowResult, error: ToldError | undefined): Promise<void> {
     this.#due.delete(subject);
-    if (error && !goesOn.has(error.kind)) {
+    // These errors end a wait but not the job.
+    if (error && !['wait_timeout', 'interrupted'].includes(error.kind)) {
       this.#tell(error.kind === 'unknown_outcome' ? 'unknown' : 'failed', subject, { error });
     }
     await this.#write('result', subject, result);

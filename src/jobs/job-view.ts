@@ -8,11 +8,9 @@ import { outputsBySize, type SavedOutputs } from './save/saved.ts';
 /** After this share of its lifetime, an unsaved output gets a warning (promises, section 4). */
 export const OLD_AGE = 0.8;
 
-/** The latest time that a Date can hold. */
-const LAST_MS = 8.64e15;
-
+// A Date holds no time beyond 8.64e15 ms.
 const iso = (ms: number | undefined): string | null =>
-  ms === undefined || Math.abs(ms) > LAST_MS ? null : new Date(ms).toISOString();
+  ms === undefined || Math.abs(ms) > 8.64e15 ? null : new Date(ms).toISOString();
 
 /** When a finished job's output links expire, in Unix ms, counted from the server's clock at first sight. */
 export const linkExpiresAtMs = (job: Job, family: Family): number | undefined =>

@@ -69,8 +69,6 @@ interface Taken {
   readonly isUnknown: boolean;
 }
 
-const nothing: Taken = { amount: 0, isUnknown: false };
-
 /** Begins a job within the user's limits; `begin` receives the estimated cost. */
 export type Within = (begin: (estimate: Spend | undefined) => Hold) => Promise<Hold>;
 
@@ -152,7 +150,10 @@ export async function refuseOver(
       const { begun, ledger } = deps;
       // A job that was pruned from the ledger meanwhile keeps the amount last seen: it was paid for.
       for (const job of await ledger.find({ ids: [...begun.keys()] }))
-        begun.set(job.key, counts(job) ? await takenOf(job, maxCost.currency, deps) : nothing);
+        begun.set(
+          job.key,
+          counts(job) ? await takenOf(job, maxCost.currency, deps) : { amount: 0, isUnknown: false },
+        );
       return [...begun.values()];
     };
     const hint = 'give it more, or run the command again for the rest';

@@ -3,8 +3,6 @@ import { GwError } from '../../errors.ts';
 import type { Job } from '../../ledger/event.ts';
 import type { Hold, Ledger } from '../../ledger/ledger.ts';
 
-const HOLD_RETRY_MS = 500;
-
 /** Holds a job as soon as no other process does; `onWait` is told who holds it. Throws as `waitForOther` does. */
 export const holdWhenFree = (
   key: string,
@@ -12,7 +10,7 @@ export const holdWhenFree = (
   onWait: (who: string) => void,
 ): Promise<Hold> =>
   waitForOther(
-    { file: deps.ledger.lockOf(key), what: `job ${key}`, pauseMs: HOLD_RETRY_MS },
+    { file: deps.ledger.lockOf(key), what: `job ${key}`, pauseMs: 500 },
     deps,
     () => deps.ledger.hold(key),
     onWait,

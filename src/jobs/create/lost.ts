@@ -71,7 +71,8 @@ class Search {
     const request = { ...this.input, externalIds, externalId };
     if (isDuplicate(error, externalIds)) return await this.#ownOrRefused(error as GwError, request);
     if (!isInDoubt(error, this.attempt.isSent)) throw error;
-    const why = isConflict(error) ? 'the gateway answered HTTP 409' : 'the answer was lost';
+    const isConflict = error instanceof GwError && error.facts.status === 409;
+    const why = isConflict ? 'the gateway answered HTTP 409' : 'the answer was lost';
     note(`${why}; looking for the task by its external ID ${externalId}`);
     return await this.findOrSendAgain(error, request);
   }
@@ -186,8 +187,6 @@ const isDuplicate = (error: unknown, externalIds: ExternalIds): boolean =>
   error instanceof GwError &&
   error.kind === 'rejected' &&
   externalIds.isDuplicate({ code: error.facts.code, message: error.message });
-
-const isConflict = (error: unknown): boolean => error instanceof GwError && error.facts.status === 409;
 
 // The gateway's own message is left out: it may say when to retry, which does not apply here.
 const refusalWords = (error: unknown): string => {
@@ -486,7 +485,12 @@ function recordFailure(
   if (error instanceof GwError) {
     const event = refusedEvent(error, isSent);
     record(event);
-    const told = ofJob(error.kind === 'rate_limited' && !queue ? withQueueHint(error) : error, key);
+    // Without --queue, a 429 may only mean that no slot is free.
+    const needsQueue = error.kind === 'rate_limited' && !queue;
+    const hinted = needsQueue
+      ? error.told({ hint: 'with --queue gw waits for a free slot before it sends' })
+      : error;
+    const told = ofJob(hinted, key);
     return { kind: isKeptRefusal(event.kind) ? 'refused' : 'nothing', job, error: told };
   }
   if (error instanceof Interrupted && isLost) {
@@ -512,10 +516,6 @@ export const NEVER_SENT = 'gw ended before the request was sent';
 export const ofJob = (error: GwError, key: string): GwError =>
   error.told({ taskId: error.facts.taskId ?? key });
 
-/** Without --queue, a 429 may only mean that no slot is free. */
-const withQueueHint = (error: GwError): GwError =>
-  error.told({ hint: 'with --queue gw waits for a free slot before it sends' });
-
 /** The message for a lost answer, with the task that a cut reply named. */
 export function lostMessage(error: GwError, unconfirmedId: string | undefined): string {
   const named =
@@ -530,10 +530,8 @@ function wordsOf(error: GwError): string {
   if (!(error instanceof UnknownOutcome) || error.partialText === undefined) return '';
   const { code, message } = readGatewayError(jsonIn(error.partialText));
   const said = [code, message].filter(Boolean).join(': ');
-  return said === '' ? '' : `; it says "${said.slice(0, LONGEST_WORDS)}"`;
+  return said === '' ? '' : `; it says "${said.slice(0, 300)}"`;
 }
-
-const LONGEST_WORDS = 300;
 
 type RefusedEvent = Extract<LedgerEvent, { event: 'refused' }>;
 

@@ -5,7 +5,7 @@ import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { isLocked, type LockFile, tryLock, waitForLock } from '../../disk/lock-file.ts';
 import { SignsOfLife } from '../../disk/other-gw.ts';
 import { GwError } from '../../errors.ts';
-import { type AccountType, poolOf, type RatePool } from '../../gateway/limits.ts';
+import { poolOf, type RatePool } from '../../gateway/limits.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
 import { counted } from '../../io/quantity-text.ts';
 import { type Job, mayExist } from '../../ledger/event.ts';
@@ -240,7 +240,8 @@ async function openJobs(input: SlotInput): Promise<Job[]> {
   const sinceMs = clock.now() - (family.recordLifeMs ?? family.linkLifeMs);
   const jobs = await ledger.find({ family: family.name, gateway: intent.gateway, sinceMs, isOpen: true });
   return jobs.filter((job) => {
-    if (!isInPool(job, pool)) return false;
+    // Whether a job belongs to a pool does not depend on the account type.
+    if (poolOf(job, 'personal').name !== pool.name) return false;
     // Another API key may belong to another account, which has its own slots.
     if (isOtherKey(job, intent.keyId)) return false;
     if (job.state === 'running') return true;
@@ -279,10 +280,6 @@ function keptText(taken: readonly Job[], input: SlotInput): string | undefined {
     `gw jobs list --status unknown shows them, and this frees one: gw jobs resolve ${first.key} --as ID|none`
   );
 }
-
-// Whether a job belongs to a pool does not depend on the account type.
-const anyAccount: AccountType = 'personal';
-const isInPool = (job: Job, pool: RatePool): boolean => poolOf(job, anyAccount).name === pool.name;
 
 /**
  * Queries running tasks that no gw follows, and records those that have ended; tasks that the gateway does not know are

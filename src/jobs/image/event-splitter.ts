@@ -8,11 +8,9 @@ export interface EventTaker {
 
 const LF = 0x0a;
 const CR = 0x0d;
-const SPACE = 0x20;
 /** No known event name is longer. */
 const LONGEST_NAME = 200;
-const newline = Uint8Array.of(LF);
-const byteOrderMark = [0xef, 0xbb, 0xbf];
+export const byteOrderMark = [0xef, 0xbb, 0xbf];
 
 /**
  * Splits an event stream into events without keeping one in memory: an event may hold an image of 25 MB on a single
@@ -78,7 +76,7 @@ export class EventSplitter {
   private pastValue(chunk: Uint8Array, from: number): number {
     if (this.place === 'space') {
       this.place = 'data';
-      if (chunk[from] === SPACE) return from + 1;
+      if (chunk[from] === 0x20) return from + 1;
     }
     const lf = chunk.indexOf(LF, from);
     const line = chunk.subarray(from, lf < 0 ? chunk.length : lf);
@@ -90,7 +88,7 @@ export class EventSplitter {
   }
 
   private beginData(): void {
-    if (this.hasData) this.taker.data(newline);
+    if (this.hasData) this.taker.data(Uint8Array.of(LF));
     this.hasData = true;
   }
 

@@ -4,7 +4,7 @@ import { type ImageInReply, readImageEvent, readImages, readRefusal } from '../.
 import { jsonIn } from '../../http/parse-json.ts';
 import { streamFrom } from '../../http/stream-once.ts';
 import { placeOf as jsonPlaceOf } from '../../json-text.ts';
-import { EventSplitter } from './event-splitter.ts';
+import { byteOrderMark, EventSplitter } from './event-splitter.ts';
 import type { IncomingImage } from './incoming-image.ts';
 import { finishedTexts, JsonLifter, type Rest } from './json-lifter.ts';
 
@@ -27,10 +27,8 @@ interface EventWithImages {
   readonly value: unknown;
 }
 
-const isBlank = (byte: number) => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d);
 /** At most this many unneeded images are held open at once: the final one needs room too. */
 const MOST_OPEN = 100;
-const byteOrderMark = [0xef, 0xbb, 0xbf];
 /** How much of a reply that is neither JSON nor a stream is kept for the message. */
 const OPENING_BYTES = 1_000;
 
@@ -77,7 +75,7 @@ export class ImageReader {
     for (; at < chunk.length; at += 1) {
       const byte = chunk[at] ?? 0;
       if (byte === byteOrderMark[this.marksSeen]) this.marksSeen += 1;
-      else if (!isBlank(byte)) break;
+      else if (byte !== 0x20 && (byte < 0x09 || byte > 0x0d)) break;
     }
     const first = chunk[at];
     if (first === undefined) return chunk.subarray(at);
@@ -159,7 +157,8 @@ export class ImageReader {
         return;
       }
       this.records.push({ value, text: rest.text() });
-      if (readImages(value).length === 0) this.error = errorIn(value);
+      const { error = null } = (value ?? {}) as { readonly error?: unknown };
+      if (readImages(value).length === 0) this.error = error === null ? undefined : readGatewayError(value);
       this.place(come, rest);
     };
   }
@@ -299,10 +298,4 @@ function recordOf(records: readonly unknown[]): unknown {
   if (records.length < 2) return last;
   const usage = (last as { readonly usage?: unknown } | null)?.usage;
   return { data: records, ...(usage !== undefined && { usage }) };
-}
-
-/** The error in a whole reply, if there is one. */
-function errorIn(value: unknown): GatewayErrorFacts | undefined {
-  const error = (value as { readonly error?: unknown } | null)?.error;
-  return error === undefined || error === null ? undefined : readGatewayError(value);
 }

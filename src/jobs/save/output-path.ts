@@ -249,7 +249,7 @@ export function planTarget(
     throw usage(`--out: Windows forbids ${fault}`, 'choose another name; nothing was sent');
   const absolute = path.resolve(base, out);
   const isThere = placeholdersOf(pieces).size === 0 && isDirectory(render(parsePattern(absolute), {}));
-  if (!isThere && !endsInSeparator(out)) return absolute;
+  if (!isThere && !out.endsWith('/') && !out.endsWith(path.sep)) return absolute;
   return absolute.endsWith(path.sep) ? absolute : absolute + path.sep;
 }
 
@@ -265,8 +265,6 @@ export function withIndex(target: string, index: number | undefined): string {
     .map((piece) => ('literal' in piece ? escapePattern(piece.literal) : fill(piece.placeholder)))
     .join('');
 }
-
-const endsInSeparator = (out: string): boolean => out.endsWith('/') || out.endsWith(path.sep);
 
 function isDirectory(file: string): boolean {
   try {

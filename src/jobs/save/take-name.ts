@@ -3,8 +3,6 @@ import { DiskFault } from '../../disk/disk-fault.ts';
 import { sha256OfFile } from '../../disk/small-file.ts';
 import { type DiskWays, isThere } from './disk-ways.ts';
 
-const BLOCK_BYTES = 1024 * 1024;
-
 /** The file no longer exists under its name: another process took or removed it. */
 export class PartGone extends Error {
   override readonly name = 'PartGone';
@@ -114,7 +112,7 @@ export async function copyWhole({ path: from, sha256, mode, signal }: Whole, to:
   }
   try {
     try {
-      for await (const block of fs.createReadStream(from, { highWaterMark: BLOCK_BYTES })) {
+      for await (const block of fs.createReadStream(from, { highWaterMark: 1 << 20 })) {
         signal?.throwIfAborted();
         write(fd, block);
       }

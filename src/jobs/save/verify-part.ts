@@ -49,7 +49,6 @@ interface ImageBytes {
 
 /** At most this many bytes may follow the end of an image: a mark and some padding. */
 const TAIL_BYTES = 64;
-const PNG_SIGNATURE_BYTES = 8;
 
 /**
  * What a truncated image lacks, as a clause; undefined for a complete one, and for a format without an end mark. If all
@@ -72,7 +71,7 @@ const tailOf = (image: ImageBytes): string =>
 /** True if the last chunk exists: at the end as usual, or before bytes that do not belong to the image. */
 function hasPngEnd(image: ImageBytes): boolean {
   if (tailOf(image).includes('IEND\xae\x42\x60\x82')) return true;
-  let at = PNG_SIGNATURE_BYTES;
+  let at = 8; // bytes of the signature
   for (let count = 0; count < MAX_BOXES && at + 12 <= image.bytes; count++) {
     const head = Buffer.from(image.read(at, 8));
     if (head.length < 8) return false;

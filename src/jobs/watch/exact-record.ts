@@ -41,12 +41,10 @@ function digitsOf(word: string): string {
   return `${sign}${significant}e${Number(power) - fraction.length + digits.length - significant.length}`;
 }
 
-const MAX_DEPTH = 4;
-
-/** The path from a value to a part of it; undefined if the part is not found at low depth. */
+/** The path from a value to a part of it; undefined if the part does not lie within four levels. */
 function pathTo(json: unknown, part: unknown, depth = 0): (string | number)[] | undefined {
   if (json === part) return [];
-  if (typeof json !== 'object' || json === null || depth === MAX_DEPTH) return undefined;
+  if (typeof json !== 'object' || json === null || depth === 4) return undefined;
   for (const [name, inner] of Array.isArray(json) ? json.entries() : Object.entries(json)) {
     const rest = pathTo(inner, part, depth + 1);
     if (rest) return [name, ...rest];

@@ -6,6 +6,7 @@ import { mayHoldLongNumber } from '../job-view.ts';
 import { type Ask, LookBatch, readable, readLook } from './batch.ts';
 import type { JobDeps } from './follow.ts';
 import type { TaskLook } from './look.ts';
+import { LONGEST_TIMER_MS } from './poll.ts';
 import { Pace, type SharedRate } from './rate.ts';
 
 /** Queries tasks of one family on one gateway for this whole process: requests are shared and paced. */
@@ -99,8 +100,6 @@ export function createLooker(options: LookerOptions): Looker {
 /** Requests that leave evenly arrive less evenly; this margin keeps each minute's count below the documented rate. */
 const SHARE_OF_RATE = 0.97;
 const MAX_IN_FLIGHT = 16;
-/** Longest delay that a timer allows. */
-const LONGEST_NAP_MS = 2 ** 31 - 1;
 
 /**
  * The queries of one rate limit: they wait in order, share requests as far as the gateway allows, and requests leave
@@ -219,7 +218,7 @@ class LookQueue {
     const nap = new AbortController();
     this.#nap = nap;
     if (Number.isFinite(pauseMs)) {
-      await this.options.clock.sleep(Math.min(pauseMs, LONGEST_NAP_MS), nap.signal).catch(() => {});
+      await this.options.clock.sleep(Math.min(pauseMs, LONGEST_TIMER_MS), nap.signal).catch(() => {});
     } else {
       await new Promise((woken) => nap.signal.addEventListener('abort', woken, { once: true }));
     }

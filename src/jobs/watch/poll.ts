@@ -31,7 +31,8 @@ const MAX_NOT_FOUND = 3;
 const MAX_WITHOUT_OUTPUT = 3;
 /** Time limit of the query after the end of the wait. */
 const LAST_LOOK_MS = 2_000;
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+/** Longest delay that a timer allows. */
+export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 /** After this many failures over this time the wait ends; the job stays in the ledger. */
 export const MAX_FAILURES = 20;
 export const MAX_FAILING_MS = 15 * 60_000;
