@@ -53,7 +53,7 @@ export async function readTypedText(
 /** The existing file that a text of the form `@NAME` may mean, as in other programs; undefined if there is none. */
 function namedByText(text: string, cwd: string): string | undefined {
   const name = text.startsWith('@') ? text.slice(1) : '';
-  return isFileAt(cwd, name) ? name : undefined;
+  return name !== '' && isFileAt(cwd, name) ? name : undefined;
 }
 
 export function isFileAt(cwd: string, word: string): boolean {
