@@ -365,8 +365,8 @@ async function lateClient(gateway: Gateway, make: () => Promise<Client>): Promis
     speed: () => 1,
     prepare: (endpoint, input) => prepareRequest(gateway, endpoint, input, USER_AGENT),
     send: async (endpoint, input, options) => (await client()).send(endpoint, input, options),
-    stream: async (endpoint, input, takeChunk, options) =>
-      (await client()).stream(endpoint, input, takeChunk, options),
+    stream: async (endpoint, input, taker, options) =>
+      (await client()).stream(endpoint, input, taker, options),
     receive: async (endpoint, input, taker, options) =>
       (await client()).receive(endpoint, input, taker, options),
   };

@@ -2,7 +2,9 @@ import { GwError } from '../errors.ts';
 import { readGatewayError } from '../gateway/gateway-error.ts';
 import type { Client, Reply } from '../http/client.ts';
 import { eventStream } from '../http/event-stream.ts';
+import type { WireHead } from '../http/exchange.ts';
 import { cutAnswerHint } from '../http/failures.ts';
+import { requestIdOf } from '../http/read-reply.ts';
 import { WHOLE_LIMIT_BYTES } from '../http/stream-once.ts';
 import type { ChatAnswer, ChatEvent, ChatRequest } from './chat.ts';
 import { EventReader } from './event-reader.ts';
@@ -58,22 +60,29 @@ export async function converse(
     },
     onPause: () => queue.flush(),
   });
+  let requestId: string | undefined;
+  const onHead = ({ headers }: WireHead) => {
+    requestId = requestIdOf(headers);
+  };
   try {
-    const end = await deps.client.stream(endpoint, input, events.takeChunk, options).catch(async (error) => {
+    const taker = { onHead, takeChunk: events.takeChunk };
+    const whole = await deps.client.stream(endpoint, input, taker, options).catch(async (error) => {
       // Events before the break are reported first; an error in reporting them is more important than the break.
       await events.finish(false);
       throw error;
     });
-    if (!end.streamed) return await readWhole(end.reply, reader, queue);
+    if (whole) return await readWhole(whole, reader, queue);
     await events.finish(true);
-    if (said === 0) throw notAStream(end.requestId);
+    if (said === 0) throw notAStream();
     // `[DONE]` ends a stream of completions, with or without a finish reason.
     const isOver = reader.isFinished() || (isDone && request.api === 'completions');
-    if (!isOver) throw cutShort(end.requestId);
+    if (!isOver) throw cutShort();
   } catch (error) {
     if (said > 0 && request.keep !== 'calls') deps.onBroken?.(reader.reply());
-    const isCut = error instanceof GwError && error.facts.hint === cutAnswerHint;
-    throw isCut && queue.hasText ? error.told({ hint: `what came is kept; ${cutAnswerHint}` }) : error;
+    if (!(error instanceof GwError)) throw error;
+    const { hint, requestId: own = requestId } = error.facts;
+    const isKept = hint === cutAnswerHint && queue.hasText;
+    throw error.told({ requestId: own, hint: isKept ? `what came is kept; ${hint}` : hint });
   }
   return answerOf(reader, queue, reader.reply());
 }
@@ -147,14 +156,13 @@ const badEvent = (data: string): GwError =>
     hint: cutAnswerHint,
   });
 
-const notAStream = (requestId: string | undefined): GwError =>
+const notAStream = (): GwError =>
   new GwError('unavailable', 'the gateway answered with an event stream that holds no event', {
-    requestId,
     hint: 'ask for the answer in one piece with --no-stream, or look at what comes with --verbose',
   });
 
-const cutShort = (requestId: string | undefined): GwError =>
-  new GwError('unavailable', 'the stream ended before the answer did', { requestId, hint: cutAnswerHint });
+const cutShort = (): GwError =>
+  new GwError('unavailable', 'the stream ended before the answer did', { hint: cutAnswerHint });
 
 /** The minimum memory of an event, however short its data is. */
 const LEAST_EVENT_BYTES = 64;

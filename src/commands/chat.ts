@@ -158,7 +158,6 @@ async function converseOnTerminal(flags: ChatFlags, start: Start, ctx: Context):
       system,
       session,
       tools: start.settings.tools,
-      turns: start.history.turns,
       images: await readImages(flags.image ?? [], ctx),
       showThoughts: flags.showThoughts,
       raw: flags.raw,

@@ -95,13 +95,6 @@ export interface Reply<T = unknown> {
 /** Receives chunks of an event stream; a pending promise pauses reading (as for WireHandler's `onData`). */
 export type TakeChunk = (chunk: Uint8Array) => void | Promise<void>;
 
-/** How a call that asked for an event stream ended. */
-export type StreamEnd<T = unknown> =
-  /** The whole stream has been handed over; the receiver may still be processing it. */
-  | { readonly streamed: true; readonly requestId: string | undefined }
-  /** The gateway sent a whole reply instead of a stream. */
-  | { readonly streamed: false; readonly reply: Reply<T> };
-
 /** Receives the body of a 2xx reply in chunks. */
 export interface ReplyTaker {
   /** Called before the first byte, and at most once per call even if the request was sent several times. */
@@ -124,15 +117,16 @@ export interface Client {
    */
   send<T>(endpoint: Endpoint<T>, input: RequestInput, options?: SendOptions): Promise<Reply<T>>;
   /**
-   * Requests an event stream and hands over its bytes. A request is sent again only where the resend matrix allows, and
-   * only before the first byte of an answer. Throws as `send` does, and `unavailable` if the stream breaks off.
+   * Requests an event stream and hands over its bytes; returns the whole reply if the gateway sent one instead. A request
+   * is sent again only where the resend matrix allows, and only before the first byte of an answer. Throws as `send` does,
+   * `unavailable` if the stream breaks off, and whatever the receiver throws.
    */
   stream<T>(
     endpoint: Endpoint<T>,
     input: RequestInput,
-    takeChunk: TakeChunk,
+    taker: ReplyTaker,
     options?: SendOptions,
-  ): Promise<StreamEnd<T>>;
+  ): Promise<Reply<T> | undefined>;
   /**
    * Sends a request and hands over the body of a 2xx reply in chunks, whatever it holds: for replies too large for
    * memory, which the receiver parses. Throws as `send` does for any other reply and for one that breaks off (after its

@@ -41,19 +41,20 @@ export const cutAnswerHint = 'nothing was sent again';
 
 /** A failed attempt that brought no complete reply. */
 export function failedExchange(error: ExchangeError, context: AttemptContext): Failed {
-  const partial = error.partial;
+  const { partial } = error;
+  const facts = partial && replyFacts({ ...partial, text: '' });
   const isAnswer = partial !== undefined && partial.status >= 200 && partial.status < 300;
   const toldMs = retryAfterMs(partial?.headers, context.nowMs);
   return {
     failure: { kind: failureOfExchange(error), retryAfterMs: toldMs },
     stopped: new GwError('unavailable', `${nameOf(context)} failed: ${error.message}`, {
-      status: partial?.status,
+      ...facts,
       retryAtMs: toldMs && context.nowMs + toldMs,
       hint: isAnswer && context.resend === 'chat' ? cutAnswerHint : hintOf(error),
     }),
     unknown: unknownOutcome(
       `but its answer was lost: ${error.message}`,
-      { status: partial?.status },
+      { ...facts },
       isAnswer ? textOf(partial) : undefined,
       context,
     ),

@@ -1,7 +1,15 @@
 import type { GwError } from '../errors.ts';
 import { type Endpoint, SPEED_HEADER } from '../gateway/endpoint.ts';
 import { BEAT_MS, type Clock, sleepAloud } from '../host.ts';
-import type { Client, Gateway, PreparedRequest, Reply, RequestInput, SendOptions } from './client.ts';
+import type {
+  Client,
+  Gateway,
+  PreparedRequest,
+  Reply,
+  ReplyTaker,
+  RequestInput,
+  SendOptions,
+} from './client.ts';
 import { missingKey } from './credential.ts';
 import {
   ExchangeError,
@@ -12,7 +20,7 @@ import {
 } from './exchange.ts';
 import type { Failed } from './failures.ts';
 import { prepareRequest } from './prepare.ts';
-import { readReply, receivedHead, requestIdOf } from './read-reply.ts';
+import { readReply, receivedHead } from './read-reply.ts';
 import { meaningOfStatus } from './reply-statuses.ts';
 import { DEFAULT_DEADLINE_MS, decide, type Failure, mayHaveWorked } from './retry.ts';
 import type { RetryBudget } from './retry-budget.ts';
@@ -61,9 +69,16 @@ const RECORDS_LIMIT_BYTES = 16 * 1024 * 1024;
 export function createClient(options: ClientOptions): Client {
   const { gateway, transport, clock, userAgent } = options;
   const sender: Sender = { options, key: new Key(gateway), speed: 1 };
-  const tracing = (beganMs: number) => (head: WireHead) => {
-    if (options.trace) traceReply(head, clock.steady() - beganMs).forEach(options.trace);
-  };
+  const handingTo =
+    (taker: ReplyTaker, takes: 'events' | 'anything') => (wire: WireRequest, stopWaiting: () => void) => {
+      const beganMs = clock.steady();
+      const onHead = (head: WireHead) => {
+        if (options.trace) traceReply(head, clock.steady() - beganMs).forEach(options.trace);
+        stopWaiting();
+        taker.onHead(head);
+      };
+      return streamOnce(transport, wire, taker.takeChunk, onHead, takes);
+    };
   return {
     gateway,
     speed: () => sender.speed,
@@ -75,28 +90,15 @@ export function createClient(options: ClientOptions): Client {
       if ('streamed' in outcome) throw new Error('a whole reply was asked for');
       return outcome.reply;
     },
-    async stream(endpoint, input, takeChunk, sendOptions = {}) {
-      const outcome = await attempts(
-        sender,
-        endpoint,
-        { ...input, stream: true },
-        sendOptions,
-        (wire) => streamOnce(transport, wire, takeChunk, tracing(clock.steady())),
-        false,
-      );
-      if ('reply' in outcome) return { streamed: false, reply: outcome.reply };
-      return { streamed: true, requestId: requestIdOf(outcome.streamed.headers) };
+    async stream(endpoint, input, taker, sendOptions = {}) {
+      const exchange = handingTo(taker, 'events');
+      const asked = { ...input, stream: true };
+      const outcome = await attempts(sender, endpoint, asked, sendOptions, exchange, false);
+      return 'reply' in outcome ? outcome.reply : undefined;
     },
     async receive(endpoint, input, taker, sendOptions = {}) {
-      const outcome = await attempts(sender, endpoint, input, sendOptions, (wire, stopWaiting) => {
-        const trace = tracing(clock.steady());
-        const onHead = (head: WireHead) => {
-          trace(head);
-          stopWaiting();
-          taker.onHead(head);
-        };
-        return streamOnce(transport, wire, taker.takeChunk, onHead, 'anything');
-      });
+      const exchange = handingTo(taker, 'anything');
+      const outcome = await attempts(sender, endpoint, input, sendOptions, exchange);
       if ('reply' in outcome) throw new Error('a reply was to be handed over');
       return receivedHead(outcome.streamed);
     },

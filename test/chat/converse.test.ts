@@ -11,6 +11,7 @@ import { judgeAnswer } from '../../src/chat/verdict.ts';
 import { GwError } from '../../src/errors.ts';
 import type { Endpoint } from '../../src/gateway/endpoint.ts';
 import type { Client, Reply } from '../../src/http/client.ts';
+import type { WireHead } from '../../src/http/exchange.ts';
 import { recordedStreams } from './recorded-streams.ts';
 
 // Promise 12: a recorded stream, cut at every byte.
@@ -26,10 +27,11 @@ interface Came {
 /** A client whose stream brings these pieces, then ends well or with an error. */
 const clientOf = (pieces: readonly Uint8Array[], failure?: Error): Pick<Client, 'send' | 'stream'> => ({
   send: () => Promise.reject(new Error('not asked for')),
-  async stream(_endpoint, _input, takeChunk) {
+  async stream(_endpoint, _input, { onHead, takeChunk }) {
+    onHead({ status: 200, headers: { 'x-request-id': 'r-1' } } as Partial<WireHead> as WireHead);
     for (const piece of pieces) await takeChunk(piece);
     if (failure) throw failure;
-    return { streamed: true, requestId: undefined };
+    return undefined;
   },
 });
 
@@ -79,7 +81,7 @@ describe.each(recordedStreams)('$name', (recorded) => {
     const broken = new GwError('unavailable', 'broken off');
     for (let at = 0; at <= bytes.length; at += 1) {
       const came = await talk(api, clientOf([bytes.subarray(0, at)], broken));
-      expect(came.error, `cut at byte ${at}`).toBe(broken);
+      expect(came.error, `cut at byte ${at}`).toEqual(broken.told({ requestId: 'r-1' }));
       expect(text.startsWith(came.text), `cut at byte ${at}: ${came.text}`).toBe(true);
     }
   });
@@ -133,7 +135,12 @@ test.each(errors)('%s: an error event in mid-stream comes after what was said', 
     expect(came.error).toMatchObject({
       kind: 'unavailable',
       message: 'the gateway broke off the answer with an error: upstream is gone',
-      facts: { type: 'server_error', code: 'E7', hint: 'what came is kept; nothing was sent again' },
+      facts: {
+        type: 'server_error',
+        code: 'E7',
+        requestId: 'r-1',
+        hint: 'what came is kept; nothing was sent again',
+      },
     });
   }
 });
@@ -184,17 +191,14 @@ describe.each(['completions', 'messages', 'geo'] as const)('%s', (api) => {
       const client: Pick<Client, 'send' | 'stream'> = {
         ...clientOf([]),
         stream: async () => ({
-          streamed: false,
-          reply: {
-            status: 200,
-            headers: {},
-            value: reply as never,
-            json: reply,
-            text: JSON.stringify(reply),
-            bytes: Buffer.from(JSON.stringify(reply)),
-            requestId: undefined,
-            serverDateMs: undefined,
-          },
+          status: 200,
+          headers: {},
+          value: reply as never,
+          json: reply,
+          text: JSON.stringify(reply),
+          bytes: Buffer.from(JSON.stringify(reply)),
+          requestId: undefined,
+          serverDateMs: undefined,
         }),
       };
       const came = await talk(api, client);
@@ -239,12 +243,12 @@ test('a listener that is busy holds the stream back', async () => {
   const order: string[] = [];
   const client: Pick<Client, 'send' | 'stream'> = {
     ...clientOf([]),
-    async stream(_endpoint, _input, takeChunk) {
+    async stream(_endpoint, _input, { takeChunk }) {
       for (const line of [firstEvents.completions, lastEvents.completions]) {
         order.push('read');
         await takeChunk(Buffer.from(`data: ${line}\n\n`));
       }
-      return { streamed: true, requestId: undefined };
+      return undefined;
     },
   };
   const turns = [{ role: 'user' as const, parts: [{ type: 'text' as const, text: 'hi' }] }];
@@ -282,7 +286,7 @@ function talkWhole(api: ChatApi, json: unknown, stream: boolean): Promise<Came> 
   };
   const client: Pick<Client, 'send' | 'stream'> = {
     send: async (endpoint) => reply(endpoint),
-    stream: async (endpoint) => ({ streamed: false, reply: reply(endpoint) }),
+    stream: async (endpoint) => reply(endpoint),
   };
   return talk(api, client, { stream });
 }
@@ -408,7 +412,7 @@ describe('arguments of a call are told as they were written', () => {
   test.each(whole)('on %s without a stream: %s', async (api, text) => {
     const bytes = Buffer.from(text);
     const reply = { text, bytes, json: JSON.parse(text) } as Partial<Reply<never>> as Reply<never>;
-    const client = { send: async () => reply, stream: async () => ({ streamed: false as const, reply }) };
+    const client = { send: async () => reply, stream: async () => reply };
     for (const stream of [true, false]) {
       const { answer } = await talk(api, client, { stream });
       expect(answer?.toolCalls.map((told) => told.arguments)).toEqual([written]);
@@ -446,9 +450,9 @@ describe('an answer without an end', () => {
     const told = { count: 0 };
     const client: Pick<Client, 'send' | 'stream'> = {
       send: () => Promise.reject(new Error('not asked for')),
-      async stream(_endpoint, _input, takeChunk) {
+      async stream(_endpoint, _input, { takeChunk }) {
         for (; told.count < 80; told.count += 1) await takeChunk(bytes);
-        return { streamed: true, requestId: undefined };
+        return undefined;
       },
     };
     return { client, told };

@@ -14,6 +14,7 @@ import { configFilePath, readConfig } from '../../src/config/config-file.ts';
 import type { DirHost } from '../../src/config/dirs.ts';
 import { GwError } from '../../src/errors.ts';
 import { applySets, readJsonBody } from '../../src/flags/json-body.ts';
+import type { ReplyTaker } from '../../src/http/client.ts';
 import { parseJson, UnreadableJson } from '../../src/http/parse-json.ts';
 import { addLine, jobOf, newDraft } from '../../src/ledger/fold.ts';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
@@ -137,9 +138,9 @@ async function ask(api: ChatApi, bytes: Buffer): Promise<unknown> {
   const request: ChatRequest = { api, model: 'm', turns: conversation, stream: true, keep: 'whole' };
   const client = {
     send: () => Promise.reject(new Error('not asked for')),
-    async stream(_: unknown, __: unknown, takeChunk: (chunk: Uint8Array) => void | Promise<void>) {
+    async stream(_: unknown, __: unknown, { takeChunk }: Pick<ReplyTaker, 'takeChunk'>) {
       await takeChunk(bytes);
-      return { streamed: true as const, requestId: undefined };
+      return undefined;
     },
   };
   return converse(request, { client }, () => {});

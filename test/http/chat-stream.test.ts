@@ -3,6 +3,7 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod/mini';
 import type { Endpoint } from '../../src/gateway/endpoint.ts';
+import type { TakeChunk } from '../../src/http/client.ts';
 import {
   close,
   cut,
@@ -27,8 +28,10 @@ const endpoint: Endpoint = {
   reply: z.looseObject({ choices: z.array(z.unknown()) }),
 };
 const input = { body: { model: 'm' } };
-const eventStream = { 'content-type': 'text/event-stream' };
+const eventStream = { 'content-type': 'text/event-stream', 'x-request-id': 'r-1' };
 const stream = replyBytes(200, 'data: {"a":1}\n\ndata: [DONE]\n\n', eventStream);
+
+const into = (takeChunk: TakeChunk) => ({ onHead: () => {}, takeChunk });
 
 async function serve(...steps: Step[]): Promise<FaultServer> {
   return startFaultServer({ steps });
@@ -36,8 +39,12 @@ async function serve(...steps: Step[]): Promise<FaultServer> {
 async function streamText(server: FaultServer, settings: Parameters<typeof testClient>[1] = {}) {
   const chunks: Uint8Array[] = [];
   const { client } = testClient(server.url, settings);
-  const end = await client.stream(endpoint, input, (chunk) => void chunks.push(Buffer.from(chunk)));
-  return { end, text: Buffer.concat(chunks).toString() };
+  const whole = await client.stream(
+    endpoint,
+    input,
+    into((chunk) => void chunks.push(Buffer.from(chunk))),
+  );
+  return { whole, text: Buffer.concat(chunks).toString() };
 }
 
 describe('what is sent again', () => {
@@ -48,8 +55,8 @@ describe('what is sent again', () => {
   ];
   test.each(retried)('%s, before the answer', async (_, step) => {
     const server = await serve(step, step, raw(stream));
-    const { end, text } = await streamText(server);
-    expect(end).toMatchObject({ streamed: true });
+    const { whole, text } = await streamText(server);
+    expect(whole).toBeUndefined();
     expect(text).toBe('data: {"a":1}\n\ndata: [DONE]\n\n');
     expect(server.requests).toHaveLength(3);
     expect(new Set(server.requests.map(({ connection }) => connection)).size).toBe(3);
@@ -81,7 +88,13 @@ describe('what is sent again', () => {
     const server = await serve(raw(stream));
     await server.close();
     const { client, clock } = testClient(server.url, { retries: 2 });
-    const error = await errorOf(client.stream(endpoint, input, () => {}));
+    const error = await errorOf(
+      client.stream(
+        endpoint,
+        input,
+        into(() => {}),
+      ),
+    );
     expect(error).toMatchObject({ kind: 'unavailable', message: expect.stringMatching(/tried 3 times/) });
     expect(clock.sleeps).toHaveLength(2);
   });
@@ -116,16 +129,20 @@ test.each<[string, Buffer, 'close' | 'reset']>([
   const { client } = testClient(server.url);
   let text = '';
   const error = await errorOf(
-    client.stream(endpoint, input, (chunk) => {
-      text += Buffer.from(chunk).toString();
-    }),
+    client.stream(
+      endpoint,
+      input,
+      into((chunk) => {
+        text += Buffer.from(chunk).toString();
+      }),
+    ),
   );
   expect(text).toBe(at < 0 ? event : `${event}data: `);
   expect(error).toMatchObject({
     message: expect.stringMatching(
       /broke off in the middle of its reply: the connection was (?:closed|reset)$/,
     ),
-    facts: { hint: 'nothing was sent again' },
+    facts: { hint: 'nothing was sent again', requestId: 'r-1' },
   });
 });
 
@@ -136,8 +153,8 @@ const whole: [string, Record<string, string>][] = [
 ];
 test.each(whole)('a JSON reply in place of a stream comes whole, said to be %s', async (_, headers) => {
   const server = await serve(reply(200, ' {"choices":[]}', headers));
-  const { end, text } = await streamText(server);
-  expect(end).toMatchObject({ streamed: false, reply: { text: ' {"choices":[]}', json: { choices: [] } } });
+  const { whole, text } = await streamText(server);
+  expect(whole).toMatchObject({ text: ' {"choices":[]}', json: { choices: [] } });
   expect(text).toBe('');
 });
 
@@ -147,15 +164,15 @@ test('a JSON reply behind a byte order mark is no stream, and null is named as w
     reply(200, '\ufeffdata: {}\n\n'),
     reply(200, 'null'),
   );
-  expect((await streamText(server)).end).toMatchObject({ streamed: false, reply: { json: { choices: [] } } });
-  expect(await streamText(server)).toMatchObject({ end: { streamed: true } });
+  expect((await streamText(server)).whole).toMatchObject({ json: { choices: [] } });
+  expect((await streamText(server)).whole).toBeUndefined();
   const error = await errorOf<Error>(streamText(server));
   expect(error.message).toContain('HTTP 200 with the JSON value null');
 });
 
 test('an event stream of another content type is one all the same', async () => {
   const server = await serve(reply(200, 'data: {}\n\n', { 'content-type': 'text/plain' }));
-  expect(await streamText(server)).toMatchObject({ end: { streamed: true }, text: 'data: {}\n\n' });
+  expect(await streamText(server)).toMatchObject({ whole: undefined, text: 'data: {}\n\n' });
 });
 
 test('the request asks for an event stream, on a connection of its own', async () => {
@@ -213,12 +230,16 @@ describe('a reader that is slower than the server', () => {
     let taken = 0;
     let most = 0;
     let turns = 0;
-    await client.stream(endpoint, input, (chunk) => {
-      taken += chunk.byteLength;
-      most = Math.max(most, server.seen.written - taken);
-      turns += 1;
-      return turns % 50 === 1 ? delay(2) : Promise.resolve();
-    });
+    await client.stream(
+      endpoint,
+      input,
+      into((chunk) => {
+        taken += chunk.byteLength;
+        most = Math.max(most, server.seen.written - taken);
+        turns += 1;
+        return turns % 50 === 1 ? delay(2) : Promise.resolve();
+      }),
+    );
     expect(taken).toBe(server.bytes);
     // What the kernel holds on both sides, and nothing that grows with the stream.
     expect(most).toBeLessThan(16_000_000);
@@ -229,10 +250,14 @@ describe('a reader that is slower than the server', () => {
     const { url } = await serve(server.step);
     const { client } = testClient(url, { silenceMs: 400 });
     let taken = 0;
-    await client.stream(endpoint, input, (chunk) => {
-      taken += chunk.byteLength;
-      return taken === chunk.byteLength ? delay(1_200) : Promise.resolve();
-    });
+    await client.stream(
+      endpoint,
+      input,
+      into((chunk) => {
+        taken += chunk.byteLength;
+        return taken === chunk.byteLength ? delay(1_200) : Promise.resolve();
+      }),
+    );
     expect(taken).toBe(server.bytes);
   });
 
@@ -245,10 +270,14 @@ describe('a reader that is slower than the server', () => {
         const { client } = testClient(url);
         let taken = 0;
         const ended = client
-          .stream(endpoint, input, (chunk) => {
-            taken += chunk.byteLength;
-            return delay(taken === chunk.byteLength ? 25 : 0);
-          })
+          .stream(
+            endpoint,
+            input,
+            into((chunk) => {
+              taken += chunk.byteLength;
+              return delay(taken === chunk.byteLength ? 25 : 0);
+            }),
+          )
           .then(
             () => 'whole',
             (error: { kind?: string }) => error.kind,
@@ -269,10 +298,10 @@ describe('a reader that is slower than the server', () => {
     const ended = client.stream(
       endpoint,
       input,
-      () => {
+      into(() => {
         abort.abort(stopped);
         return new Promise<void>(() => {});
-      },
+      }),
       { signal: abort.signal },
     );
     await expect(ended).rejects.toBe(stopped);
@@ -283,10 +312,14 @@ describe('a reader that is slower than the server', () => {
     const { url } = await serve(step);
     const { client } = testClient(url);
     const failure = new Error('stdout is gone');
-    const ended = client.stream(endpoint, input, async () => {
-      await delay(1);
-      throw failure;
-    });
+    const ended = client.stream(
+      endpoint,
+      input,
+      into(async () => {
+        await delay(1);
+        throw failure;
+      }),
+    );
     await expect(ended).rejects.toBe(failure);
   });
 
@@ -294,10 +327,14 @@ describe('a reader that is slower than the server', () => {
     const { url } = await serve(reply(200, 'data: 1\n\n', { 'content-type': 'text/event-stream' }));
     const { client } = testClient(url);
     const failure = new Error('stdout is full');
-    const ended = client.stream(endpoint, input, async () => {
-      await delay(30);
-      throw failure;
-    });
+    const ended = client.stream(
+      endpoint,
+      input,
+      into(async () => {
+        await delay(30);
+        throw failure;
+      }),
+    );
     await expect(ended).rejects.toBe(failure);
   });
 });

@@ -119,6 +119,7 @@ test.each(faults)(
 
 test('a reply cut at every byte: a paid create is taken once each time, and unknown until it is whole', async () => {
   const whole = replyBytes(200, '{"id":"t-1"}', { 'x-request-id': 'r-1' });
+  const head = whole.indexOf('\r\n\r\n') + 4;
   let at = 0;
   let how: 'close' | 'reset' = 'close';
   const server = await serve([(socket, request) => cut(whole, at, how)(socket, request)]);
@@ -129,6 +130,8 @@ test('a reply cut at every byte: a paid create is taken once each time, and unkn
       const error = await failure(client.send(paidEndpoint, create));
       sends += 1;
       expect([at, error.kind, server.requests.length]).toEqual([at, 'unknown_outcome', sends]);
+      const requestId = at < head ? undefined : 'r-1';
+      if (how === 'close') expect([at, error.facts.requestId]).toEqual([at, requestId]);
     }
     expect(await client.send(paidEndpoint, create)).toMatchObject({ requestId: 'r-1' });
     sends += 1;

@@ -17,16 +17,15 @@ export class Conversation {
   images: readonly ChatPart[] = [];
   /** If true, answers are shown as they arrive, without rendering Markdown. */
   raw = false;
-  #turns: readonly ChatTurn[];
+  #turns: readonly ChatTurn[] = [];
 
   constructor(
     readonly api: ChatApi,
-    private readonly start: Pick<ConversationOptions, 'model' | 'system' | 'turns' | 'tools'>,
+    private readonly start: Pick<ConversationOptions, 'model' | 'system' | 'tools'>,
     readonly session?: Session | undefined,
   ) {
     this.model = start.model;
     this.system = start.system;
-    this.#turns = start.turns ?? [];
   }
 
   /** All turns so far, including those that other processes have added to the session. */

@@ -27,8 +27,6 @@ export interface ConversationOptions {
   readonly system?: string | undefined;
   /** The tools of `--tool`, which a session stores. */
   readonly tools?: readonly ChatTool[] | undefined;
-  /** The turns to continue from (`--messages`); those of a session come from the session. */
-  readonly turns?: readonly ChatTurn[] | undefined;
   /** The images of the first question (`--image`). */
   readonly images?: readonly ChatPart[] | undefined;
   readonly session?: Session | undefined;
