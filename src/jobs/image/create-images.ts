@@ -165,7 +165,7 @@ async function answered(answer: Answer, head: ReceivedHead | undefined, deps: Jo
   const isLeft = hasLinkLeft(answer, record, files, unsaved);
   const interrupted = deps.signal.aborted ? deps.signal.reason : undefined;
   const failed = unrecorded === undefined ? unsaved : unrecordedAnswer(unrecorded, unsaved, isLeft);
-  const wrong = failed ?? (error && endedWith(error)) ?? interrupted;
+  const wrong = failed ?? (error && endedWith(error, head)) ?? interrupted;
   return { kind: 'images', job, came: { status, record, recordText, files, partials }, error: wrong };
 }
 
@@ -201,21 +201,22 @@ function unclear(
   const { endpoint, intent } = request;
   const name = `${endpoint.method} ${endpoint.path.replace('{model}', intent.model ?? '')}`;
   const what = error ? `the gateway broke off with an error: ${wordsOf(error)}` : otherwise;
-  return new UnknownOutcome(`the gateway may have taken this job, but ${what} (${name})`, {
-    status: head?.status,
-    type: error?.type,
-    code: error?.code,
-    requestId: head?.requestId ?? error?.requestId,
-  });
+  const facts = { status: head?.status, ...factsOf(error, head) };
+  return new UnknownOutcome(`the gateway may have taken this job, but ${what} (${name})`, facts);
 }
+
+const factsOf = (error: GatewayErrorFacts | undefined, head: ReceivedHead | undefined) => ({
+  type: error?.type,
+  code: error?.code,
+  requestId: head?.requestId ?? error?.requestId,
+});
 
 const wordsOf = ({ message, code, type }: GatewayErrorFacts): string =>
   cutText(message ?? code ?? type ?? 'without a message');
 
-const endedWith = (error: GatewayErrorFacts): GwError =>
+const endedWith = (error: GatewayErrorFacts, head: ReceivedHead | undefined): GwError =>
   new GwError('unavailable', `the stream ended with an error after its images: ${wordsOf(error)}`, {
-    type: error.type,
-    code: error.code,
+    ...factsOf(error, head),
     hint: 'what came whole is saved; nothing was sent again',
   });
 

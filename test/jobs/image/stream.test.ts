@@ -209,6 +209,15 @@ test('the name of an event counts where its JSON has no type', async () => {
   expect(files.map((file) => fs.readFileSync(file.path))).toEqual([final]);
 });
 
+test('an error after the first of two images is told with the ID of the request', async () => {
+  const text = events(completed(first)) + named('error', { message: 'out of paint', code: 'E9' });
+  const headers = { 'content-type': 'text/event-stream', 'x-request-id': 'r-1' };
+  const server = await serve([send(replyBytes(200, text, headers))]);
+  const { files, error } = await world(server.url).create({ ...streamed, outputsExpected: 2 });
+  expect(files).toHaveLength(1);
+  expect(error).toMatchObject({ kind: 'unavailable', facts: { code: 'E9', requestId: 'r-1' } });
+});
+
 test('an error that only the name of its event tells of', async () => {
   const server = await serve([send(sse(named('error', { message: 'out of paint', code: 'E9' })))]);
   const error = await errorOf<GwError>(world(server.url).create(streamed));
