@@ -116,13 +116,15 @@ export type ChatEvent =
   /** The data of an event exactly as it came (`--json --stream`). */
   | { readonly type: 'raw'; readonly data: string };
 
+export type FurtherAnswer = Pick<ChatAnswer, 'text' | 'finishReason'>;
+
 export interface ChatAnswer {
   /** Empty if it was not kept; `hasText` is true if there was any. */
   readonly text: string;
   readonly hasText: boolean;
   readonly toolCalls: readonly ToolCall[];
-  /** The texts of further answers to the same question, in order (`choices[1]`, a second candidate). */
-  readonly furtherTexts?: readonly string[] | undefined;
+  /** Further answers to the same question, in order (`choices[1]`, a second candidate). */
+  readonly further?: readonly FurtherAnswer[] | undefined;
   /** The surface's own word: `stop`, `end_turn`, `STOP`, `length`, … */
   readonly finishReason: string | undefined;
   readonly usage: ChatUsage;

@@ -1,4 +1,4 @@
-import { GwError } from '../errors.ts';
+import { type ErrorFacts, GwError } from '../errors.ts';
 import { readGatewayError } from '../gateway/gateway-error.ts';
 import type { Client, Reply } from '../http/client.ts';
 import { eventStream } from '../http/event-stream.ts';
@@ -73,10 +73,14 @@ export async function converse(
     });
     if (whole) return await readWhole(whole, reader, queue);
     await events.finish(true);
-    if (said === 0) throw notAStream();
+    if (said === 0)
+      throw new GwError('unavailable', 'the gateway answered with an event stream that holds no event', {
+        hint: 'ask for the answer in one piece with --no-stream, or look at what comes with --verbose',
+      });
     // `[DONE]` ends a stream of completions, with or without a finish reason.
     const isOver = reader.isFinished() || (isDone && request.api === 'completions');
-    if (!isOver) throw cutShort();
+    if (!isOver)
+      throw new GwError('unavailable', 'the stream ended before the answer did', { hint: cutAnswerHint });
   } catch (error) {
     if (said > 0 && request.keep !== 'calls') deps.onBroken?.(reader.reply());
     if (!(error instanceof GwError)) throw error;
@@ -92,7 +96,8 @@ function readEvent(data: string, reader: EventReader, queue: EventQueue): void {
   try {
     reader.read(data, queue);
   } catch (error) {
-    if (error instanceof StreamedError) queue.fail(toldError(error.body));
+    if (error instanceof StreamedError)
+      queue.fail(toldError('broke off the answer with', error.body, { hint: cutAnswerHint }));
     else if (error instanceof SyntaxError) queue.fail(badEvent(data));
     else throw error;
   }
@@ -107,7 +112,7 @@ async function readWhole(
     reader.whole(json, queue, text);
   } catch (error) {
     if (!(error instanceof StreamedError)) throw error;
-    queue.fail(errorReply(error.body, requestId));
+    queue.fail(toldError('answered with', error.body, requestId ? { requestId } : {}));
   }
   await queue.flush();
   return { ...answerOf(reader, queue, json), replyBytes: bytes };
@@ -120,7 +125,7 @@ function answerOf(reader: ReplyReader, queue: EventQueue, reply: unknown): ChatA
     text: queue.text,
     hasText: queue.hasText,
     toolCalls,
-    furtherTexts: further?.inOrder(),
+    further: further?.inOrder(),
     finishReason,
     usage,
     reply,
@@ -133,36 +138,18 @@ function answerOf(reader: ReplyReader, queue: EventQueue, reply: unknown): ChatA
   };
 }
 
-function toldError(body: unknown): GwError {
-  const { said, ...facts } = readTold(body);
-  const message = `the gateway broke off the answer with an error: ${said}`;
-  return new GwError('unavailable', message, { ...facts, hint: cutAnswerHint });
-}
-
-/** An error that came with status 200 in place of a reply. */
-function errorReply(body: unknown, requestId: string | undefined): GwError {
-  const { said, ...facts } = readTold(body);
-  const message = `the gateway answered with an error: ${said}`;
-  return new GwError('unavailable', message, { ...facts, requestId: requestId ?? facts.requestId });
-}
-
-function readTold(body: unknown) {
+/** An error that came with status 200. */
+function toldError(did: string, body: unknown, more: ErrorFacts): GwError {
   const { message, type, code, requestId } = readGatewayError(body);
-  return { said: (message ?? type ?? code ?? 'without a message').slice(0, 500), type, code, requestId };
+  const said = (message ?? type ?? code ?? 'without a message').slice(0, 500);
+  const facts = { type, code, requestId, ...more };
+  return new GwError('unavailable', `the gateway ${did} an error: ${said}`, facts);
 }
 
 const badEvent = (data: string): GwError =>
   new GwError('unavailable', `the stream brought an event that is not JSON: ${data.slice(0, 120)}`, {
     hint: cutAnswerHint,
   });
-
-const notAStream = (): GwError =>
-  new GwError('unavailable', 'the gateway answered with an event stream that holds no event', {
-    hint: 'ask for the answer in one piece with --no-stream, or look at what comes with --verbose',
-  });
-
-const cutShort = (): GwError =>
-  new GwError('unavailable', 'the stream ended before the answer did', { hint: cutAnswerHint });
 
 /** The minimum memory of an event, however short its data is. */
 const LEAST_EVENT_BYTES = 64;

@@ -3,7 +3,7 @@ import { usage } from '../errors.ts';
 import { flagName } from '../flags/flag.ts';
 import { type SaidBy, toldAs } from '../flags/yielding.ts';
 import type { Endpoint } from '../gateway/endpoint.ts';
-import { type Fields, fieldsOf } from '../gateway/json-value.ts';
+import { type Fields, fieldsOf, textOf } from '../gateway/json-value.ts';
 import type { RequestInput } from '../http/client.ts';
 import { jsonIn } from '../http/parse-json.ts';
 import { compactJson, placeOf } from '../json-text.ts';
@@ -132,17 +132,18 @@ export class StreamedError extends Error {
   }
 }
 
-/** The texts of further answers; only the first answer is reported as it arrives. */
-export class FurtherTexts {
-  readonly #texts = new Map<number, string>();
+/** The answers after the first one, which is told as it comes. */
+export class FurtherAnswers {
+  readonly #answers = new Map<number, { readonly text: string; readonly finishReason: string | undefined }>();
 
-  add(index: number, words: string, heard: Heard): void {
-    this.#texts.set(index, (this.#texts.get(index) ?? '') + words);
+  add(index: number, words: string, reason: unknown, heard: Heard): void {
+    const { text = '', finishReason } = this.#answers.get(index) ?? {};
+    this.#answers.set(index, { text: text + words, finishReason: textOf(reason) || finishReason });
     heard.keep(words.length);
   }
 
-  inOrder(): string[] {
-    return [...this.#texts].sort(([one], [other]) => one - other).map(([, text]) => text);
+  inOrder() {
+    return [...this.#answers].sort(([one], [other]) => one - other).map(([, answer]) => answer);
   }
 }
 
@@ -154,7 +155,7 @@ export interface ReplyReader {
   /** True if the surface has marked the answer as complete. */
   isFinished(): boolean;
   readonly toolCalls: readonly ToolCall[];
-  readonly further?: FurtherTexts;
+  readonly further?: FurtherAnswers;
   readonly finishReason: string | undefined;
   readonly usage: ChatUsage;
   /** The equivalent whole reply; only if the answer is kept whole. */

@@ -1,6 +1,6 @@
 import { GwError } from '../errors.ts';
 import { jsonOf } from '../json-text.ts';
-import type { ChatAnswer, ChatUsage } from './chat.ts';
+import type { ChatAnswer, ChatUsage, FurtherAnswer } from './chat.ts';
 
 /** The verdict on a finished answer: an error (exit 11), a warning, or nothing. */
 export type Verdict = { readonly error?: GwError; readonly warning?: string };
@@ -17,7 +17,7 @@ const filterReason =
  * tool calls needs no text; an answer that a filter ended is always unusable.
  */
 export function judgeAnswer(answer: ChatAnswer): Verdict {
-  const { hasText, toolCalls, finishReason: reason, usage } = answer;
+  const { hasText, toolCalls, finishReason: reason, usage, further = [] } = answer;
   if (reason !== undefined && filterReason.test(reason)) {
     return {
       error: new GwError('incomplete', `a filter ended the answer (${reason})`, {
@@ -37,9 +37,19 @@ export function judgeAnswer(answer: ChatAnswer): Verdict {
   }
   if (!hasText && toolCalls.length === 0)
     return { error: wasCut ? usedUp(reason, usage) : withoutText(reason) };
+  const warnings = further.flatMap(warningOfFurther);
   if (wasCut)
-    return { warning: `the answer is cut short: the output limit was reached (${reason}); ${raiseLimit}` };
-  return {};
+    warnings.unshift(`the answer is cut short: the output limit was reached (${reason}); ${raiseLimit}`);
+  return warnings.length > 0 ? { warning: warnings.join('; ') } : {};
+}
+
+/** Of the second answer and those after it: one that is none, or not whole. */
+function warningOfFurther({ text, finishReason: reason = '' }: FurtherAnswer, at: number): string[] {
+  const which = `answer ${at + 2}`;
+  const why = reason && ` (${reason})`;
+  if (filterReason.test(reason)) return [`a filter ended ${which}${why}`];
+  if (text === '') return [`${which} holds no text${why}: see the whole reply with --json`];
+  return limitReasons.includes(reason) ? [`${which} is cut short${why}`] : [];
 }
 
 /** The part of an unusable or incomplete answer that a session stores: its text so far, without calls. */

@@ -388,7 +388,26 @@ test.each([
   ],
 ] as const)('%s: answers without an index are told apart by their places', async (api, event) => {
   const { text, answer } = await talk(api, clientOf([Buffer.from(`data: ${JSON.stringify(event)}\n\n`)]));
-  expect([text, answer?.furtherTexts]).toEqual(['one', ['two']]);
+  expect([text, answer?.further]).toMatchObject(['one', [{ text: 'two' }]]);
+});
+
+test.each([
+  [
+    'completions',
+    { choices: ['one', null].map((content) => ({ delta: { content }, finish_reason: 'length' })) },
+  ],
+  [
+    'geo',
+    {
+      candidates: [{ text: 'one' }, { functionCall: {} }].map((part) => ({
+        content: { parts: [part] },
+        finishReason: 'length',
+      })),
+    },
+  ],
+] as const)('%s: a further answer without words is one, with the reason it ended', async (api, event) => {
+  const { answer } = await talk(api, clientOf([Buffer.from(`data: ${JSON.stringify(event)}\n\n`)]));
+  expect(answer?.further).toEqual([{ text: '', finishReason: 'length' }]);
 });
 
 describe('arguments of a call are told as they were written', () => {

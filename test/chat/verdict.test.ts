@@ -68,6 +68,25 @@ test.each(table)('%s', (_, came, wanted) => {
   }
 });
 
+test.each<[string, string | undefined, string | undefined]>([
+  ['words', 'STOP', undefined],
+  ['words', undefined, undefined],
+  ['words', 'MAX_TOKENS', 'answer 2 is cut short (MAX_TOKENS)'],
+  ['words', 'SAFETY', 'a filter ended answer 2 (SAFETY)'],
+  ['', 'tool_calls', 'answer 2 holds no text (tool_calls): see the whole reply with --json'],
+  ['', undefined, 'answer 2 holds no text: see the whole reply with --json'],
+])('a further answer of %j that ended with %s', (text, finishReason, warning) => {
+  const further = [
+    { text, finishReason },
+    { text: 'third', finishReason: 'STOP' },
+  ];
+  const came = { hasText: true, finishReason: 'STOP', further };
+  expect(judgeAnswer(answer(came))).toEqual(warning === undefined ? {} : { warning });
+  const cut = judgeAnswer(answer({ ...came, finishReason: 'MAX_TOKENS' })).warning;
+  expect(cut).toMatch(/^the answer is cut short.*--max-tokens/);
+  expect(cut?.endsWith(warning ?? '--max-tokens')).toBe(true);
+});
+
 test('figures are told as far as they came', () => {
   expect(usageLine({})).toBeUndefined();
   expect(usageLine({ inputTokens: 3, outputTokens: 9, reasoningTokens: 4, totalTokens: 12 })).toBe(

@@ -5,7 +5,7 @@ import { grown, LongText } from '../long-text.ts';
 import {
   argumentsText,
   CALL_BYTES,
-  FurtherTexts,
+  FurtherAnswers,
   type Heard,
   type ReplyReader,
   StreamedError,
@@ -58,7 +58,7 @@ class Calls {
 export class CompletionsReader implements ReplyReader {
   finishReason: string | undefined;
   usage: ChatUsage = {};
-  readonly further = new FurtherTexts();
+  readonly further = new FurtherAnswers();
   readonly #calls = new Calls();
   readonly #rebuilder: CompletionRebuilder | undefined;
 
@@ -72,7 +72,7 @@ export class CompletionsReader implements ReplyReader {
     this.#rebuilder?.add(fieldsOf(value));
     if (usage) this.#count(usage);
     for (const [place, choice] of itemsOf(choices).entries())
-      this.#hearOne(choice, numberOf(fieldsOf(choice).index) ?? place, heard);
+      this.#hear(choice, numberOf(fieldsOf(choice).index) ?? place, heard);
   }
 
   whole(reply: unknown, heard: Heard): void {
@@ -97,24 +97,18 @@ export class CompletionsReader implements ReplyReader {
   native(): undefined {}
 
   /** Reports the first answer as it arrives; the others are reported after it. */
-  #hearOne(choice: unknown, index: number, heard: Heard): void {
-    if (index === 0) {
-      this.#hear(choice, heard);
+  #hear(choice: unknown, index: number, heard: Heard): void {
+    const { delta, message, finish_reason: reason } = fieldsOf(choice);
+    const { content, refusal, tool_calls, reasoning_content, reasoning } = fieldsOf(delta ?? message);
+    const parts = itemsOf(content).map((part) => fieldsOf(part).text);
+    const words = [content, ...parts, refusal].map(textOf).join('');
+    if (index > 0) {
+      this.further.add(index, words, reason, heard);
       return;
     }
-    const { delta, message } = fieldsOf(choice);
-    const { content } = fieldsOf(delta ?? message);
-    if (typeof content === 'string') this.further.add(index, content, heard);
-  }
-
-  #hear(choice: unknown, heard: Heard): void {
-    const { delta, message, finish_reason: reason } = fieldsOf(choice);
-    if (typeof reason === 'string' && reason !== '') this.finishReason = reason;
-    const { content, refusal, tool_calls, reasoning_content, reasoning } = fieldsOf(delta ?? message);
+    this.finishReason = textOf(reason) || this.finishReason;
     heard.hear('thinking', textOf(reasoning_content ?? reasoning));
-    heard.hear('text', textOf(content));
-    for (const part of itemsOf(content)) heard.hear('text', textOf(fieldsOf(part).text));
-    heard.hear('text', textOf(refusal));
+    heard.hear('text', words);
     this.#calls.add(itemsOf(tool_calls), heard);
   }
 

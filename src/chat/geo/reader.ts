@@ -5,7 +5,7 @@ import type { ChatUsage, ToolCall } from '../chat.ts';
 import {
   argumentsText,
   CALL_BYTES,
-  FurtherTexts,
+  FurtherAnswers,
   type Heard,
   type ReplyReader,
   StreamedError,
@@ -30,7 +30,7 @@ export class GeoReader implements ReplyReader {
   finishReason: string | undefined;
   usage: ChatUsage = {};
   readonly toolCalls: ToolCall[] = [];
-  readonly further = new FurtherTexts();
+  readonly further = new FurtherAnswers();
   readonly #candidates = new Map<number, Candidate>();
   #top: Record<string, unknown> = {};
 
@@ -71,8 +71,7 @@ export class GeoReader implements ReplyReader {
     const { usageMetadata, promptFeedback } = top;
     if (this.keepWhole) Object.assign(this.#top, top);
     if (usageMetadata) this.#count(fieldsOf(usageMetadata));
-    const blocked = fieldsOf(promptFeedback).blockReason;
-    if (typeof blocked === 'string' && blocked !== '') this.finishReason = blocked;
+    this.finishReason = textOf(fieldsOf(promptFeedback).blockReason) || this.finishReason;
     const texts = text.includes('"functionCall"') ? textsAt(text, 'candidates') : [];
     for (const [place, each] of itemsOf(candidates).entries())
       this.#takeCandidate(fieldsOf(each), place, heard, texts[place]);
@@ -83,18 +82,21 @@ export class GeoReader implements ReplyReader {
     const index = numberOf(at) ?? place;
     const { parts, role } = fieldsOf(content);
     const { finishReason: reason } = fields;
-    if (index === 0 && typeof reason === 'string' && reason !== '') this.finishReason = reason;
-    const texts = textsAt(text, 'content', 'parts');
-    for (const [nth, part] of itemsOf(parts).map(fieldsOf).entries()) {
-      if (index === 0) this.#hear(part, heard, texts[nth]);
-      else if (part.thought !== true) this.further.add(index, textOf(part.text), heard);
+    const came = itemsOf(parts).map(fieldsOf);
+    if (index === 0) {
+      this.finishReason = textOf(reason) || this.finishReason;
+      const texts = textsAt(text, 'content', 'parts');
+      for (const [nth, part] of came.entries()) this.#hear(part, heard, texts[nth]);
+    } else {
+      const words = came.map((part) => (part.thought === true ? '' : textOf(part.text)));
+      this.further.add(index, words.join(''), reason, heard);
     }
     if (!this.keepWhole) return;
     const kept = this.#candidates.get(index) ?? { isNumbered: false, fields: {}, role: 'model', parts: [] };
     if (at !== undefined) kept.isNumbered = true;
     Object.assign(kept.fields, fields);
     if (typeof role === 'string') kept.role = role;
-    for (const part of itemsOf(parts)) addPart(kept.parts, { ...fieldsOf(part) });
+    for (const part of came) addPart(kept.parts, { ...part });
     this.#candidates.set(index, kept);
   }
 

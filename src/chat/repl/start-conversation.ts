@@ -207,7 +207,7 @@ class Talk {
           view.text(event.text);
         } else if (event.type === 'thinking' && showThoughts) io.aside(event.text);
       });
-      for (const text of answer.furtherTexts ?? []) view.text(`\n\n---\n\n${text}`);
+      for (const { text } of answer.further ?? []) view.text(`\n\n---\n\n${text}`);
       stop();
       return { said: answer.turn, answer };
     } catch (error) {

@@ -63,7 +63,7 @@ export function answerPrinter(io: Io, { form, showThoughts, draw }: PrintOptions
       if (form !== 'text') return undefined;
       return draw && event.text !== '' ? show(event.text) : print(event.text);
     },
-    async finish({ toolCalls, furtherTexts = [], reply, replyBytes }) {
+    async finish({ toolCalls, further = [], reply, replyBytes }) {
       closeThought();
       endDrawing();
       if (form === 'reply') {
@@ -73,7 +73,7 @@ export function answerPrinter(io: Io, { form, showThoughts, draw }: PrintOptions
       }
       if (form === 'events' && replyBytes !== undefined) await io.outJson(reply);
       if (form !== 'text') return;
-      for (const text of furtherTexts) {
+      for (const { text } of further) {
         if (!last.endsWith('\n')) await print('\n');
         await print(`${BETWEEN_ANSWERS}\n${text}`);
       }

@@ -96,7 +96,7 @@ const ask: Ask = async ({ turns, system, model, signal }, onEvent) => {
     toolCalls: calls,
     finishReason: 'stop',
     usage: {},
-    ...(question === 'twice' && { furtherTexts: ['and **another**'] }),
+    ...(question === 'twice' && { further: [{ text: 'and **another**', finishReason: 'stop' }] }),
     turn: { role: 'assistant', text, ...(calls.length > 0 && { toolCalls: calls }) },
     reply: {},
   };
