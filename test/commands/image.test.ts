@@ -705,6 +705,24 @@ describe('gw image native', () => {
   });
 });
 
+test('what is the same request goes by the pictures that are sent, and by the model that stands in the address', async () => {
+  const world = await open();
+  const file = path.join(world.cwd, 'fox.png');
+  const isAlike = async (words: string) =>
+    /the same was asked for/.test((await world.ok(words.split(' '))).err);
+  for (const command of ['edit', 'create']) {
+    writeFileSync(file, png);
+    expect(await isAlike(`image ${command} hat --image fox.png`)).toBe(false);
+    writeFileSync(path.join(world.cwd, 'other-name.png'), png);
+    expect(await isAlike(`image ${command} hat --image other-name.png`)).toBe(true);
+    writeFileSync(file, Buffer.concat([png.subarray(0, -1), Buffer.of(0)]));
+    expect(await isAlike(`image ${command} hat --image fox.png`)).toBe(false);
+  }
+  expect(await isAlike('image native hat -m img-2')).toBe(false);
+  expect(await isAlike('image native hat -m img-2.5-flare')).toBe(false);
+  expect(await isAlike('image native hat -m img-2')).toBe(true);
+});
+
 test.each(['create', 'edit', 'native'])('the help of %s is complete', async (name) => {
   const world = await open();
   const { out } = await world.ok(['image', name, '--help']);

@@ -56,7 +56,7 @@ export async function sendImages(
     ...safe,
     family: 'image' as const,
     keyId: access.keyId,
-    bodySha256: digestOf(input.multipart?.fields ?? input.body),
+    bodySha256: digestOf(await askedOf(input)),
   };
   const deps = await createFollowers(ctx).jobDeps();
   const { timeoutMs: silence } = await ctx.settings();
