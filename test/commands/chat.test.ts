@@ -237,6 +237,17 @@ test.each([['--no-stream'], ['--stream']])(
   },
 );
 
+test.each([['--stream'], ['--no-stream']])(
+  '--json %s prints a whole reply with its numbers as they came',
+  async (how) => {
+    const text =
+      '{"choices": [{"message": {"content": "hi"}, "finish_reason": "stop"}], "seed": 9007199254740993}';
+    const server = await startFaultServer({ steps: [reply(200, text)] });
+    const run = await world.ok(['chat', 'hi', '--json', how, '--base-url', server.url]);
+    expect(run.out).toBe(`${how === '--stream' ? text.replaceAll(': ', ':').replaceAll(', ', ',') : text}\n`);
+  },
+);
+
 test('--safety and --candidates are of geo alone', async () => {
   const safety = ['--safety', 'HARM_CATEGORY_HARASSMENT=BLOCK_NONE'];
   expect((await shown(['hi', '--api', 'geo', '--candidates', '2', ...safety])).body).toMatchObject({

@@ -3,6 +3,7 @@ import { LongText } from '../../chat/long-text.ts';
 import type { AnswerView } from '../../chat/repl/show-answer.ts';
 import { RawJson, safeJson } from '../../io/escape.ts';
 import type { Io } from '../../io/io.ts';
+import { compactJson } from '../../json-text.ts';
 
 export interface PrintOptions {
   /** Events as one line of JSON each, the whole reply, or text. */
@@ -71,7 +72,9 @@ export function answerPrinter(io: Io, { form, showThoughts, draw }: PrintOptions
         await io.out(replyBytes);
         if (replyBytes.at(-1) !== LINE_END) await io.out('\n');
       }
-      if (form === 'events' && replyBytes !== undefined) await io.outJson(reply);
+      // A reply that came whole in place of a stream is the one event.
+      if (form === 'events' && replyBytes !== undefined)
+        await io.outJson(new RawJson(compactJson(new TextDecoder().decode(replyBytes))));
       if (form !== 'text') return;
       for (const { text } of further) {
         if (!last.endsWith('\n')) await print('\n');
