@@ -81,21 +81,21 @@ export async function syncImageJob(
   }
 }
 
-/** The roles of rescued images that still exist. */
-const rescuedImages = (job: Job): string[] =>
-  job.files.filter(({ rescued, path }) => rescued && fs.existsSync(path)).map(({ role }) => role);
+/** The rescued images that still exist. */
+const rescuedImages = (job: Job): SavedFile[] =>
+  job.files.filter(({ rescued, path }) => rescued && fs.existsSync(path));
 
 /** Puts a held job's images on disk where a plan wants them: rescued ones are moved, others copied. */
 function bringImages(
   job: Job,
-  roles: readonly string[],
+  saved: readonly SavedFile[],
   plan: SavePlan,
   deps: Omit<JobDeps, 'client'>,
 ): ReturnType<typeof downloadImages> {
   const journal = imageJournal(job.key, deps.ledger, deps.warn, job);
   const links = namesOutputs(job) ? imageFamily.readTask(job.record, job.key).outputs : [];
-  const outputs = roles.map(
-    (role) => links.find((link) => link.role === role) ?? { role, type: 'image' as const, url: '' },
+  const outputs = saved.map(
+    ({ role }) => links.find((link) => link.role === role) ?? { role, type: 'image' as const, url: '' },
   );
   return downloadImages(
     outputs,
@@ -119,8 +119,7 @@ export async function copyImages(
     const { job } = hold;
     if (!job) return undefined;
     const { files: onDisk } = await savedOutputs(job, imageFamily, deps.signal);
-    const roles = onDisk.map(({ role }) => role);
-    const { files, failures } = await bringImages(job, roles, plan, deps);
+    const { files, failures } = await bringImages(job, onDisk, plan, deps);
     const [failure] = failures;
     const status = job.status ?? job.state;
     return { status, record: printableRecord(job) ?? null, files, ...(failure && { error: failure.error }) };
