@@ -72,7 +72,6 @@ export function answerPrinter(io: Io, { form, showThoughts, draw }: PrintOptions
         await io.out(replyBytes);
         if (replyBytes.at(-1) !== LINE_END) await io.out('\n');
       }
-      // A reply that came whole in place of a stream is the one event.
       if (form === 'events' && replyBytes !== undefined)
         await io.outJson(new RawJson(compactJson(new TextDecoder().decode(replyBytes))));
       if (form !== 'text') return;
