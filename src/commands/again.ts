@@ -12,7 +12,7 @@ import { confineFiles } from '../flags/body-flags.ts';
 import { type Flag, type FlagSet, type FlagValues, flagName, mayStandIn, on } from '../flags/flag.ts';
 import { budgetFlags, pollFlags, saveFlags, waitFlags } from '../flags/job-flags.ts';
 import { assertSafeJson } from '../flags/json-body.ts';
-import { besideOf } from '../jobs/save/sidecar.ts';
+import { besideOf } from '../jobs/save/output-path.ts';
 import { type Job, type KeptRequest, mayExist } from '../ledger/event.ts';
 import { EMBEDDED } from '../ledger/job-key.ts';
 import { withDefaults } from '../presets.ts';

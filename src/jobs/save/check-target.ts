@@ -5,7 +5,15 @@ import { usage } from '../../errors.ts';
 import type { SavePlan } from '../../ledger/event.ts';
 import { type Placeholder, parsePattern, placeholdersOf } from '../../placeholders.ts';
 import { tryDirectory } from './disk-ways.ts';
-import { knownBefore, type Naming, newPartName, outputPath, render, splitTarget } from './output-path.ts';
+import {
+  besideOf,
+  knownBefore,
+  type Naming,
+  newPartName,
+  outputPath,
+  render,
+  splitTarget,
+} from './output-path.ts';
 
 const CURE = 'name a regular file or a directory that you can write to; nothing was sent';
 
@@ -38,9 +46,10 @@ export function checkTarget(plan: SavePlan, before: BeforeTask): void {
   if (fixed !== undefined) refuseOddFile(path.join(dir, fixed), before.named);
   // Values are shortened to make room, but not below this length; the ID is not known yet.
   const shortest = outputPath(plan.target, { ...before, id: 'x' }, MAIN, 1).name('x', 0, true);
-  const nameBytes = Buffer.byteLength(shortest);
-  if (nameBytes > MAX_NAME_BYTES)
-    throw refused(`the name has at least ${nameBytes} bytes, and no disk takes more than ${MAX_NAME_BYTES}`);
+  const isBeside = plan.sidecar !== undefined;
+  const nameBytes = Buffer.byteLength(isBeside ? besideOf(shortest) : shortest);
+  const what = `the name${isBeside ? ' of its sidecar' : ''} has at least ${nameBytes} bytes`;
+  if (nameBytes > MAX_NAME_BYTES) throw refused(`${what}, and no disk takes more than ${MAX_NAME_BYTES}`);
   try {
     tryDirectory(dir);
     tryCharacters(dir, split.name + shortest);

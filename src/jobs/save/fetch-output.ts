@@ -187,9 +187,8 @@ export class OutputFetch {
   }
 
   private exhausted(): GwError {
-    return failed(
-      `gave up after ${this.tries} requests: ${this.lastReason || 'the link was redirected too often'}`,
-    );
+    const reason = this.lastReason || 'the link was redirected too often';
+    return failed(`gave up after ${this.tries} requests: ${reason}`);
   }
 }
 

@@ -157,9 +157,8 @@ export function judgeHead({ status, headers }: WireHead, asked: Asked): Verdict 
   }
   if (status === 416) {
     const total = /^bytes \*\/(\d+)$/i.exec(headers['content-range']?.trim() ?? '')?.[1];
-    const isWhole = asked.offset > 0 && wholeNumber(total) === asked.offset;
-    const isKnown = asked.totalBytes === undefined || asked.totalBytes === asked.offset;
-    return isWhole && isKnown
+    const { offset, totalBytes = offset } = asked;
+    return offset > 0 && wholeNumber(total) === offset && totalBytes === offset
       ? { do: 'finish' }
       : { do: 'drop', reason: 'the file on the server has another length' };
   }

@@ -225,6 +225,9 @@ export const escapePattern = (path: string): string => path.replaceAll('{', '{{'
 /** A hidden, unpredictable name for an unfinished file. */
 export const newPartName = (): string => `.gw-${randomBytes(16).toString('hex')}.part`;
 
+/** The name of the file beside an output (`--sidecar`). */
+export const besideOf = (output: string): string => `${output}.json`;
+
 /** The temporary name of the file beside an output, derived from the output's part, so that a later run finds it. */
 export const besidePart = (part: string): string => part.replace(/\.part$/, '.json.part');
 

@@ -4,16 +4,9 @@ import { promisify } from 'node:util';
 import { DiskFault, faultReason, kindOf } from '../../disk/disk-fault.ts';
 import { renameFile } from '../../disk/durable-directory.ts';
 import { type DiskWays, isThere, waysOf } from './disk-ways.ts';
-import { besidePart, isPartName, misnamed, newPartName } from './output-path.ts';
+import { besideOf, besidePart, isPartName, misnamed, newPartName } from './output-path.ts';
 import { type PartFile, removePart } from './part-file.ts';
-import {
-  type Beside,
-  type BesideText,
-  besideOf,
-  isReplaceable,
-  replaceBeside,
-  writeBeside,
-} from './sidecar.ts';
+import { type Beside, type BesideText, isReplaceable, replaceBeside, writeBeside } from './sidecar.ts';
 import { copyWhole, isSameFile, PartGone, takeName, type Whole } from './take-name.ts';
 
 /** The highest suffix that is tried: `-1`, `-2`, … */

@@ -8,6 +8,7 @@ import type { IntentEvent, Job, KeptRequest } from '../../ledger/event.ts';
 import { trimRequest } from '../../ledger/serialize.ts';
 import { taskOf } from '../../ledger/settled.ts';
 import { usageOf } from '../job-view.ts';
+import { besideOf } from './output-path.ts';
 import type { Whole } from './take-name.ts';
 
 /** The facts about a job when its outputs are saved. */
@@ -89,8 +90,6 @@ function shortNames(files: readonly string[]): ReadonlyMap<string, string> {
   while (!files.every((file) => isBelow(file, dir))) dir = path.dirname(dir);
   return new Map(files.map((file) => [file, path.relative(dir, file).split(path.sep).join('/')]));
 }
-
-export const besideOf = (output: string): string => `${output}.json`;
 
 /** The result of writing the file beside an output: made, already there for this output, or the name is taken. */
 export type Beside = 'made' | 'same' | 'taken';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { besidePart } from './output-path.ts';
+import { besideOf, besidePart } from './output-path.ts';
 import {
   hashFile,
   isOwnFile,
@@ -11,7 +11,6 @@ import {
   type RecordedPart,
   removePart,
 } from './part-file.ts';
-import { besideOf } from './sidecar.ts';
 
 /** Opens a part of an earlier process like `PartFile.reopen`, even if that process was giving it its final name. */
 export async function takeUpPart(recorded: RecordedPart, where: PartPlace): Promise<PartFile | undefined> {

@@ -346,6 +346,13 @@ describe('the check before anything is paid', () => {
     check(path.join(dir, `${'{id}{prompt}{model}'.repeat(9)}.mp4`), { prompt: 'a fox in the snow' });
   });
 
+  it('refuses a name to which no disk could add what its sidecar is called by', () => {
+    const target = path.join(tempDir(), `${'f'.repeat(247)}.mp4`);
+    check(target);
+    const error = usageOf(() => checkTarget({ ...plan(target), sidecar: '1.0.0' }, before));
+    expect(error.message).toMatch(/: the name of its sidecar has at least 256 bytes, and no disk takes more/);
+  });
+
   it('does nothing where nothing is to be saved', () => {
     const dir = tempDir();
     checkTarget({ ...plan(path.join(dir, 'new', 'x.mp4')), download: false }, before);
