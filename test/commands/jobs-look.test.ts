@@ -3,7 +3,7 @@ import * as path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { openServer } from '../cli/fake-gateway.ts';
 import { clipsDir, World } from '../helpers/gw.ts';
-import { acceptedJob, alphaRecord, DAY_MS, HOUR_MS, ledgerOf, succeededJob } from './jobs-seed.ts';
+import { acceptedJob, alphaRecord, DAY_MS, HOUR_MS, intentIn, ledgerOf, succeededJob } from './jobs-seed.ts';
 
 /** A gateway and output host whose task answers and output are the test's. */
 async function openPlace(answers: {
@@ -236,3 +236,35 @@ const journalOf = (world: World): string => {
   return path.join(dir, readdirSync(dir).at(-1) ?? '');
 };
 const readJournals = (world: World): string => readFileSync(journalOf(world), 'utf8');
+
+test('a job that another gw is creating is followed beside the rest as soon as it is made', async () => {
+  const clip = readFileSync(path.join(clipsDir, readdirSync(clipsDir)[0] ?? ''));
+  let isFetched = false;
+  const server = await openServer((request, response) => {
+    const id = request.url?.split('/').at(-1) ?? '';
+    if (request.url?.startsWith('/out/')) {
+      isFetched ||= id === 't-2';
+      response.writeHead(200, { 'content-type': 'video/mp4' }).end(clip);
+      return;
+    }
+    const status = id === 't-2' || isFetched ? 'succeeded' : 'running';
+    const record = { ...alphaRecord(id), status, content: { video_url: `${server.url}/out/${id}` } };
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(record));
+  });
+  const world = await World.open();
+  acceptedJob(world, 't-1', HOUR_MS, { gateway: server.url });
+  const other = ledgerOf(world);
+  const key = other.begin(intentIn(world, { gateway: server.url }));
+  other.append(key, { event: 'sent' });
+  const hold = await other.hold(key);
+  const waiting = world.gw(['jobs', 'wait', 't-1', key, '--wait-timeout', '10m'], {
+    env: { GW_BASE_URL: server.url },
+  });
+  while (!world.clock.slept.includes(500)) await new Promise((resolve) => setTimeout(resolve, 1));
+  other.append(key, { event: 'accepted', id: 't-2' });
+  hold?.release();
+  const run = await waiting;
+  expect(run.code, run.err).toBe(0);
+  expect(run.out.split('\n').sort()).toEqual(['', `${world.cwd}/t-1.mp4`, `${world.cwd}/t-2.mp4`]);
+  await world.close();
+});

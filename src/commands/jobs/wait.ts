@@ -7,6 +7,7 @@ import { loadTaskFamily } from '../../gateway/families.ts';
 import { counted } from '../../io/quantity-text.ts';
 import { diesWithin, isUnsaved } from '../../jobs/job-view.ts';
 import { isOpen } from '../../jobs/watch/sync.ts';
+import { asTheyEnd, createTurns, SAVES_AT_ONCE } from '../../jobs/watch/turns.ts';
 import { mayExist } from '../../ledger/event.ts';
 import {
   type FollowRequest,
@@ -67,37 +68,38 @@ export const wait = (familyName?: string) =>
         flags.all || !family ? await jobsToWaitFor(args, flags.all, ctx) : await namedJobs(args, ctx, family);
       checkLaterOut(named.length, flags, ctx);
       if (globals.dryRun || globals.curl) return yield* showNamed(named, family, ctx);
-      const followers = createFollowers(ctx);
+      const followers = createFollowers(ctx, named.length > 1 ? { turns: createTurns(SAVES_AT_ONCE) } : {});
       const taskOf = await tasksOf(named, family, flags, followers, ctx);
       const whole = wholeProgress(named.length, ctx);
       const left: Outcome<JobResult>[] = [];
       const ledger = await ctx.ledger();
-      const isMine = (job: NamedJob) => !isInOtherHands(job, ledger);
-      const others = named
-        .filter((job) => !isMine(job))
-        .map((job) => ({ id: job.id, made: fromOtherHands(job, ctx, deadlineMs) }));
-      // The error is reported when the job's turn comes, so a rejection before that must not end the process.
-      for (const { made } of others) made.catch(() => {});
-      const outcomes = async function* () {
-        // Jobs that another gw is creating are waited for in parallel, and followed after the rest.
-        for (const wave of [named.filter(isMine).map((job) => ({ id: job.id, made: job })), others]) {
-          const requests: FollowRequest[] = [];
-          for (const { id, made } of wave) {
-            try {
-              const job = await made;
-              const over = await withoutTask(job, flags, followers, ctx, familyName !== undefined);
-              if (over) yield over;
-              else requests.push({ ...(await taskOf(job)), flags, deadlineMs, atOnce: true });
-            } catch (error) {
-              const known = named.find((each) => each.id === id)?.known;
-              yield failedOutcome({ id, known }, error);
-            }
-          }
-          for await (const outcome of followAll(requests, followers, ctx)) {
-            if (isTimeout(outcome.error)) left.push(outcome);
-            else yield outcome;
+      const busy = new Set(named.filter((job) => isInOtherHands(job, ledger)));
+      const endsOf = async function* (wave: readonly NamedJob[]) {
+        const requests: FollowRequest[] = [];
+        for (const each of wave) {
+          try {
+            const job = busy.has(each) ? await fromOtherHands(each, ctx, deadlineMs) : each;
+            const over = await withoutTask(job, flags, followers, ctx, familyName !== undefined);
+            if (over) yield over;
+            else requests.push({ ...(await taskOf(job)), flags, deadlineMs, atOnce: true });
+          } catch (error) {
+            yield failedOutcome(each, error);
           }
         }
+        for await (const outcome of followAll(requests, followers, ctx)) {
+          if (isTimeout(outcome.error)) left.push(outcome);
+          else yield outcome;
+        }
+      };
+      // A job that another gw is creating is followed as soon as that has made it, and told of behind the rest.
+      const others = [...busy].map(async (job) => {
+        for await (const outcome of endsOf([job])) return outcome;
+        return undefined;
+      });
+      for (const other of others) other.catch(() => {});
+      const outcomes = async function* () {
+        yield* endsOf(named.filter((job) => !busy.has(job)));
+        for await (const outcome of asTheyEnd(others)) if (outcome) yield outcome;
         yield* endOfTimedOut(left, ctx);
       };
       for await (const outcome of interruptedLast(outcomes(), ctx)) {
@@ -114,8 +116,7 @@ function* endOfTimedOut(
   ctx: Context,
 ): Generator<Outcome<JobResult>> {
   if (outcomes.length < 2 || ctx.io.mode.json) return yield* outcomes;
-  const next = commandFor('gw jobs wait --all', ctx);
-  const hint = `${outcomes.length} jobs go on; pick them up with: ${next}`;
+  const hint = `${outcomes.length} jobs go on; pick them up with: ${commandFor('gw jobs wait --all', ctx)}`;
   for (const [at, { value, error }] of outcomes.entries()) {
     if (!isTimeout(error)) continue;
     const told = error.told({ hint: at === outcomes.length - 1 ? hint : undefined });
