@@ -58,18 +58,22 @@ export async function createOnce(request: CreateOnce): Promise<Created> {
   }
   const lock = request.take();
   let sentAtMs: number | undefined;
-  const onSend = () => {
+  let mayExist = false;
+  const onExchange = (isUnderWay: boolean) => {
     sentAtMs ??= clock.now();
+    // What waits to be sent again has been refused, or was not sent.
+    mayExist = isUnderWay || signal.aborted;
   };
   try {
     for (let sends = 1; found === 'absent'; sends += 1) {
       try {
-        const reply = await askLibrary(client, endpoint, { body }, { signal, onSend });
+        const reply = await askLibrary(client, endpoint, { body }, { signal, onExchange });
         const { Id: id } = resultOf(CreatedId, reply.json);
         lock?.release();
         return { id, record: reply.json, reply, isFound: false };
       } catch (error) {
         if (!(error instanceof UnknownOutcome) || !find) throw error;
+        mayExist = true;
         note(`the answer was lost; looking for the ${what}`);
         found = await lookFor(request, find, sentAtMs ?? clock.now());
         if (found === 'unclear' || (found === 'absent' && (sends === 2 || wasAnswered(error)))) throw error;
@@ -79,7 +83,7 @@ export async function createOnce(request: CreateOnce): Promise<Created> {
   } catch (error) {
     // The lock of an asset that may exist is kept, so that the next run looks for it.
     if (error instanceof UnknownOutcome) throw notKnown(error, request);
-    if (error instanceof Interrupted && sentAtMs !== undefined) {
+    if (error instanceof Interrupted && mayExist) {
       const hint = `look whether it is there: ${lookCommand}`;
       throw new Interrupted(error.signal, hint, `the ${what} may have been created`);
     }
@@ -129,12 +133,7 @@ function notKnown(lost: UnknownOutcome, { what, lookCommand }: CreateOnce): GwEr
 
 // Finds an asset or a group whose create was not answered: by its name, the newest first.
 
-interface FindRequest {
-  readonly client: Client;
-  readonly body: Readonly<Record<string, unknown>>;
-  readonly clock: Clock;
-  readonly signal: AbortSignal;
-}
+type FindRequest = Pick<CreateOnce, 'client' | 'body' | 'clock' | 'signal'>;
 
 type Find = (sinceMs: number) => Promise<Found>;
 

@@ -2,10 +2,15 @@ import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
+import { createOnce } from '../../src/assets/create-once.ts';
 import { hostOf } from '../../src/disk/lock-file.ts';
+import { Interrupted } from '../../src/errors.ts';
+import { createAsset } from '../../src/gateway/asset/actions.ts';
+import type { Client, SendOptions } from '../../src/http/client.ts';
 import { type Answer, fakeGateway } from '../helpers/fake-gateway.ts';
 import { World } from '../helpers/gw.ts';
 import { newDir } from '../helpers/new-dir.ts';
+import { scriptedClock } from '../http/scripted-clock.ts';
 
 // What becomes of a change whose answer was lost, and of one that cannot be undone.
 
@@ -151,6 +156,41 @@ describe('a create whose answer was lost', () => {
     expect(run.err).toContain(
       `; the asset may have been created\nhint: look whether it is there: gw asset list --group-id ${group}`,
     );
+  });
+
+  test.each([true, false])('an interrupt where it is under way: %s', async (isUnderWay) => {
+    const interrupt = new AbortController();
+    const reason = new Interrupted('SIGINT');
+    let isReleased = false;
+    const making = createOnce({
+      client: {
+        async send(_endpoint: unknown, _input: unknown, { onExchange }: SendOptions) {
+          onExchange?.(true);
+          if (isUnderWay) interrupt.abort(reason);
+          onExchange?.(false);
+          interrupt.abort(reason);
+          throw reason;
+        },
+      } as unknown as Client,
+      endpoint: createAsset,
+      body: {},
+      clock: scriptedClock(),
+      signal: interrupt.signal,
+      note: () => {},
+      what: 'asset',
+      find: async () => 'absent',
+      lookCommand: 'gw asset list',
+      leftAtMs: undefined,
+      take: () => ({
+        release() {
+          isReleased = true;
+        },
+      }),
+    });
+    const told = isUnderWay ? 'interrupted; the asset may have been created' : 'interrupted';
+    await expect(making).rejects.toThrow(new RegExp(`^${told}$`));
+    // What may exist is looked for by the next run.
+    expect(isReleased).toBe(!isUnderWay);
   });
 
   test('a refusal is final', async () => {
