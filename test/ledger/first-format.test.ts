@@ -4,7 +4,8 @@ import { expect, test } from 'vitest';
 import { World } from '../helpers/gw.ts';
 import { asReadNow } from '../updates/left.ts';
 
-// A ledger that gw 0.1.0 wrote, with all families and states over two months, and what that version answered about it.
+// A ledger that gw 0.1.0 wrote, with all families and states over two months, and what that version answered about it; but
+// creates of dead processes are counted as `jobs list` names them.
 
 const fixture = path.join(import.meta.dirname, 'fixtures/first-format');
 const expectedFile = path.join(fixture, 'expected.json');
