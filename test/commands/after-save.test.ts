@@ -5,7 +5,7 @@ import { KEY, World } from '../helpers/gw.ts';
 import { recordingGateway } from '../helpers/recording-gateway.ts';
 import { fakePng } from '../jobs/image/harness.ts';
 
-// `--exec`, and the setting `after_save`: the user's own command, for each saved file.
+// `--exec` and the setting `after_save` run the user's own command for each saved file.
 
 let world: World;
 
@@ -32,7 +32,7 @@ test.each<readonly [string, readonly string[], RegExp[]]>([
   expect(lines).toHaveLength(expected.length);
   for (const [at, form] of expected.entries()) expect(lines[at]).toMatch(form);
   expect(run.out.split('\n').filter(Boolean).sort()).toEqual(lines.map((line) => line.split('|')[0]).sort());
-  // What it prints is no result of gw.
+  // The output of the user's command goes to stderr, because it is no result of gw.
   expect(run.err).toContain('seen');
   expect(readFileSync(`${log()}.env`, 'utf8')).not.toContain(KEY);
   if (words.includes('--once') || words[0] === 'batch') return;
@@ -62,7 +62,7 @@ test('it is of the user alone, and of what is saved', async () => {
   const row = await world.gw(['batch', 'run', 'm.jsonl']);
   expect([row.code, row.err]).toEqual([2, expect.stringContaining('m.jsonl:1: exec: ')]);
   expect(world.requests()).toEqual([]);
-  // A default of the profile says it where something is saved, also when the request is made again.
+  // The command of a profile's default runs when an output is saved, also for `gw again`.
   await world.ok(['config', 'set', 'defaults.video.alpha.exec', command()]);
   await world.ok(['video', 'alpha', 'create', 'a fox', ...clip]);
   expect(told()).toEqual([]);
@@ -71,17 +71,17 @@ test('it is of the user alone, and of what is saved', async () => {
   expect(told()).toHaveLength(2);
   rmSync(log());
   await world.ok(['config', 'unset', 'defaults']);
-  // A job that was made without waiting runs it when it comes home.
+  // For a job that was created without waiting, the command runs when the output is saved.
   const id = (await world.gw(['video', 'alpha', 'create', 'a fox', ...clip])).out.trim();
   await world.ok(['jobs', 'wait', id, '--exec', command()]);
   expect(told()).toEqual([expect.stringContaining(`|${id}|alpha|`)]);
-  // Of several jobs each failure names its own.
+  // With several jobs, each failure names its own job.
   const more = [1, 2].map(() => world.gw(['video', 'alpha', 'create', 'a hare', ...clip]));
   const ids = (await Promise.all(more)).map(({ out }) => out.trim());
   const failed = await world.gw(['jobs', 'wait', ...ids, '--exec', 'false', '--json']);
   const errors = failed.err.split('\n').filter((line) => line.startsWith('{"error"'));
   expect(errors.map((line) => JSON.parse(line).error.task_id).sort()).toEqual(ids.sort());
-  // Nothing is saved anew.
+  // The command does not run again, because no file is saved again.
   await world.ok(['jobs', 'wait', id, '--exec', command()]);
   expect(told()).toHaveLength(1);
 });

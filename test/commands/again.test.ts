@@ -7,7 +7,7 @@ import { cmd } from '../helpers/cmd.ts';
 import { KEY, World } from '../helpers/gw.ts';
 import { savedJob } from './jobs-seed.ts';
 
-// `gw again`: what was asked for is typed again, under what is typed now.
+// `gw again` repeats the command line of a job and lays the newly typed flags over it.
 
 const fox = await makePng(512, 512, (row) => row.fill(90));
 const hare = await makePng(512, 512, (row) => row.fill(200));
@@ -18,14 +18,14 @@ const open = async (options: Parameters<typeof World.open>[0] = {}) => {
   return world;
 };
 
-/** Runs a command that goes well, and gives back its one object. */
+/** Runs a command that must succeed and returns its one JSON object. */
 async function json(world: World, argv: readonly string[], env: Record<string, string> = {}) {
   const run = await world.ok([...argv, '--json'], { env });
   return JSON.parse(run.out) as Record<string, unknown> & { id: string; body: Record<string, unknown> };
 }
 const make = async (world: World, argv: readonly string[], env: Record<string, string> = {}) =>
   (await json(world, argv, env)).id;
-/** The body that a command would send, without the ID of its task. */
+/** The body that a command would send, without the external task ID. */
 async function shown(world: World, argv: readonly string[]): Promise<Record<string, unknown>> {
   const { body } = await json(world, [...argv, '--dry-run']);
   const { external_task_id: _, ...options } = (body.options ?? {}) as Record<string, unknown>;
@@ -86,7 +86,7 @@ describe('makes the same request', () => {
     const anew = await json(world, ['again', id, '--no-queue']);
     expect(anew.id).not.toBe(id);
     expect(anew.status).not.toBe('unknown');
-    // What was made anew is made anew as well.
+    // A job that `gw again` made can itself be repeated.
     expect(await shown(world, ['again', 'last'])).toEqual(before);
   });
 
@@ -96,7 +96,7 @@ describe('makes the same request', () => {
     const id = await make(world, [...argv, '-o', 'out/']);
     expect(await shown(world, ['again', id])).toEqual(await shown(world, argv));
     const anew = await world.ok(['again', id]);
-    // Printed as an image command prints it, and saved where one without -o saves it.
+    // The path is printed as an image command prints it, and the file is saved where `gw image` without -o saves it.
     expect(path.dirname(anew.out.split('\n')[0] ?? '')).toBe(world.cwd);
   });
 
@@ -297,7 +297,7 @@ describe('refuses, and sends nothing', () => {
     expect(JSON.stringify(await shown(world, ['again', id, '--image', 'hare.png']))).toContain(
       Buffer.from(hare).toString('base64'),
     );
-    // A flag that only some creates take twice.
+    // Only some creates accept this flag twice.
     const sung = await make(world, cmd`video alpha create a --image https://a.example/fox.png`);
     const songs = cmd`again ${sung} --audio https://a.example/1.mp3 --audio https://a.example/2.mp3`;
     expect((await shown(world, songs)).content).toHaveLength(4);
@@ -385,7 +385,7 @@ describe('refuses, and sends nothing', () => {
     savedJob(world, 'cgt-old', 1000);
     savedJob(world, 'cgt-older', 1000, { references: [{ name: 'fox.png' }], media: ['fox.png'] });
     savedJob(world, 'gw-old-beta', 1000, { family: 'beta', endpoint: 'beta.o1' });
-    // Of an older gw: model, prompt and settings are all it was made of.
+    // An older gw stored only the model, the prompt and the settings, which is enough for this job.
     expect(await shown(world, ['again', 'cgt-old'])).toMatchObject({ duration: 5, resolution: '720p' });
     for (const id of ['cgt-older', 'gw-old-beta']) {
       expect(await refused(world, ['again', id])).toBe(
@@ -403,7 +403,7 @@ describe('goes to the gateway that the job was made at', () => {
     const before = world.requests().length;
     await world.ok(['again', id]);
     expect(world.requests().length).toBe(before);
-    // Where it counts it is named.
+    // A --base-url on the command line overrides the job's own gateway.
     await world.ok(['again', id, '--base-url', world.sandbox.baseUrl]);
     expect(world.requests().slice(before)).toHaveLength(1);
   });

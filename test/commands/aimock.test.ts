@@ -6,7 +6,7 @@ import { World } from '../helpers/gw.ts';
 import { type OutputServer, startOutputServer } from '../helpers/output-server.ts';
 import { tinyMp4, tinyPng } from '../jobs/save/tiny-media.ts';
 
-// Paid jobs at a server that nobody here wrote: its tasks have the paths and states of family A, its images those of img
+// Paid jobs at a third-party mock server: its tasks have the paths and states of family A, and its images those of the img
 // models.
 
 const MODEL = 'alpha-video-2-5-260628';

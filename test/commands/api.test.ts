@@ -19,7 +19,7 @@ const json = (response: ServerResponse, status: number, body: unknown, headers =
   response.end(typeof body === 'string' ? body : JSON.stringify(body));
 };
 
-/** A world whose gateway answers as the test says. */
+/** A world whose gateway answers as the test defines. */
 async function recorded(
   answer: (request: RecordedRequest, response: ServerResponse) => void = (_, response) =>
     json(response, 200, {}),
@@ -32,7 +32,7 @@ async function recorded(
 }
 
 const credentialHeaders = ['authorization', 'x-api-key', 'x-geo-api-key', 'provider-version'] as const;
-/** The credential of a request as it came. */
+/** The credential headers of a received request. */
 const credentialOf = ({ headers }: RecordedRequest) =>
   Object.fromEntries(
     credentialHeaders.filter((name) => headers[name] !== undefined).map((name) => [name, headers[name]]),
@@ -42,7 +42,7 @@ const bearer = { authorization: `Bearer ${KEY}` };
 const messages = { 'x-api-key': KEY, 'provider-version': '2026-01-31' };
 const geo = { 'x-geo-api-key': KEY };
 
-/** The summary table of the document, and "Authentication" beside each path. */
+/** The document's summary table, with the "Authentication" entry of each path. */
 const summary = [
   ['POST', '/v1/chat/completions', bearer],
   ['POST', '/v1/messages', messages],
@@ -103,7 +103,7 @@ test('reaches every endpoint of the summary table in the sandbox', async ({ worl
   await world.gw(['config', 'set', 'provider_version', '2026-01-31']);
   for (const [method, url] of summary) {
     const run = await world.gw(['api', method, url, ...(method === 'POST' ? ['--set', 'field=1'] : [])]);
-    // What is asked for is not there, or not what is taken; the path and the key are right.
+    // The requested object may be missing or the body invalid, but the path and the key are accepted.
     expect(run.err, `${method} ${url}`).not.toMatch(/HTTP 40[135]|nothing at this path/);
     expect([0, 4, 5], `${method} ${url}: ${run.err}`).toContain(run.code);
   }
@@ -300,7 +300,7 @@ test('--dry-run and --curl hide the key wherever it stands, and need none', asyn
     const unreadable = ['api', 'GET', '/x', show, '--api-key-file', 'nothing-there'];
     expect(await world.gw(unreadable, bare)).toMatchObject({ code: 0, err: '' });
   }
-  // curl would wait for the body of a HEAD that --request asks for.
+  // With --request HEAD, curl would wait for a response body.
   expect((await gw(['HEAD', '/x', '--curl'])).out).toMatch(/ --head '?http/);
   expect(gateway.requests).toEqual([]);
 });
@@ -493,7 +493,7 @@ describe('passOn', () => {
     expect(Buffer.from(written.join(''), 'latin1').toString()).toBe(bytes.toString());
   });
 
-  /** What a pipe gets of these pieces, byte for byte. */
+  /** The exact bytes that a pipe receives when the answer arrives in these pieces. */
   const piped = async (type: string, pieces: readonly Uint8Array[]) => {
     const chunks: Buffer[] = [];
     const stdout = new Writable({

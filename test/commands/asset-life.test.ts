@@ -5,7 +5,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { builtGw } from '../cli/built.ts';
 import { newDir } from '../helpers/new-dir.ts';
 
-// An asset's whole life as a user's script: in a pipe, with `set -e`, against the embedded gateway of one home.
+// An asset's whole life as a user's script: in a pipe, with `set -e`, against the embedded sandbox of one home.
 
 const dir = newDir();
 beforeAll(() => {

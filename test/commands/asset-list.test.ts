@@ -3,7 +3,7 @@ import { cmd } from '../helpers/cmd.ts';
 import { fakeGateway } from '../helpers/fake-gateway.ts';
 import { World } from '../helpers/gw.ts';
 
-/** A library with so many assets, a second between them; their IDs, newest first. */
+/** A library with `count` assets, created one second apart, and their IDs, newest first. */
 async function withAssets(count: number) {
   const world = await World.open({ speed: 1e9 });
   const group = (await world.gw(['asset', 'group', 'create', '--name', 'foxes'])).out.trim();
@@ -54,7 +54,7 @@ describe('gw asset list', () => {
       expect(rest).toEqual({ Filter: { GroupType: 'AIGC', Statuses: ['Active'] }, MaxResults: 2 });
     }
     expect((await list('--all', '-q')).out).toBe(`${ids.join('\n')}\n`);
-    // Each item as it came, its fields in the gateway's order.
+    // Each item is printed as the gateway sent it, with its fields in the same order.
     expect(Object.keys(JSON.parse(lines(run.out)[0] ?? '')).slice(0, 4)).toEqual([
       'Id',
       'Name',

@@ -12,7 +12,7 @@ import { World } from '../helpers/gw.ts';
 import { newDir } from '../helpers/new-dir.ts';
 import { scriptedClock } from '../http/scripted-clock.ts';
 
-// What becomes of a change whose answer was lost, and of one that cannot be undone.
+// What happens to a change whose answer was lost, and to a change that cannot be undone.
 
 const open = async (options: Parameters<typeof World.open>[0] = {}) => {
   return World.open({ keepRequests: true, ...options });
@@ -21,7 +21,7 @@ const open = async (options: Parameters<typeof World.open>[0] = {}) => {
 const png = 'https://example.com/fox.png';
 const argvOf = (group: string) => ['asset', 'create', '--group', group, '--url', png, '--name', 'fox'];
 
-/** A world whose library holds a group already, and in which faults strike from now on. */
+/** A world whose library already has a group; the faults begin after that. */
 async function withGroup(fault?: string, before?: (world: World, group: string) => Promise<void>) {
   const stateDir = path.join(newDir(), 'state');
   const calm = await open({ stateDir });
@@ -49,12 +49,12 @@ describe('a create whose answer was lost', () => {
     },
   );
 
-  /** What a killed run leaves: its lock, of a process that is no more. */
+  /** Writes the lock that a killed run leaves: its process ID belongs to no running process. */
   const leaveLock = (file: string) =>
     writeFileSync(file, JSON.stringify({ pid: 2 ** 22, host: hostOf(), started: '', nonce: 'ab' }));
   const locksOf = (world: World) => path.join(world.dir, '.local/state/gw/locks');
 
-  /** A run that makes the asset, and what it would leave behind if it were killed. */
+  /** Runs the command that makes the asset, then writes the lock that it would have left if it had been killed. */
   async function killed({ world, group }: Awaited<ReturnType<typeof withGroup>>) {
     const locks = locksOf(world);
     const making = world.gw(argvOf(group));
@@ -269,7 +269,7 @@ describe('update and delete', () => {
 });
 
 describe('which of the assets that are there is the one whose create was lost', () => {
-  /** The gateway's clock is ten years ahead of ours. */
+  /** The gateway's clock is ten years ahead of the local clock. */
   const date = 'Mon, 20 Nov 2036 12:00:10 GMT';
   const asset = { Id: 'asset-9', Name: 'fox', URL: png, AssetType: 'Image', GroupId: 'group-1' };
   const looked = async (items: readonly object[]) => {
@@ -334,7 +334,7 @@ describe('what a gateway may say', () => {
     ['InvalidRequest', 400, 5, 'rejected'],
     ['ResourceNotFound', 404, 4, 'not_found'],
     ['InternalError', 500, 8, 'unavailable'],
-    // The code counts where the status says something else.
+    // The error code decides when the HTTP status contradicts it.
     ['ResourceNotFound', 400, 4, 'not_found'],
     ['ResourceNotFound', 200, 4, 'not_found'],
     ['InternalError', 200, 8, 'unavailable'],

@@ -4,13 +4,13 @@ import type { Answer } from '../helpers/fake-gateway.ts';
 import { World } from '../helpers/gw.ts';
 import { recordingGateway } from '../helpers/recording-gateway.ts';
 
-// A library that refuses, fails and answers oddly.
+// A library that refuses, fails or sends odd answers.
 
 interface Asked {
-  /** The action, or the path of an alias. */
+  /** The action name, or the path of its alias. */
   readonly action: string;
   readonly body: { readonly Id?: string; readonly [field: string]: unknown };
-  /** How often this action was asked for before, with this ID. */
+  /** The number of earlier requests for this action with this ID. */
   readonly before: number;
 }
 

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { cmd } from '../helpers/cmd.ts';
 import { World } from '../helpers/gw.ts';
 
-// `asset://` references in `gw video alpha create` are looked at before anything is paid.
+// `gw video alpha create` checks `asset://` references before it sends a paid request.
 
 async function withLibrary(speed = 1e9) {
   const world = await World.open({ speed });

@@ -4,7 +4,7 @@ import { expect } from 'vitest';
 import { spanOf } from '../../src/jobs/create/budget.ts';
 import { test, World } from '../helpers/gw.ts';
 
-// `budget.jobs N/PERIOD`: counted in the ledger under the lock that writes the intent.
+// `budget.jobs N/PERIOD` is counted in the ledger under the lock that writes the intent.
 
 const posts = (world: World) => world.sandbox.requests.filter(({ method }) => method === 'POST');
 const set = async (world: World, value: string) => {

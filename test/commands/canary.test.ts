@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { beforeAll, expect, test } from 'vitest';
 import { type Run, type RunOptions, World } from '../helpers/gw.ts';
 
-// One matrix of runs of every kind: a long key stands in no byte that they leave, a short one changes no result.
+// One series of runs of every kind: a long key appears in no byte that they leave, and a short key changes no result.
 
 const CANARY = 'canary0k3y+5f1d8c7e~9ab2';
 const NEUTRAL = 'zqx';
@@ -14,7 +14,7 @@ interface Step {
   readonly options?: RunOptions;
 }
 
-/** What is run, in this order, in one place, with a word that prompts, names and mistakes hold. */
+/** The commands to run in order in one place; `word` appears in prompts, names and mistakes. */
 function matrix(key: string, word: string, url: string): Step[] {
   const poll = ['--interval', '1s'];
   const gamma = ['--duration', '5', '--resolution', '768P', '--ratio', '16:9'];
@@ -24,7 +24,7 @@ function matrix(key: string, word: string, url: string): Step[] {
     },
   });
   const name = /^[a-z-]+$/.test(word) ? word : 'profile';
-  // What holds a key is refused; jobs have to be made too.
+  // gw refuses a prompt that contains the key, so the creates use another word.
   const said = word === key ? 'fox' : word;
   return [
     {
@@ -128,7 +128,7 @@ test('a key of 24 characters is in no output, no file, and no request to another
   for (const name of fs.readdirSync(world.dir, { recursive: true }) as string[]) {
     const file = path.join(world.dir, name);
     expect(holdsKey(name), name).toBe(false);
-    // The rows are the user's own words.
+    // The manifest is the user's own file and may contain the word.
     if (!fs.statSync(file).isFile() || name.endsWith('rows.jsonl')) continue;
     files += 1;
     expect(holdsKey(fs.readFileSync(file)), name).toBe(false);
@@ -163,14 +163,14 @@ test('the link of an output is a credential: JSON and jobs show alone tell it, a
   expect(files.filter(({ name, text }) => !isLedger(name) && holdsLink(text))).toEqual([]);
 });
 
-/** A text in which all that changes from run to run is the same. */
+/** The text with everything that changes from run to run replaced by placeholders. */
 const settled = (text: string, world: World): string =>
   text
     .replaceAll(world.dir, 'DIR')
     .replace(/\bgw-[0-9a-z]{26}\b/g, 'ID')
     .replace(/[0-9a-f]*\d[0-9a-f]{5,}/g, 'HEX')
     .replace(/\d+/g, 'N')
-    // The sandbox prices as it draws.
+    // The sandbox's charge for a task differs from run to run.
     .replace(/"(charges|spend|test_spend)":\[[^\]]*\]/g, '"$1":[]');
 
 const SHORT = ['dev', 'ollama', 'e'];

@@ -4,13 +4,13 @@ import { expect, test } from 'vitest';
 import { type RunOptions, World } from '../helpers/gw.ts';
 import { listening } from '../helpers/listening.ts';
 
-// What a one-shot answer looks like on a terminal, from a gateway that takes its time.
+// How a single answer looks on a terminal when the gateway is slow.
 
 const event = (content: string) =>
   `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content } }] })}\n\n`;
 const END = 'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n';
 
-/** Asks a gateway that answers as told; the run's own time is scripted, the wait is not. */
+/** Asks a gateway that answers with `answer`. gw's clock is scripted, but the gateway delays in real time. */
 async function ask(
   words: readonly string[],
   answer: (response: ServerResponse) => void,
@@ -28,7 +28,7 @@ async function ask(
   return world.gw(['chat', 'hello', ...words], { ...options, env });
 }
 
-/** What stands there once the last draft has been erased. */
+/** The visible text after the last draft has been erased. */
 const lastDrawn = (out: string) => stripVTControlCharacters(out.split('\x1b[J').at(-1) ?? '');
 
 const late = (response: ServerResponse) => void setTimeout(() => response.end(event('Hi.') + END), 900);
@@ -38,7 +38,7 @@ test('on a terminal it says what it waits for until the text comes, and leaves n
   const { code, out, err } = await ask([], late, { terminal: true });
   expect([code, lastDrawn(out)]).toEqual([0, 'Hi.\n']);
   expect(stripVTControlCharacters(err)).toContain(`${WAITING} (`);
-  // The line is erased and the cursor given back.
+  // The waiting line is erased and the cursor is shown again.
   expect(err).toMatch(/\r\x1b\[J\x1b\[\?25h$/);
 });
 

@@ -21,7 +21,7 @@ const file = (name: string, value: unknown): string => {
   writeFileSync(path.join(world.cwd, name), typeof value === 'string' ? value : JSON.stringify(value));
   return name;
 };
-/** The request that a command line makes, and no request is sent. */
+/** The request that the command line would send; nothing is sent. */
 async function shown(words: readonly string[], stdin?: string) {
   const run = await world.gw(['chat', ...words, '--dry-run', '--json'], stdin === undefined ? {} : { stdin });
   expect(run, run.err).toMatchObject({ code: 0 });
@@ -33,7 +33,7 @@ async function shown(words: readonly string[], stdin?: string) {
     body: Record<string, unknown>;
   };
 }
-/** The first line that a refused command line says; nothing is sent. */
+/** The first line of the error for a refused command line; nothing is sent. */
 async function refusal(words: readonly string[], stdin?: string): Promise<string> {
   const run = await world.gw(['chat', ...words], stdin === undefined ? {} : { stdin });
   expect(run, run.out + run.err).toMatchObject({ code: 2, out: '' });
@@ -66,7 +66,7 @@ describe.each(surfaces)('on %s', (api, words) => {
         (action) => `/v1beta/models/geo-3.6-flash:${action}`,
       ),
     }[api];
-    // A model that the document does not name is looked up once, and then known.
+    // A model that the document does not name is looked up once and then remembered.
     const looked = api === 'messages' ? ['GET /v1/models'] : [];
     expect(world.requests()).toEqual([...looked, ...wanted.map((each) => `POST ${each}`)]);
   });
@@ -320,7 +320,7 @@ describe('one meaning, three spellings', () => {
       geo: { thinking_config: { thinking_level: 'low', include_thoughts: true } },
     });
     expect((await shown(['hi', '--thinking', 'off'])).body.reasoning_effort).toBe('none');
-    // Thoughts are not asked for where the service refuses the two together, nor of models that have no such field.
+    // gw does not request thoughts where the service refuses the combination, nor from models without that field.
     expect((await shown(['hi', '--show-thoughts', '--reasoning-effort', 'low'])).body).not.toHaveProperty(
       'extra_body',
     );
@@ -902,7 +902,7 @@ const faults: [string, number, RegExp][] = [
   ['error-event', 8, /broke off the answer with an error/],
 ];
 describe.each(surfaces)('on %s, a stream', (api, words) => {
-  // A Gemini-style stream has no end apart from its last text, and every event may carry a reason to finish.
+  // A Gemini-style stream has no end marker except its last text, and every event may carry a finish reason.
   test.each(faults.filter(([fault]) => api !== 'geo' || fault !== 'end-twice'))(
     'with %s',
     async (fault, code, message) => {
@@ -916,11 +916,11 @@ describe.each(surfaces)('on %s, a stream', (api, words) => {
       if (code === 0) expect(run.out).toBe(clean.out);
       else expect(clean.out.startsWith(run.out) && run.out !== '').toBe(true);
       if (code === 0) return;
-      // What came is kept in its session.
+      // The session keeps the text that arrived.
       expect((await world.gw(['chat', 'hello', ...words, '--session', 'cut'])).code).toBe(code);
       const kept = await world.gw(['sessions', 'show', 'cut']);
       expect(kept.out).toContain(run.out.trim());
-      // What came is printed as JSON too: the reply so far, with the same words.
+      // --json also prints the partial reply, with the same text.
       const json = await world.gw(['chat', 'hello', ...words, '--json']);
       expect(json.code).toBe(code);
       expect(JSON.stringify(JSON.parse(json.out))).toContain(

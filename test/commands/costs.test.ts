@@ -4,7 +4,7 @@ import { expect } from 'vitest';
 import { cmd } from '../helpers/cmd.ts';
 import { test, World } from '../helpers/gw.ts';
 
-// Money: estimates by the price file, limits of amounts, and what is said of what a job cost.
+// Money: estimates from the price file, limits on amounts, and what gw says a job cost.
 
 const posts = (world: World) => world.sandbox.requests.filter(({ method }) => method === 'POST');
 const set = async (world: World, name: string, value: string) => {
@@ -233,7 +233,7 @@ test('what a job cost: the line at its end, jobs show and jobs stats', async ({ 
   });
   const billing = await World.open();
   await price(billing, PRICES);
-  // How the sandbox bills a task depends on its ID: half of them are paid in money.
+  // The sandbox bills a task by its ID: half of the tasks cost money.
   let shown = '';
   for (let tries = 0; tries < 40 && !shown.includes('billed'); tries += 1) {
     await billing.gw([...beta, '--wait']);

@@ -3,7 +3,7 @@ import * as path from 'node:path';
 import { expect } from 'vitest';
 import { test, World } from '../helpers/gw.ts';
 
-// `--count N`: N jobs of the same body.
+// `--count N` makes N jobs with the same body.
 
 const create = (world: World, ...more: string[]) =>
   world.gw(['video', 'beta', 'create', 'a fox', '--duration', '3', ...more]);

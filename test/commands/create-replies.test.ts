@@ -10,8 +10,8 @@ import { type RunOptions, World } from '../helpers/gw.ts';
 import { listening } from '../helpers/listening.ts';
 import { ledgerOf } from './jobs-seed.ts';
 
-// Replies to a paid create that nobody plans for: each create is sent once, and its reply told for what it is (promises,
-// section 2). Every status is in test/http/resend-matrix.test.ts; those of family B, which are looked up, are in test/jobs/create/exactly-once.test.ts.
+// Unexpected replies to a paid create: each create is sent once, and gw reports correctly what its reply means (promises,
+// section 2). test/http/resend-matrix.test.ts covers every status, test/jobs/create/exactly-once.test.ts family B's look-ups.
 
 const creates: Readonly<Record<string, readonly string[]>> = {
   alpha: ['video', 'alpha', 'create', 'a fox'],
@@ -20,7 +20,7 @@ const creates: Readonly<Record<string, readonly string[]>> = {
   'native image': ['image', 'native', 'a fox'],
 };
 
-/** The sandbox behind a proxy that does this to the first create, and this to every query. */
+/** The sandbox behind a proxy that applies `onCreate` to the first create and `onQuery` to every query. */
 async function world(onCreate: Fault, onQuery: Fault = honest) {
   const world = await World.open();
   let posts = 0;
@@ -39,7 +39,7 @@ async function world(onCreate: Fault, onQuery: Fault = honest) {
   };
 }
 
-/** Says this in place of what the sandbox answered. */
+/** Replaces the sandbox's answer with this one. */
 const saying =
   (status: number, body: string | ((text: string) => string), headers: Record<string, string> = {}): Fault =>
   async (socket, forward) => {
@@ -99,7 +99,7 @@ describe.each(Object.entries(creates))('%s', (family, argv) => {
   test('interrupted while it connects: not sent', async () => {
     const here = await World.open();
     let interrupt = (_: 'SIGINT') => {};
-    // It takes the connection and says nothing of TLS.
+    // The server accepts the connection but never answers the TLS handshake.
     const { port } = await listening(createServer(() => interrupt('SIGINT')));
     const run = await here.gw(argv, {
       env: { GW_BASE_URL: `https://127.0.0.1:${port}` },
@@ -173,14 +173,14 @@ describe.each(['alpha', 'gamma'])('a reply of %s that is not whole but names its
   );
 });
 
-// What cuts a reply, a gateway that restarts, is what makes the look at its task fail too.
+// A gateway restart cuts the reply and also makes the next look at the task fail.
 describe.each(['alpha', 'gamma'])(
   'a reply of %s is cut, and the look at the task that it names fails',
   (family) => {
     const argv = creates[family] ?? [];
     const cutOff = saying(200, (text) => text.slice(0, -1));
 
-    /** The gateway is down for queries until `heal` is called; `onQuery` sees each before that. */
+    /** The gateway fails every query with `onQuery` until `heal` is called. */
     async function ill(onQuery: Fault = saying(503, '{}')) {
       let isHealed = false;
       const here = await world(cutOff, (...asked) => (isHealed ? honest : onQuery)(...asked));

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { seededRandom } from '../../src/sandbox/seeded.ts';
 import { World } from '../helpers/gw.ts';
 
-// A line of the ledger that cannot be read may be all that is known of a paid job: whoever pays is told first.
+// A damaged ledger line may be the only trace of a paid job, so gw warns before it makes another paid request.
 
 const journalOf = (world: World) => {
   const dir = path.join(world.dir, '.local/state/gw/ledger');
@@ -53,7 +53,7 @@ test('a key whose job has no line left is free once somebody has said so, as the
     expect(paid()).toBe(2);
   }));
 
-// Whatever a disk does to the ledger, a job under a key is not paid for a second time unsaid, by its create or by a batch.
+// Whatever damage the ledger has, neither a create nor a batch pays again for a job under a key without a warning.
 
 const DAMAGES = process.env.GW_TORTURE ? 500 : 40;
 
@@ -141,7 +141,7 @@ test(`${DAMAGES} damages of a ledger: no job under a key is paid for twice unsai
       rows.map((row) => `${JSON.stringify(row)}\n`).join(''),
     );
     await world.gw(alpha);
-    // One that made nothing comes before the one that counts.
+    // A failed create under the same key comes first and makes nothing.
     await world.gw([...(keyed.alpha ?? [])], { env: { GW_BASE_URL: 'http://127.0.0.1:9' } });
     const ways = { ...keyed, batch: ['batch', 'run', 'day.jsonl'] };
     for (const argv of Object.values(ways)) await world.ok(argv);

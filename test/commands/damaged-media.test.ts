@@ -4,15 +4,15 @@ import { expect, test } from 'vitest';
 import { World } from '../helpers/gw.ts';
 import { endlessClip, pngHead } from '../media/fixtures.ts';
 
-// Promises, section 5: what a command does with a damaged file. Each ends.
+// What each command does with a damaged file (promises, section 5): every command ends.
 
-/** A directory whose first entry points at itself, and says that it has 65,535 entries. */
+/** A TIFF directory whose first entry points at itself and claims 65,535 entries. */
 const tiff = Buffer.alloc(64);
 tiff.write('II*\0\x08\0\0\0\xff\xff', 'latin1');
-/** A box of no length where the picture's size would be. */
+/** A box of length zero where the picture's size would be. */
 const heic = Buffer.alloc(4096);
 heic.write('\0\0\0\x10ftypheic\0\0\0\0\0\0\0\0meta', 'latin1');
-/** A tag that claims 256 MB, and no frame. */
+/** An ID3 tag that claims 256 MB, and no audio frame. */
 const mp3 = Buffer.alloc(200_000);
 mp3.write('ID3\x03\0\0\x7f\x7f\x7f\x7f', 'latin1');
 
@@ -33,7 +33,7 @@ test.each<[string[], number, RegExp]>([
     return [
       [['video', 'alpha', 'create', 'x', '--image', file], 2, noSize],
       [[...gamma, '--image', file], 2, noSize],
-      // Where the document states no limit of a picture's size, none is looked for.
+      // gw does not read the size where the document states no limit for it.
       [['chat', 'x', '--image', file], 0, /^/],
       [['image', 'edit', 'x', '--image', file], 0, /^/],
       [['image', 'create', 'x', '--image', file], 0, /^/],

@@ -9,7 +9,7 @@ import { HOUR_MS, succeededJob } from './jobs-seed.ts';
 interface Diagnosis {
   readonly code: number;
   readonly state: string;
-  /** By check: state and message. */
+  /** State and message of the named check. */
   readonly of: (check: string) => string;
   readonly text: string;
 }
@@ -44,7 +44,7 @@ test('all is well: at most eight lines, with -v a line a check; exit 0, one requ
   expect(run.out).toMatch(/^skipped +ffmpeg +not installed/m);
   expect(run.out).toMatch(/^ok +more +\d+ further checks: gw doctor -v lists them$/m);
   expect(world.requests()).toEqual(['GET /v1/models']);
-  // As it is found where programs are looked for.
+  // gw finds ffmpeg through PATH, so the test puts a fake one there.
   writeFileSync(path.join(world.dir, 'ffmpeg'), '#!/bin/sh\necho ffmpeg version 7.1 Copyright', {
     mode: 0o755,
   });

@@ -3,7 +3,7 @@ import { JobEvents } from '../../src/jobs/job-events.ts';
 import { test, World } from '../helpers/gw.ts';
 import { acceptedJob, HOUR_MS } from './jobs-seed.ts';
 
-// `--events`: stdout is one JSON object a line as it happens, last `result`, one a job.
+// With `--events`, stdout has one JSON object per line as each event happens; the last one of each job is `result`.
 
 interface Told {
   readonly event: string;

@@ -11,8 +11,8 @@ import { openPlace, Place } from '../cli/place.ts';
 import { freePort } from '../helpers/free-port.ts';
 import { newDir } from '../helpers/new-dir.ts';
 
-// Every example of every help runs as printed on a narrow terminal, in a shell: those of a page in their order, in a home that
-// holds nothing else.
+// Every example on a help page runs in a shell as a narrow terminal prints it. The examples of a page run in order, in one
+// new home.
 
 const bin = newDir();
 const LONGEST_MS = 400_000;
@@ -29,7 +29,7 @@ async function* commands(node: Node, words: string): AsyncGenerator<{ words: str
   for (const child of node.children ?? []) yield* commands(child, `${words} ${child.name}`);
 }
 
-/** The pages, each with its examples in their order. */
+/** The help pages, each with its examples in order. */
 const pages: { readonly words: string; readonly examples: readonly string[] }[] = [];
 for await (const { words, command } of commands(program, 'gw'))
   pages.push({ words, examples: command.examples });
@@ -66,7 +66,7 @@ describe.each(pages)('the examples of $words', ({ words, examples }) => {
           toFillIn += 1;
           continue;
         }
-        // What the example before has killed may still be ending.
+        // A process that the previous example killed may still be ending, so each example gets a port of its own.
         const port = String(await freePort());
         const printed = drawExample(example, NARROW).join('\n').replaceAll('4010', port);
         const { code, out, err } = await place.shell(`set -o pipefail;\n${printed}`, { env });
@@ -99,14 +99,14 @@ test('the lines of gw help ci run as printed, in the environment that its workfl
   writeFileSync(path.join(place.cwd, 'shots.csv'), 'command,id,prompt\nimage create,boat,a paper boat\n');
   const { GW_STATE_DIR = '' } = workflow.env;
   const env = { PATH: `${bin}:${process.env.PATH}`, CI: 'true', BRANCH: 'main', GW_STATE_DIR };
-  // Twice, as a second run of the job: with the state that was kept it pays for nothing more.
+  // The second round imitates a second CI run: with the kept state it pays for nothing more.
   for (const _ of [1, 2])
     for (const line of lines) {
       const { code, out, err } = await place.shell(line ?? '', { env });
       expect(code, `${line}\n${out}${err}`).toBe(0);
     }
   expect(place.sandbox.requests.filter(({ method }) => method === 'POST')).toHaveLength(lines.length);
-  // A run that failed has paid as well.
+  // A failed run may have paid too, so the workflow always keeps the state and the outputs.
   const kept = workflow.steps.flatMap((step) => (step.if === 'always()' ? (step.with?.path ?? []) : []));
   expect(kept).toEqual([GW_STATE_DIR, 'out']);
   expect(place.files(path.join(place.cwd, 'out'))).toHaveLength(1);

@@ -5,11 +5,11 @@ import { expect, onTestFinished, test } from 'vitest';
 import { World } from '../helpers/gw.ts';
 import { ledgerOf } from './jobs-seed.ts';
 
-// The disk is full exactly when the ID of a paid job is to be written, or the reply with the links to its images.
+// The disk becomes full exactly when gw writes the ID of a paid job, or the reply with the links to its images.
 
 const { writeSync } = fs;
 
-/** Fails each write of such a line (`a|b`), as long as `isFull` says so. */
+/** Makes every write of these ledger events (`a|b`) fail while `isFull` returns true. */
 function fullFor(events: string, isFull: () => boolean): void {
   fs.writeSync = ((fd: number, bytes: Buffer, ...rest: [number, number]) => {
     const isMeant = new RegExp(`"event":"(${events})"`).test(String(Buffer.from(bytes)));

@@ -8,14 +8,14 @@ import { serveFile, startOutputServer } from '../helpers/output-server.ts';
 import { tinyPng } from '../jobs/save/tiny-media.ts';
 import { intentIn, ledgerOf } from './jobs-seed.ts';
 
-// Image jobs that their create did not bring home.
+// Image jobs whose create ended before their images were saved.
 
 async function openWorld(): Promise<World> {
   const world = await World.open();
   return world;
 }
 
-/** An image job whose gateway nobody can reach any more, sent and not answered yet. */
+/** An image job that was sent and never answered, and whose gateway can no longer be reached. */
 function sentJob(world: World, changes: Parameters<typeof intentIn>[1] = {}) {
   const ledger = ledgerOf(world);
   const gateway = 'https://gone.example';
@@ -37,7 +37,7 @@ async function linkedJob(world: World, download: boolean, isCut = false) {
     serveFile(tinyPng, request, response, { type: 'image/png' }),
   );
   const save = { target: `${world.cwd}/{id}.{ext}`, force: false, download };
-  // Outputs on loopback belong to a gateway there; nobody listens on that one any more.
+  // gw fetches outputs on loopback only for a gateway on loopback; nothing listens on this one.
   const { key, ledger } = sentJob(world, { save, gateway: 'http://127.0.0.1:9' });
   const links = { record: { data: [{ url: `${outputs.url}/a` }] }, serverDateMs: world.clock.now() };
   ledger.append(

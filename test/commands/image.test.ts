@@ -107,7 +107,7 @@ describe('gw image create', () => {
         output_format: 'webp',
         output_compression: 70,
         partial_images: 1,
-        // Partial images come in a stream.
+        // Partial images arrive only in a stream.
         stream: true,
         input_fidelity: 'low',
         user: 'me',
@@ -339,7 +339,7 @@ describe('gw image create', () => {
     const world = await open();
     const run = await world.gw(['image', 'create', 'a fox', '--size', '1000x1000', '--no-validate']);
     expect(run.err).toMatch(/warning: --size 1000x1000: .*the nearest is 1008x1008/);
-    // The sandbox holds to the same rules.
+    // The sandbox enforces the same rules and refuses the request.
     expect(run.code).toBe(5);
     expect(creates(world)).toEqual(['POST /v1/images/generations']);
   });
@@ -423,7 +423,7 @@ describe('gw image create', () => {
     const { error } = JSON.parse(run.err.trim().split('\n').at(-1) ?? '');
     expect(error).toMatchObject({ kind });
     if (kind !== 'unknown_outcome') return;
-    // Where to look it up, and how to close it: an image has no task that could be named.
+    // The hint says where to look for the image and how to close the job: an image has no task ID.
     const { task_id: key, hint } = error;
     expect(hint).toContain(`look for it on the gateway's console or bill (gw jobs show ${key} tells`);
     expect(hint).toMatch(new RegExp(`nothing was made, close it with: gw jobs resolve ${key} --as none$`));

@@ -7,7 +7,7 @@ import { EMBEDDED } from '../../src/ledger/job-key.ts';
 import { World } from '../helpers/gw.ts';
 import { acceptedJob } from './jobs-seed.ts';
 
-// `jobs list` on terminals of every width: jobs can be told apart, and a sandbox job always says so.
+// On a terminal of any width, `jobs list` shows jobs that can be told apart and always marks a sandbox job.
 
 const NOW_MS = Date.UTC(2026, 10, 22, 12);
 const view = (id: string, changes: Partial<JobView> = {}): JobView => ({

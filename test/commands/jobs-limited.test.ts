@@ -2,12 +2,12 @@ import { expect, test } from 'vitest';
 import { World } from '../helpers/gw.ts';
 import { acceptedJob, DAY_MS, HOUR_MS, savedJob, succeededJob } from './jobs-seed.ts';
 
-// One ledger, several gateways: whose jobs a command means.
+// With jobs of several gateways in one ledger, these are the jobs that a command selects.
 
 const SANDBOX = { gateway: 'sandbox:', profile: 'sandbox' };
 const WORK = { gateway: 'https://work.example', profile: 'work' };
 
-/** A ledger with jobs of the gateway in force, of a stored profile, and of the sandbox. */
+/** A ledger with jobs of the current gateway, of a stored profile, and of the sandbox. */
 async function openWorld(): Promise<World> {
   const world = await World.open();
   await world.gw(['profile', 'add', 'work', '--base-url', WORK.gateway]);
@@ -18,7 +18,7 @@ async function openWorld(): Promise<World> {
   return world;
 }
 
-/** Without the address of the environment, which a profile without a key does not overrule. */
+/** Runs without GW_BASE_URL, because a profile without a key does not override it. */
 const ofWork = (world: World, ...words: string[]) =>
   world.gw(['jobs', ...words, '--profile', 'work'], { bare: true });
 
@@ -45,7 +45,7 @@ test('what is about to die is told of, and listed, of that gateway only', async 
   expect((await world.gw(['jobs', 'list'])).err).toContain('1 job is not saved');
   expect((await world.gw(['jobs', 'list', '--sandbox'])).err).toBe('');
   expect((await ofWork(world, 'list')).err).toContain('1 job is not saved');
-  // So does doctor, whose hint would save nothing else.
+  // doctor counts only the jobs of that gateway too, because its hint saves no others.
   for (const [told, ...flags] of [
     ['1 job is not saved and about to be lost'],
     ['nothing waits to be saved', '--sandbox'],

@@ -5,7 +5,7 @@ import { openServer } from '../cli/fake-gateway.ts';
 import { clipsDir, World } from '../helpers/gw.ts';
 import { acceptedJob, alphaRecord, DAY_MS, HOUR_MS, intentIn, ledgerOf, succeededJob } from './jobs-seed.ts';
 
-/** A gateway and output host whose task answers and output are the test's. */
+/** A gateway and an output host that answer as the test defines. */
 async function openPlace(answers: {
   readonly task: () => [number, string, Record<string, string>?];
   output?: number;
@@ -153,7 +153,7 @@ test('a gateway that asks for an hour ends sync, wait and download at once', asy
     asked.push(looks().length);
   }
   expect(world.clock.ms - startMs).toBeLessThan(60_000);
-  // The first is told; the others keep to it, and ask nothing.
+  // Only the first run asks the gateway; the others respect its Retry-After time and ask nothing.
   expect(asked[0]).toBeLessThan(12);
   expect(asked).toEqual(asked.map(() => asked[0]));
 });

@@ -4,14 +4,14 @@ import { cmd } from '../helpers/cmd.ts';
 import { World } from '../helpers/gw.ts';
 import { acceptedJob, HOUR_MS, intentIn, ledgerOf } from './jobs-seed.ts';
 
-// A job whose answer was lost, closed by what its user found out.
+// A job whose answer was lost is closed with what its user found out.
 
 async function openWorld(fault?: string): Promise<World> {
   const world = await World.open({ ...(fault !== undefined && { fault }) });
   return world;
 }
 
-/** A world whose gateway took a task, of which the ledger knows no more than that it was sent. */
+/** A world whose gateway accepted a task, while the ledger knows only that the request was sent. */
 async function withLost(family = 'alpha') {
   const world = await openWorld();
   const isBeta = family === 'beta';
@@ -23,7 +23,7 @@ async function withLost(family = 'alpha') {
   return { world, key, id };
 }
 
-/** A task that the ledger does not know. */
+/** Creates a task and removes it from the ledger. */
 async function madeElsewhere(world: World, [group = '', family = '', ...flags]: string[]): Promise<string> {
   const made = await world.gw([group, family, 'create', 'a hare', ...flags]);
   const id = made.out.trim();

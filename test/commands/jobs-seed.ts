@@ -9,7 +9,7 @@ export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
 
-/** The ledger of a world, to put jobs into it that no command made. */
+/** Opens the ledger of a world, so that a test can add jobs that no command made. */
 export const ledgerOf = (world: World) =>
   leftLedger({ dir: path.join(world.dir, '.local/state/gw'), clock: world.clock });
 
@@ -30,7 +30,7 @@ export function intentIn(world: World, changes: Partial<IntentEvent> = {}): Inte
   };
 }
 
-/** Puts a job into the ledger that was accepted some time ago. */
+/** Adds a job to the ledger that was accepted some time ago. */
 export function acceptedJob(
   world: World,
   id: string,
@@ -47,7 +47,7 @@ export function acceptedJob(
   return key;
 }
 
-/** As `acceptedJob`, succeeded at once with this record. */
+/** Like `acceptedJob`, but the job has succeeded at once with this record. */
 export function succeededJob(
   world: World,
   id: string,
@@ -69,7 +69,7 @@ export function succeededJob(
   return key;
 }
 
-/** As `succeededJob`, with its video saved. */
+/** Like `succeededJob`, but its video is saved too. */
 export function savedJob(
   world: World,
   id: string,

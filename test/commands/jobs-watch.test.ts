@@ -3,7 +3,7 @@ import type { EndingSignal } from '../../src/errors.ts';
 import { test, type World } from '../helpers/gw.ts';
 import { acceptedJob, HOUR_MS, ledgerOf, savedJob } from './jobs-seed.ts';
 
-/** Watches for a few seconds of the world's clock; `at` is called before each second passes. */
+/** Runs `jobs watch` for four seconds of the world's clock; `at` is called before each second passes. */
 async function watch(world: World, words: readonly string[], at: (second: number) => void, terminal = false) {
   let send: (signal: EndingSignal) => void = () => {};
   let second = 0;

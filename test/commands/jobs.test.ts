@@ -80,7 +80,7 @@ describe('jobs list', () => {
       'same-1',
       't-1',
     ]);
-    // Of the same ID the job of the gateway in force is meant, or of the one that is named.
+    // When two jobs have the same ID, gw selects the one of the current gateway, or of the gateway that is named.
     const shown = async (words: string[], env = {}) =>
       JSON.parse((await world.gw(['jobs', 'show', 'same-1', '--json', ...words], { env })).out).job;
     expect(await shown([])).toBe(here);
@@ -201,7 +201,7 @@ describe('jobs list', () => {
           /jsonl:\d+ cannot be read|the line that tells its family is damaged|of family .* left alone/,
         );
       else expect(err, where).toMatch(/^error: /m);
-      // Whatever was done about it, it is there for the next look.
+      // However the run ended, the job is still open for the next look.
       expect(await ledgerOf(world).find(), where).toContainEqual(
         expect.objectContaining({ id, state: 'running' }),
       );
@@ -303,7 +303,7 @@ describe('jobs list', () => {
     expect(await ids('--since', '2026-11-20')).toEqual(['b-1', 't-2']);
     expect(await ids('--since', '2026-11-20T10:30:00Z')).toEqual(['b-1']);
     expect(await ids('--limit', '2')).toEqual(['b-1', 't-2']);
-    // Words of the prompt, in any case and order, each of them.
+    // Every word must occur in the prompt, in any case and order.
     expect(await ids('snow', 'fox', '--limit', '2')).toEqual(['t-2', 't-1']);
     expect(await ids('狐 fu\u0308r')).toEqual(['b-1']);
     expect(await ids('fox', 'boat')).toEqual([]);
@@ -421,7 +421,7 @@ describe('jobs wait', () => {
       return key;
     });
     const [alpha = '', beta = ''] = keys;
-    // Of an image that is all that will ever be known.
+    // Nothing more can ever be learned about an image whose answer was lost.
     for (const open of [keys, [alpha, beta], [beta]]) {
       const run = await world.gw(['jobs', 'wait', '--all']);
       expect(run.code, run.err).toBe(14);
@@ -489,7 +489,7 @@ describe('jobs wait', () => {
       }
     }
     expect((await world.gw(['jobs', 'wait', 't-1'])).err).toContain('X1: not this');
-    // No look finds it: it has no external ID.
+    // The task has no external ID, so no look can find it.
     const { err } = await world.gw(['jobs', 'wait', unknown]);
     expect(err).toContain(`close it with: gw jobs resolve ${unknown} --as ID|none`);
     expect(err).not.toContain('sync');
@@ -687,7 +687,7 @@ describe('what is saved later than its create said', () => {
   const [video, frame] = [tinyMp4(), tinyPng];
   const id = 't-1';
 
-  /** A gateway whose tasks have succeeded with two outputs, of which the second fails, or ends this gw, until it is healed. */
+  /** A gateway whose tasks have two outputs; until it is healed, the second one fails or ends the running gw. */
   async function halfDead(fault: 'fails' | 'ends gw') {
     const world = await World.open();
     const state = { isHealed: false, interrupt: () => {} };
@@ -761,7 +761,7 @@ describe('what is saved later than its create said', () => {
     const sync = await gw('jobs', 'sync');
     expect(sync, sync.err).toMatchObject({ code: 0 });
     expect(sync.out).toContain(`${world.cwd}/${name}\n`);
-    // No part of it is left.
+    // No part file is left.
     expect(readdirSync(world.cwd).sort()).toEqual([name, name.replace('-last-frame.png', '.mp4')]);
   });
 
@@ -776,7 +776,7 @@ describe('what is saved later than its create said', () => {
       const clips = new Map(['a', 'b', 'c'].map((name, at) => [name, tinyMp4(2000, at)]));
       const served: string[] = [];
       let listed = ['a', 'b'];
-      // The links of the first look die, and that to the second output is dead from the beginning.
+      // The links of the first look expire later, and the link of its second output never works.
       const outputs = await startOutputServer((request, response) => {
         const [, from = '', name = ''] = request.url?.split('/') ?? [];
         const isDead = from !== String(listed) || (from === 'a,b' && name === 'b');
@@ -895,7 +895,7 @@ const byKey = [
   ['jobs', 'resolve', '--as', 'none'],
   ['open'],
 ];
-/** Which job a file names, after an owl and then a fox were saved as x.png, and the owl's file was moved away before. */
+/** Which job a file name selects, after an owl and then a fox were saved as x.png and the owl's file was moved away first. */
 const fileTable: [string, (cwd: string) => void, string, 'an owl' | 'a fox'][] = [
   ['the newest that had the name', () => {}, 'x.png', 'a fox'],
   ['moved away', () => {}, 'y.png', 'an owl'],
@@ -945,7 +945,7 @@ test('jobs download fetches anew what is no longer on disk as it was saved, and 
   for (const [bytes, printed] of [
     [damaged, second],
     [Buffer.from('edited'), second],
-    // Where it was saved first goes before a copy.
+    // The first saved path has priority over a copy.
     [whole, saved],
   ] as const) {
     writeFileSync(saved, bytes);
@@ -1061,7 +1061,7 @@ describe('jobs sync', () => {
     expect(runs.map(({ code }) => code)).toEqual([0, 0]);
     for (const { err } of runs) expect(err).not.toContain('waiting for it');
     expect(Object.keys(world.files())).toHaveLength(3);
-    // Each path is told of by the one that saved it.
+    // Only the run that saved a path prints it.
     const told = runs.flatMap(({ out }) => out.split('\n').filter(Boolean));
     expect(told.sort()).toEqual(
       Object.keys(world.files())

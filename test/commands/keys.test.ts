@@ -17,12 +17,12 @@ import { cmd } from '../helpers/cmd.ts';
 import { type FakeGateway, fakeGateway } from '../helpers/fake-gateway.ts';
 import { type RunOptions, World } from '../helpers/gw.ts';
 
-// A key and an address are a pair (promises, section 5): a key goes to its own origin, whoever else is named.
+// A key and an address are a pair (promises, section 5): gw sends a key only to its own origin, whatever else is named.
 
 const WORK = 'canary-work-5f1d8c7e9ab2';
 const ENV = 'canary-envi-5f1d8c7e9ab2';
 
-/** A gateway that keeps the keys it was sent. */
+/** A gateway that records the keys it receives. */
 async function listening(): Promise<FakeGateway & { readonly keys: string[] }> {
   const keys: string[] = [];
   const gateway = await fakeGateway((_, __, headers) => {
@@ -32,7 +32,7 @@ async function listening(): Promise<FakeGateway & { readonly keys: string[] }> {
   return Object.assign(gateway, { keys });
 }
 
-/** A process that has ended but that nobody has waited for yet counts as ended. */
+/** A process that has ended counts as ended even when no parent has waited for it. */
 function isRunning(pid: number): boolean {
   try {
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
@@ -51,7 +51,7 @@ async function place() {
   return { world, work, other, run, config };
 }
 
-/** As `place`, with the key of one gateway stored under the profile `work`. */
+/** Like `place`, with one gateway's key stored under the profile `work`. */
 async function withProfile() {
   const here = await place();
   const login = await here.run(['login', '--profile', 'work', '--base-url', here.work.url, '--with-key'], {
@@ -222,7 +222,7 @@ describe('a key command', () => {
     for (const way of ['limit', 'signal'] as const) {
       const { world } = await place();
       const pid = path.join(world.dir, 'pid');
-      // The one in the background holds no pipe: nothing but a signal ends it.
+      // The background process holds no pipe, so only a signal can end it.
       const command = `sleep 300 >/dev/null 2>&1 & echo $! > ${pid}; wait`;
       let interrupt: (signal: 'SIGINT') => void = () => {};
       const host = testHost(
@@ -312,7 +312,7 @@ describe('a key command', () => {
 });
 
 describe('login', () => {
-  /** Answers on a terminal, each line once it is asked for. */
+  /** A terminal that types each line when gw starts to read it. */
   const answering = (lines: readonly string[]) => {
     const left = [...lines];
     const stdin = Object.assign(new PassThrough(), { isTTY: true });
@@ -472,7 +472,7 @@ describe('settings of the environment', () => {
     const { world } = await place();
     const asked = ['chat', 'x', '--api', 'messages', '-m', 'sandbox-chat-1'];
     expect(await world.gw(asked)).toMatchObject({ code: 0 });
-    // The model is looked up once, and kept.
+    // gw looks the model up once and remembers it.
     const sent = () => world.sandbox.requests.filter(({ method }) => method === 'POST');
     expect(sent()[0]?.headers['provider-version']).toBe('2023-06-01');
     await world.gw(asked, { env: { GW_PROVIDER_VERSION: '2026-01-31' } });

@@ -8,7 +8,7 @@ import { World } from '../helpers/gw.ts';
 import { listening } from '../helpers/listening.ts';
 import { ask } from '../sandbox/fixture.ts';
 
-/** A listener of the built gw, ready. */
+/** Starts `gw listen` of the built gw and waits until it is ready. */
 async function listen(place: Place, ...flags: string[]): Promise<Running & { readonly url: string }> {
   const running = place.start(['listen', ...flags]);
   await until('it listens', () => /^listening at /m.test(running.err()));
@@ -80,7 +80,7 @@ test('a hint is only a hint: a task is looked at, whatever the callback says of 
   const answer = await ask(url, { method: 'POST', body: JSON.stringify(said) });
   expect(answer.status).toBe(200);
   await until('it is looked at', () => looks() > before);
-  // A task of nobody is not asked for.
+  // gw does not query a task that is not in its ledger.
   await ask(url, { method: 'POST', body: '{"task_id":"none-of-ours"}' });
   const { text } = await ask(url, { method: 'POST', body: '{"challenge":"still here"}' });
   expect(text).toBe('{"challenge":"still here"}');
@@ -125,7 +125,7 @@ test('--forward passes each callback on as it came, and --events tells what happ
     'result',
   ]);
   expect(told().at(-1)).toMatchObject({ family: 'gamma', id: made.out.trim(), status: 'succeeded' });
-  // The challenge was answered here; what was told of the task was passed on.
+  // gw answered the challenge itself; after the first request it forwarded only notices about the task.
   expect(got.slice(1).every(({ body }) => JSON.parse(body).task_id === made.out.trim())).toBe(true);
 });
 

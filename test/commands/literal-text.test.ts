@@ -14,7 +14,7 @@ import { KEY, World } from '../helpers/gw.ts';
 import { testIo } from '../io/memory-host.ts';
 import { tinyPng } from '../jobs/save/tiny-media.ts';
 
-// A text is sent as it stands, whoever wrote it; no key goes out in a body; a field that the document does not list is told of.
+// gw sends a text unchanged, whoever wrote it, puts no key into a body, and warns of a field that the document does not list.
 
 async function open() {
   const world = await World.open();
@@ -29,7 +29,7 @@ const write = (world: World, name: string, text: string) => {
 const texts = ['@secret.txt', '@/proc/self/environ', '@fox runs', '@', '@-', '- a list', '--', '{"a":1}'];
 const beta = ['video', 'beta', 'create', '--mode', 'o1', '--ratio', '1:1', '--duration', '5'];
 
-/** What was sent as the prompt of family beta. */
+/** The prompts that were sent to family beta. */
 const promptsOf = (world: World): unknown[] =>
   world.sandbox.requests.flatMap(({ body }) => {
     const { contents } = (body ?? {}) as { contents?: { text: string }[] };
@@ -242,7 +242,7 @@ describe('what the document does not list is sent with one warning, which names 
     const body = write(world, 'b.json', '{"prompt":"a","settings":{"resolutoin":"720p"}}');
     const run = await world.gw(['video', 'beta', 'create', '--body', body, '--dry-run']);
     expect(run.err).toBe(`${told} it: settings.resolutoin (did you mean settings.resolution?)\n`);
-    // Also beside a part that the document does not show.
+    // gw also warns when another part of the message has a type that the document does not list.
     for (const [beside, warned] of [
       ['', ''],
       [',{"type":"sound"}', 'content.1.type: sound'],
@@ -262,7 +262,7 @@ describe('what the document does not list is sent with one warning, which names 
   });
 });
 
-/** The prompts of the document that call something by its @id, and what has a meaning to some program. */
+/** The document's prompts that refer to something by @id, and texts that are special to some program. */
 const tricks = [
   ...[
     '@id',
@@ -294,7 +294,7 @@ const settings: Readonly<Record<string, object>> = {
 
 test('of two thousand rows each sends its prompt as it stands, or is refused', async () => {
   const world = await open();
-  // Whoever opens it waits for a writer.
+  // A program that opens the FIFO would wait for a writer.
   execFileSync('mkfifo', [path.join(world.cwd, 'fifo')]);
   const { io } = testIo();
   const globals = { dryRun: true };

@@ -5,8 +5,8 @@ import { type Fault, honest, startFaultProxy } from '../helpers/fault-proxy.ts';
 import { replyBytes } from '../helpers/fault-server.ts';
 import { World } from '../helpers/gw.ts';
 
-// A task that the gateway does not show yet, and one that succeeded and names no output yet, is looked at again on every way
-// that asks for it (promises, section 2), and one that is gone ends in one way: a table of ways, facts and families.
+// When the gateway does not show a task yet, or shows it succeeded without an output address, every command looks again
+// (promises, section 2). A task that no longer exists ends the same way everywhere. The tables list commands, facts and families.
 
 const creates: Readonly<Record<string, readonly string[]>> = {
   alpha: ['video', 'alpha', 'create', 'a fox', '--duration', '4', '--resolution', '480p'],
@@ -23,7 +23,7 @@ const ways: Readonly<Record<string, (family: string, id: string) => readonly str
   'the create again under --once': (family) => [...(creates[family] ?? []), '--once', 'day/fox', '--wait'],
   'batch run again': () => ['batch', 'run', 'day.jsonl'],
 };
-/** The same creates as rows. */
+/** The same creates as rows of a batch. */
 const rows: Readonly<Record<string, object>> = {
   alpha: { command: 'video alpha', prompt: 'a fox', duration: 4, resolution: '480p' },
   beta: { command: 'video beta', prompt: 'a fox', duration: 3 },
@@ -36,13 +36,13 @@ const unknown: Readonly<Record<string, readonly [status: number, body: string]>>
   gamma: [400, '{"error":{"message":"no such task"}}'],
 };
 interface Fact {
-  /** What the gateway says to the first looks, in place of what it would say. */
+  /** The gateway's answer to the first looks, in place of its normal answer. */
   readonly says: (family: string, text: string) => readonly [status: number, body: string];
-  /** How often; twice when absent. */
+  /** The number of looks that get this answer; 2 when absent. */
   readonly times?: number;
-  /** How old the task is; a task is young for a minute. */
+  /** The age of the task; gw treats a task as young for a minute. */
   readonly ageMs?: number;
-  /** The exit code, where no output is saved. */
+  /** The exit code when no output is saved. */
   readonly code?: number;
 }
 const facts: Readonly<Record<string, Fact>> = {
@@ -65,7 +65,7 @@ const facts: Readonly<Record<string, Fact>> = {
   },
 };
 
-/** A ledger that does not know the task does not know either that it is young. */
+/** A ledger that does not know the task does not know its age either. */
 const isElsewhere = (way: string) => way.endsWith('on another machine');
 const waysOf = (fact: string) =>
   Object.keys(ways).filter((way) => !isElsewhere(way) || fact.startsWith('no address'));

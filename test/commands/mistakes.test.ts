@@ -5,7 +5,7 @@ import { expect } from 'vitest';
 import { cmd } from '../helpers/cmd.ts';
 import { clipsDir, test, World } from '../helpers/gw.ts';
 
-// What people type by mistake, and the whole of what they are told: nothing is sent.
+// Common mistakes in typing and the complete error for each; nothing is sent.
 
 const alpha = ['video', 'alpha', 'create'];
 const noFlag = (name: string, hint: string) => `error: unknown option '${name}'\nhint: ${hint}\n`;
@@ -52,7 +52,7 @@ test.each<[argv: readonly string[], err: string]>([
     [...alpha, 'fox', '--ratio', '5:4'],
     'error: --ratio 5:4: one of 21:9, 16:9, 4:3, 1:1, 3:4, 9:16, adaptive; did you mean 4:3?\n',
   ],
-  // 4k, which is nearest, is for another model.
+  // The closest value, 4k, is valid only for another model, so gw does not suggest it.
   [[...alpha, 'fox', '--resolution', '8k'], 'error: --resolution 8k: one of 480p, 720p, 1080p, 4k\n'],
   [
     [...alpha, 'fox', '-m', '2.0', '--resolution', '8k'],

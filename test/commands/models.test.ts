@@ -12,7 +12,7 @@ import { readModelCache } from '../../src/models/model-cache.ts';
 import { type Answer, fakeGateway } from '../helpers/fake-gateway.ts';
 import { test, World } from '../helpers/gw.ts';
 
-/** A world whose gateway answers `GET /v1/models` with this. */
+/** A world whose gateway gives this answer to `GET /v1/models`. */
 async function listing(answer: Answer) {
   const world = await World.open();
   const gateway = await fakeGateway(() => answer);
@@ -21,7 +21,7 @@ async function listing(answer: Answer) {
   return { world, gateway, gw };
 }
 
-/** As "Model list entry" describes it, with the spelling of a gateway that indents. */
+/** The entry from "Model list entry" in the document, indented as some gateways send it. */
 const literal = `{
   "object": "list",
   "data": [

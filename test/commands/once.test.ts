@@ -17,9 +17,9 @@ import { onceJobKey } from '../../src/ledger/job-key.ts';
 import { fakeGateway } from '../helpers/fake-gateway.ts';
 import { type Run, test, World } from '../helpers/gw.ts';
 
-// `--once KEY`: each case of the contract is a row.
+// `--once KEY`: each case of the contract is one test.
 
-/** A create of each family, and of images. */
+/** A create of each video family and of images. */
 const creates: Record<string, readonly string[]> = {
   alpha: ['video', 'alpha', 'create', 'a fox', '--duration', '4', '--resolution', '480p'],
   beta: ['video', 'beta', 'create', 'a fox', '--duration', '3'],
@@ -122,7 +122,7 @@ describe.each(Object.keys(creates))('--once, %s', (family) => {
       ({ err }) => JSON.parse(err.trim().split('\n').at(-1) ?? '').error,
     );
     expect([first.code, second.code]).toEqual([5, 5]);
-    // All but the way on.
+    // The two errors are equal except for the hint.
     const { hint: _, ...said } = before;
     expect(after).toMatchObject({ ...said, status: 422, code: expect.any(String) });
     expect(second.out).toBe(first.out);
@@ -182,7 +182,7 @@ describe.each(['alpha', 'beta', 'gamma'])('--once, a task of %s', (family) => {
     const first = await once(world, '--json');
     expect(JSON.parse(first.out).record).not.toBeNull();
     same(first, await once(world, '--json'));
-    // A wait that ends before its first look has that answer too.
+    // A wait that ends before its first look also prints the answer to the create.
     const waited = await world.gw(['jobs', 'wait', 'k', '--wait-timeout', '1ms', '--json']);
     expect(waited.code).toBe(10);
     const { id, record } = JSON.parse(waited.out);
@@ -393,7 +393,7 @@ test('a key whose lock was lost during the wait for a slot makes no second job',
   let other: Run | undefined;
   world.clock.sleep = async (...args) => {
     world.clock.sleep = sleep;
-    // What another machine does an hour later.
+    // The lock is removed and the key is used, as another machine could do an hour later.
     const locks = path.join(world.dir, '.local/state/gw/locks');
     for (const name of readdirSync(locks)) if (name.startsWith('once-')) rmSync(path.join(locks, name));
     other = await world.gw([...alpha, '--once', 'K', '--no-queue']);

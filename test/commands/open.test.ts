@@ -4,7 +4,7 @@ import { expect } from 'vitest';
 import { KEY, test, World } from '../helpers/gw.ts';
 import { acceptedJob, ledgerOf, savedJob } from './jobs-seed.ts';
 
-/** A desktop whose program for everything writes down what it was asked to open and what it was given. */
+/** A desktop whose opener program records the file and the environment that it is given. */
 function desktop(world: World, exitCode = 0) {
   const bin = path.join(world.dir, 'bin');
   const log = path.join(world.dir, 'opened');
@@ -16,7 +16,7 @@ function desktop(world: World, exitCode = 0) {
   return { env, opened: () => (existsSync(log) ? readFileSync(log, 'utf8').split('\n') : []) };
 }
 
-/** A job with an output on disk whose name a shell would read. */
+/** A job whose saved output has a name with characters that are special to a shell. */
 function saved(world: World, id: string): string {
   savedJob(world, id, 1000);
   return path.join(world.cwd, `${id}.mp4`);
@@ -38,7 +38,7 @@ test('opens the output of a job, or its folder, with the program of the desktop,
 test('prints the path where there is no desktop, none of its programs, or one that cannot open it', async () => {
   const world = await World.open();
   const file = saved(world, 'cgt-fox');
-  // Its size tells enough: no video is read whole before it is shown.
+  // A wrong size shows that the file is damaged: gw does not read a whole video before it opens one.
   writeFileSync(file, 'cut');
   expect((await world.gw(['open', 'last'])).out).toBe(`${file}\n`);
   expect((await world.gw(['open', 'last'], { env: { DISPLAY: ':0', PATH: '/nowhere' } })).out).toBe(

@@ -166,7 +166,7 @@ test('a preset that is not there names the nearest', async ({ world }) => {
   expect((await world.gw([...alpha, '--preset', ''])).err).toContain('--preset is empty');
 });
 
-/** A default of a chat, what is typed beside it, and the body that is asked for. */
+/** A default for chat, the flags typed with it, and the expected body. */
 const chatYields: Readonly<Record<string, readonly [string, string, readonly string[], object]>> = {
   'an effort to no thinking': [
     'reasoning-effort',
@@ -246,7 +246,7 @@ test('figures and thoughts that nobody typed give way to -q', async ({ world }) 
   expect((await world.ok([...words, '-q', '--usage'])).err).toMatch(/^tokens: .*\n$/);
 });
 
-/** A default of each profile, what is typed or written beside it, and the body that is asked for. */
+/** A default of a profile, the flags or fields given with it, and the expected body. */
 const yields: Readonly<Record<string, readonly [string, string, Record<string, unknown>, object]>> = {
   'a ratio to a first frame': [
     'defaults.video.alpha.ratio',

@@ -7,8 +7,8 @@ import { clipsDir, World } from '../helpers/gw.ts';
 // @ts-expect-error A script that also runs by itself.
 import { messages } from '../messages.js';
 
-// Every command line that a message prints (`node test/messages.js`) has words and flags that there are, and runs as printed, with
-// what is to be filled in: it is no usage error, and it pays for nothing again.
+// Every command line that a message prints (`node test/messages.js`) uses existing words and flags. Run as printed, with its
+// placeholders filled in, none is a usage error and none pays again.
 
 interface Leaf {
   readonly path: readonly string[];
@@ -23,7 +23,7 @@ function* leavesOf(node: CompletionNode, above: readonly string[] = []): Generat
 const commands = [...leavesOf(table.root)].sort((a, b) => b.path.length - a.path.length);
 const isFilled = (word = '') => /^(\{…\}|[A-Z_|]+|TEXT)$/.test(word);
 
-/** Each line, its words as far as they belong to the command, and where it is printed. */
+/** Each printed command line: where it is printed, its command, and the words that belong to it. */
 const lines = new Map<string, { readonly at: string; readonly words: string[]; readonly leaf: Leaf }>();
 const odd: string[] = [];
 for (const { name, line, text } of messages() as { name: string; line: number; text: string }[])
@@ -35,7 +35,7 @@ for (const { name, line, text } of messages() as { name: string; line: number; t
     const leaf = commands.find((each) =>
       each.path.every((word, at) => words[at] === word || isFilled(words[at])),
     );
-    // "gw adds itself": no command stands there.
+    // The text names no command, for example "gw adds itself".
     if (!leaf) continue;
     const at = `${name}:${line}`;
     for (const word of words)
@@ -53,12 +53,12 @@ test('its words and flags are there', () => {
   expect(lines.size).toBeGreaterThan(60);
 });
 
-/** What stays, asks, or needs a Redis is not run here: its own tests open it. */
+/** Lines that keep running, prompt the user or need Redis are not run here: they have tests of their own. */
 const isLeftOut = (line: string) =>
   /^(listen|login|mcp|queue|sandbox|worker|chat|batch cancel)\b|--redis/.test(line);
-/** The name of a command in a sentence, where the command asks for more. */
+/** True for a command that a sentence only names, although it needs more arguments. */
 const isName = (line: string) => /^(jobs (resolve|prune)|asset wait)( \{…\})?$/.test(line);
-/** What is typed where a word is to be filled in: behind a flag, for a setting, and as the words of a command. */
+/** The values of placeholders: after a flag, for a setting, and as the arguments of a command. */
 const ofFlag: Readonly<Record<string, string>> = {
   '--type': 'image',
   '--url': 'https://example.com/fox.png',
@@ -91,7 +91,7 @@ const ofCommand: Readonly<Record<string, readonly string[]>> = {
   schema: ['batch'],
 };
 
-/** The words as somebody types them for the job of a world. */
+/** The words with their placeholders filled in for a job of the world. */
 function typed(words: readonly string[], { path: leaf }: Leaf, id: string): string[] {
   const name = leaf.join(' ');
   const rest = words.slice(leaf.length);
@@ -134,7 +134,7 @@ test('they are most of those that are printed', () => {
   expect(runs.length).toBeGreaterThan(45);
 });
 
-/** How many tasks and images the gateway has made. */
+/** The number of requests that created tasks or images. */
 const paid = (world: World) =>
   world.sandbox.requests.filter(
     ({ acceptedTaskId, path: at }) => acceptedTaskId !== undefined || at === '/v1/images/generations',

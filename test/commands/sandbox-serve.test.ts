@@ -11,7 +11,7 @@ async function world() {
   return made;
 }
 
-/** A served sandbox of the built gw, and what it printed at the start. */
+/** Starts `gw sandbox serve` of the built gw; also returns what it printed at the start. */
 async function serve(...flags: string[]) {
   const place = await openPlace();
   const running = place.start(['sandbox', 'serve', '--fresh', ...flags]);

@@ -5,7 +5,7 @@ import { describe, expect } from 'vitest';
 import { KEY, test, World } from '../helpers/gw.ts';
 import { tinyPng } from '../jobs/save/tiny-media.ts';
 
-// Where outputs go and what is kept beside them, from the command line to the disk.
+// Where outputs are saved and what is saved beside them, from the command line to the disk.
 
 const pattern = '{prompt}/{duration}-{resolution}-{seed}-{key}-{row}.{ext}';
 

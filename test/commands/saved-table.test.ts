@@ -7,10 +7,10 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { hostOf } from '../../src/disk/lock-file.ts';
 import { World } from '../helpers/gw.ts';
 
-// "Saved" means the same on every way (the contract, section "jobs"): a table of ways, of what is so on the disk, and of
-// families. A row of `facts` says once what is to come of it on every way; `waysOf` says what a way prints beside that.
+// "Saved" means the same in every command (the contract, section "jobs"). The tables list commands, states of the disk and
+// families. An entry of `facts` states the expected result for every command; `ways` adds what a command prints differently.
 
-/** Each family, and images that came as data and as links. */
+/** Each video family, plus images that arrive as data or as links. */
 const rows: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   alpha: { command: 'video alpha', duration: 4, resolution: '480p' },
   beta: { command: 'video beta', duration: 3 },
@@ -23,7 +23,7 @@ type FamilyRow = keyof typeof rows & string;
 const commandOf = (family: FamilyRow) => String(rows[family]?.command).split(' ');
 const isVideo = (family: FamilyRow) => commandOf(family)[0] === 'video';
 
-/** The words of a create as a row has them. */
+/** The create command of a row, as typed words. */
 function typed(family: FamilyRow): string[] {
   const { command: _, ...fields } = rows[family] ?? {};
   const words = isVideo(family) ? [...commandOf(family), 'create'] : commandOf(family);
@@ -36,15 +36,15 @@ function typed(family: FamilyRow): string[] {
 
 interface Way {
   readonly argv: (family: FamilyRow, id: string) => readonly string[];
-  /** What is saved already is passed over without a word. */
+  /** The command prints nothing for an output that is already saved. */
   readonly isSilent?: boolean;
-  /** It names no job, so it leaves alone what nobody can bring back. */
+  /** The command names no job, so it skips an output that nobody can fetch any more. */
   readonly namesNone?: boolean;
-  /** It leaves to others what they hold, without a failure. */
+  /** The command skips a job that another process holds, without failing. */
   readonly leavesHeld?: boolean;
-  /** It goes by sizes, as all that look at thousands, and what opens one. */
+  /** The command checks only file sizes: the commands over thousands of jobs do so, and `open`. */
   readonly isBySize?: boolean;
-  /** It fetches nothing: the output that it tells of. */
+  /** For a command that fetches nothing: the output path that it reports. */
   readonly sees?: (out: string) => string | undefined;
   readonly isFor?: (family: FamilyRow) => boolean;
 }
@@ -89,7 +89,7 @@ const ways: Readonly<Record<string, Way>> = {
   },
 };
 
-/** Where the job's one output lies, and where its copy does. */
+/** The path of the job's one output, the path of its copy, and the output's bytes. */
 interface Places {
   readonly first: string;
   readonly copy: string;
@@ -99,15 +99,15 @@ interface Places {
   readonly key: string;
 }
 const stateOf = ({ dir }: World) => path.join(dir, '.local/state/gw');
-/** A process that lives and lets go of nothing. */
+/** A running process, whose ID a lock can name as its holder. */
 const sleeper = spawn('sleep', ['600'], { stdio: 'ignore' });
 afterAll(() => sleeper.kill());
 interface Fact {
-  /** What is done to the disk before each way. */
+  /** Changes the disk before each command runs. */
   readonly make: (places: Places) => unknown;
-  /** Whether what goes by sizes does not see it. */
+  /** True if a check of file sizes alone does not notice the change. */
   readonly isUnseenBySize?: boolean;
-  /** Which path tells of it, or that it has to be fetched anew, which takes the place that is free. */
+  /** The path that commands report; `fetched` means a new download to a free path, `held` that another gw has the job. */
   readonly told: 'first' | 'copy' | 'fetched' | 'held';
 }
 const damaged = (whole: Buffer) =>
@@ -171,7 +171,7 @@ const facts: Readonly<Record<string, Fact>> = {
   },
 };
 
-/** A job that a batch has made and saved, and of which a copy was saved elsewhere; `again` gives all of it back. */
+/** A job that a batch made and saved, and that was copied elsewhere; `again` restores this state. */
 async function openWorld(family: FamilyRow) {
   const world = await World.open();
   writeFileSync(
@@ -275,7 +275,7 @@ describe('--force replaces what was there before, and no other output of the com
     for (const _ of [1, 2]) {
       const run = await world.ok(forced[name]?.(ids) ?? []);
       const paths = run.out.trim().split('\n').filter(Boolean);
-      // A batch prints nothing the second time.
+      // A batch prints nothing on its second run.
       if (paths.length === 0) break;
       expect(new Set(paths).size, run.err).toBe(2);
       const [first = '', second = ''] = paths.sort((one, two) => two.length - one.length);

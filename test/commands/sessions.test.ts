@@ -5,7 +5,7 @@ import { beforeEach, expect, test } from 'vitest';
 import { cmd } from '../helpers/cmd.ts';
 import { World } from '../helpers/gw.ts';
 
-// gw sessions, gw chat --continue, and pictures on stdin.
+// `gw sessions`, `gw chat --continue`, and pictures on stdin.
 
 let world: World;
 beforeEach(async () => {
@@ -15,7 +15,7 @@ beforeEach(async () => {
 const dir = () => path.join(world.dir, '.local/state/gw/chat/sessions');
 const stored = () => readdirSync(dir()).filter((name) => name.endsWith('.jsonl'));
 
-/** A stored conversation of one exchange, talked in so many seconds after the first. */
+/** A stored session with one exchange, made `seconds` seconds after the first one. */
 async function talk(name: string, words: string, seconds: number): Promise<void> {
   await world.ok(['chat', '--session', name, words]);
   const at = Date.UTC(2026, 10, 20, 11) / 1000 + seconds;
@@ -133,7 +133,7 @@ test('a talk that a person sees is kept without a word, gone on with by --contin
   expect([seen.code, seen.err], seen.err).toEqual([0, expect.not.stringMatching(/kept|talk/)]);
   const [first = ''] = names();
   expect(first).toMatch(/^2026-11-20-\d{6}$/);
-  // Nobody sees these, or they are not to be kept.
+  // No session is kept for a chat in a pipe, for a dry run, or when a setting forbids it.
   await world.gw(['chat', 'in a pipe']);
   await world.gw(['chat', 'shown', '--dry-run'], terminal);
   await world.gw(['chat', 'secret'], { terminal: true, env: { GW_LEDGER_PROMPTS: 'off' } });
@@ -146,7 +146,7 @@ test('a talk that a person sees is kept without a word, gone on with by --contin
   expect((await world.gw(['sessions', 'list'])).out).toMatch(
     new RegExp(`^${first}\t4\t.*and a fourth\\?\n$`),
   );
-  // A name of the user's own stays, however old.
+  // A session that the user named is never removed, however old it is.
   await talk('trip', 'name a boat', -40 * 24 * 3_600);
   const old = path.join(dir(), '2026-10-01-101010.jsonl');
   writeFileSync(old, '');

@@ -90,7 +90,7 @@ describe('profiles and settings', () => {
       code: 2,
       err: expect.stringContaining('there already'),
     });
-    // The default one needs no entry to go back to.
+    // `profile use default` works although the default profile has no entry in the file.
     for (const name of ['sandbox', 'default', 'studio'])
       expect(await run('profile', 'use', name), name).toMatchObject({ code: 0 });
     expect((await run('profile', 'list', '--json')).out).toContain(

@@ -4,8 +4,8 @@ import * as path from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { clipsDir, KEY, World } from '../helpers/gw.ts';
 
-// Only the user's own word counts (promises, section 5): each source of a request, times each trick. What a stranger's
-// record says reads and writes nothing outside its folder, sends no key, and names nobody who is called.
+// Only the user's own input is trusted (promises, section 5): each source of a request is combined with each trick. A record
+// from somebody else reads and writes nothing outside its folder, sends no key and sets no callback address.
 
 let world: World;
 let outside = '';
@@ -18,7 +18,7 @@ beforeAll(async () => {
   world = await World.open();
   outside = path.join(world.dir, 'outside');
   fs.mkdirSync(outside);
-  // Where `pictures` writes one, so that a file outside could be sent.
+  // An image job whose output lies outside the folder, and one whose output lies inside.
   for (const [place, file] of [
     ['outside', `${outside}/picture.png`],
     ['inside', 'inside.png'],
@@ -45,10 +45,10 @@ beforeEach(() => {
 });
 
 type Fields = Record<string, unknown>;
-/** A request as a source would hold it, and how it is run. */
+/** How a source holds a request, and how it is run. */
 interface Source {
   readonly isOwn: boolean;
-  /** How a refusal names the place. */
+  /** The place that a refusal names. */
   readonly place: RegExp;
   run(fields: Fields, name: string): Promise<{ code: number; out: string; err: string }>;
 }
@@ -62,7 +62,7 @@ const argvOf = (fields: Fields): string[] =>
         ? [`--${name}`]
         : [`--${name}`, String(value)],
   );
-/** What every request of this model says. */
+/** The fields that every request has. */
 const plain = { resolution: '768P', duration: 4, ratio: '16:9' };
 const jsonOf = (fields: Fields): string =>
   `{${Object.entries(fields)
@@ -158,7 +158,7 @@ const sources: Record<string, Source> = {
 
 type Verdict = 'sent' | 'refused';
 const everyone: Verdict = 'sent';
-/** What each trick says, and what comes of it: by a stranger, and by the user. */
+/** The fields of each trick, and the expected result from somebody else's source and from the user's. */
 const tricks: Record<string, { fields: () => Fields; stranger: Verdict; own: Verdict }> = {
   '@file': { fields: () => ({ prompt: '@secret' }), stranger: everyone, own: everyone },
   '/proc/self/environ': {
@@ -177,7 +177,7 @@ const tricks: Record<string, { fields: () => Fields; stranger: Verdict; own: Ver
     stranger: 'refused',
     own: 'sent',
   },
-  // It lies inside: whoever made it could have copied the file.
+  // A hard link lies inside the folder: whoever made it could have copied the file.
   'a hard link': { fields: () => ({ prompt: 'a fox', image: 'hard.png' }), stranger: 'sent', own: 'sent' },
   '..': {
     fields: () => ({ prompt: 'a fox', image: '../outside/picture.png' }),
@@ -221,7 +221,7 @@ const tricks: Record<string, { fields: () => Fields; stranger: Verdict; own: Ver
     stranger: 'refused',
     own: 'refused',
   },
-  // In a CSV a column that begins with _ is a comment, and its row is sent without it.
+  // In a CSV file, a column whose name begins with _ is a comment, so the row is sent without it.
   ['__proto__']: {
     fields: () =>
       Object.fromEntries([
@@ -234,7 +234,7 @@ const tricks: Record<string, { fields: () => Fields; stranger: Verdict; own: Ver
   'the API key': { fields: () => ({ prompt: `a fox ${KEY}` }), stranger: 'refused', own: 'refused' },
 };
 
-/** All that lies outside the working directory, the configuration apart. */
+/** The files outside the working directory, with their bytes. */
 const lying = (): string =>
   fs
     .readdirSync(outside)
@@ -280,7 +280,7 @@ describe('each source, times each trick', () => {
       expect(bodies).not.toContain('heard.example.com');
       expect(bodies).not.toContain(PIPED);
       expect(lying()).toBe(before);
-      // A refusal says where it stands and what to do.
+      // A refusal names its place and says what to do.
       if (code !== 0) expect(err).toMatch(/hint: |; /);
     },
   );

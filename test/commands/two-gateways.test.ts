@@ -5,7 +5,7 @@ import { fakeGateway } from '../helpers/fake-gateway.ts';
 import { KEY, test, World } from '../helpers/gw.ts';
 import { acceptedJob, HOUR_MS, intentIn, ledgerOf } from './jobs-seed.ts';
 
-// One ledger, several gateways: each job stays with its own, and so does each key.
+// With several gateways in one ledger, each job and each key is used only with its own gateway.
 
 test('jobs sync serves a stored profile with its stored key, never with the key of the environment', async () => {
   const world = await World.open();
@@ -18,7 +18,7 @@ test('jobs sync serves a stored profile with its stored key, never with the key 
     bare: true,
   });
   world.clock.ms += 60_000;
-  const sync = await world.gw(['jobs', 'sync']); // base URL and key of the first gateway in the environment
+  const sync = await world.gw(['jobs', 'sync']); // The environment holds the base URL and key of the first gateway.
   expect(sync.code, sync.err).toBe(0);
   expect(readdirSync(`${world.cwd}/work`)).toHaveLength(1);
   expect(other.requests.map((request) => request.headers.authorization ?? '')).not.toContain(`Bearer ${KEY}`);
@@ -56,11 +56,11 @@ test('the same task ID on two gateways is two jobs', async ({ world }) => {
 const accountKeys = { p1: 'key-of-p1', p2: 'key-of-p2' };
 const bearer = (key: string) => `Bearer ${key}`;
 
-/** One gateway with two accounts, each with a profile; a task is seen only with the key that made it. */
+/** One gateway with two accounts and a profile for each; only the key that made a task can see it. */
 async function twoAccounts() {
   const world = await World.open();
   const owners = new Map<string, string>();
-  /** The keys that tasks were asked for with. */
+  /** The keys that were used to query tasks. */
   const used: string[] = [];
   const fake = await fakeGateway((method, url, { authorization = '' }) => {
     if (url.endsWith('/models')) return { body: { object: 'list', data: [] } };
@@ -91,7 +91,7 @@ describe('two profiles of one gateway', () => {
     expect(used.splice(0).sort()).toEqual(Object.values(accountKeys).map(bearer));
     expect(await gw('jobs', 'sync', '--profile', 'p2')).toMatchObject({ code: 0 });
     expect(used.splice(0)).toEqual([bearer(accountKeys.p2)]);
-    // A key that sees no such task says nothing of it.
+    // The key of another account cannot see the task, so gw names the key instead of calling the task missing.
     for (const verb of ['get', 'wait'])
       expect((await gw('video', 'alpha', verb, 't-2', '--profile', 'p1')).err, verb).toContain(
         't-2 was made with another key',
@@ -199,7 +199,7 @@ describe('two profiles of one gateway', () => {
     const dir = path.join(world.dir, '.local/state/gw/ledger');
     const [journal = ''] = readdirSync(dir).filter((name) => name.endsWith('.jsonl'));
     const file = path.join(dir, journal);
-    // The lines of an earlier build, which have no sum.
+    // An earlier build wrote lines without a checksum.
     const lines = readFileSync(file, 'utf8').replaceAll(/,"sum":"\w+"\}$/gm, '}');
     writeFileSync(file, lines.replace('"profile":"p1"', '"profile":"p\\u00071!"'));
     const own = await gw('jobs', 'sync', '--profile', 'p2');

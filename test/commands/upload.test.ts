@@ -5,10 +5,10 @@ import { PassThrough } from 'node:stream';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { clipsDir, KEY, World } from '../helpers/gw.ts';
 
-// `upload_command`: a local file that goes by address only is given one by the user's own command.
+// `upload_command`: the user's own command provides an address for a local file that a request can only name by address.
 
 const clip = readFileSync(path.join(clipsDir, '768p-9x16.mp4'));
-/** A world with a clip, whose command writes down each file and its environment, and prints an address. */
+/** A world with a clip whose upload command records each file and its environment and prints an address. */
 async function open(command?: string): Promise<World> {
   const world = await World.open();
   writeFileSync(path.join(world.cwd, 'a clip.mp4'), clip);

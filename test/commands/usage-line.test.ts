@@ -3,7 +3,7 @@ import { usageText } from '../../src/jobs/stats.ts';
 import { cmd } from '../helpers/cmd.ts';
 import { World } from '../helpers/gw.ts';
 
-// On success one line on stderr says what a job used.
+// After a success, one line on stderr says what the job used.
 
 const creates = {
   alpha: ['video', 'alpha', 'create', 'a fox', '--duration', '4', '--wait'],

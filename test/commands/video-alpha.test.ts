@@ -190,7 +190,7 @@ describe('the request', () => {
       '--task-type',
       'reference',
     ]);
-    // The one before looked at the asset.
+    // The request before this one queried the asset.
     const request = world.sandbox.requests.at(-1);
     expect(request).toMatchObject({ method: 'POST', path: '/api/v3/contents/generations/tasks' });
     expect(request?.headers).toMatchObject({
@@ -376,7 +376,7 @@ describe('bad input: one clear sentence, exit 2, nothing sent, nothing in the le
     expect(run.err).toMatch(sentence);
     expect(run.code).toBe(2);
     expect(run.out).toBe('');
-    // A model that gw does not know is looked for in the gateway's list.
+    // gw looks up an unknown model in the gateway's list.
     expect(world.requests()).toEqual(words.includes('2.6') ? ['GET /v1/models'] : []);
     expect(eventsOf(world)).toEqual([]);
   });
@@ -527,7 +527,7 @@ describe('bad days', () => {
     ];
     await world.ok([...words, '--wait', '--interval', '100ms']);
     const looks = world.requests().filter((line) => line.startsWith('GET')).length;
-    // 15 a minute, by the sandbox's clock, which is ten times as fast.
+    // The limit is 15 looks a minute by the sandbox's clock, which runs ten times as fast.
     expect((world.clock.steady() - startMs) / looks).toBeGreaterThan(350);
   });
 
@@ -625,7 +625,7 @@ describe('get, wait, download', () => {
     });
     const waited = await world.gw(['video', 'alpha', 'wait', id, '-o', 'there/'], elsewhere);
     expect(waited, waited.err).toMatchObject({ code: 0, out: `${world.cwd}/there/${id}.mp4\n` });
-    // A second time nobody is asked: the ledger knows that it is saved, as for gw jobs wait and download.
+    // The second time gw sends no request: the ledger says that the output is saved.
     const before = world.requests().length;
     for (const word of ['download', 'wait']) {
       const again = await world.gw(['video', 'alpha', word, id], elsewhere);

@@ -11,7 +11,7 @@ const openFake = async (answer: (method: string, url: string) => Answer) => {
 const list = ['video', 'beta', 'list'];
 const DAY_MS = 86_400_000;
 
-/** A world with so many tasks, a second between them; their IDs, newest first. */
+/** A world with `count` tasks, created one second apart, and their IDs, newest first. */
 async function withTasks(count: number): Promise<{ world: World; ids: string[] }> {
   const world = await World.open({ speed: 1e9 });
   const ids: string[] = [];

@@ -10,7 +10,7 @@ import { listening } from '../helpers/listening.ts';
 
 const create = ['video', 'beta', 'create'];
 
-/** What would be sent: the path and the body, without the external ID that gw makes. */
+/** The path and body that the command would send, without the external ID that gw generates. */
 async function shown(world: World, argv: readonly string[]) {
   const run = await world.ok([...create, ...argv, '--dry-run', '--json']);
   const { method, url, body } = JSON.parse(run.out);
@@ -410,7 +410,7 @@ describe('create', () => {
     const names = ['fox.mp4', 'fox-video-2.mp4', 'fox-hologram.mp4'];
     expect(run.out).toBe(names.map((name) => `${world.cwd}/${name}\n`).join(''));
     expect(run.err).toContain(`saved as ${names.join(', ')}; put {index} into --out`);
-    // The look that took it in is the first look of the wait.
+    // The request that confirms the unknown task also counts as the first look of the wait.
     expect(gateway.requests).toHaveLength(1);
     const numbered = await world.gw(['video', 'beta', 'download', 't-1', '-o', 'n-{index}.{ext}'], { env });
     expect(numbered.out).toBe([1, 2, 3].map((at) => `${world.cwd}/n-${at}.mp4\n`).join(''));

@@ -6,7 +6,7 @@ import { fakeGateway } from '../helpers/fake-gateway.ts';
 import { test, World } from '../helpers/gw.ts';
 import { foldJobs } from '../ledger/fixtures.ts';
 
-// What the families share (get, wait, download, sync, --queue), where they differ in how tasks are asked for.
+// The behaviour that the families share (get, wait, download, sync, --queue), and where their queries differ.
 
 const jobsOf = (world: World) => {
   const dir = path.join(world.dir, '.local/state/gw/ledger');
@@ -161,7 +161,7 @@ describe('looking at tasks of family B', () => {
     const id = await createBeta(world, '--external-id', 'order-17');
     const run = await world.ok([...beta, 'get', '--external', 'order-17', '--json']);
     expect(JSON.parse(run.out).data[0]).toMatchObject({ id, external_id: 'order-17' });
-    // One that only a body may say can be asked for too.
+    // --external also accepts an ID that only --set or --body can give.
     const odd = await createBeta(world, '--set', 'options.external_task_id=order 19');
     expect((await world.ok([...beta, 'get', '--external', 'order 19', '--json'])).out).toContain(odd);
     const lost = await world.gw([...beta, 'get', '--external', 'order-18', 'order-17']);
@@ -181,7 +181,7 @@ describe('looking at tasks of family B', () => {
     expect(new Set(results.map(({ id }) => id))).toEqual(new Set(ids));
     expect(results.every(({ files }) => files.length === 1)).toBe(true);
     expect(Object.keys(world.files())).toHaveLength(6);
-    // Six tasks that are looked at alone would make at least twelve requests.
+    // Six separate polls would make at least twelve requests.
     expect(looks(world).length - before).toBeLessThan(12);
     const asked = (at: string) => new URL(at, 'http://here').searchParams.get('task_ids')?.split(',').length;
     expect(looks(world).some(({ path: at }) => asked(at) === 6)).toBe(true);
@@ -197,7 +197,7 @@ describe('looking at tasks of family B', () => {
     expect(run.code).toBe(13);
     expect(lines(run.out)).toEqual(ids.map((id) => `${world.cwd}/${id}.mp4`));
     expect(run.err).toContain('nobody');
-    // One for all of them; the one that is not there is asked for alone where the batch was refused.
+    // One request confirms all of them; an unknown ID is queried alone only when the gateway refuses the batch.
     expect(looks(world).length - before).toBe(1);
   });
 

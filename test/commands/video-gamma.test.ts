@@ -12,7 +12,7 @@ const hasLedger = (world: World) => {
   const dir = path.join(world.dir, '.local/state/gw/ledger');
   return existsSync(dir) && readdirSync(dir).length > 0;
 };
-/** The body that would be sent. */
+/** The body that the command would send. */
 const bodyOf = async (world: World, words: readonly string[]) => {
   const run = await world.ok([...create, ...words, '--dry-run', '--json']);
   return JSON.parse(run.out).body;
@@ -69,7 +69,7 @@ describe('create', () => {
     expect(run.code, run.err).toBe(code);
     const { error } = JSON.parse(run.err.trim().split('\n').at(-1) ?? '');
     expect(error).toMatchObject({ kind });
-    // What may exist is printed in full all the same, under gw's own ID.
+    // A job that may exist is printed in full too, under gw's own job key.
     const printed = { family: 'gamma', id: error.task_id, status: 'unknown', record: null, files: [] };
     if (code === 14) expect(JSON.parse(run.out)).toEqual(printed);
     else expect(run.out).toBe('');

@@ -3,7 +3,7 @@ import { cmd } from '../helpers/cmd.ts';
 import { type Answer, fakeGateway } from '../helpers/fake-gateway.ts';
 import { World } from '../helpers/gw.ts';
 
-// A model that gw's tables do not have may be newer than gw: the gateway's own list says so.
+// A model that gw's tables do not have may be newer than gw, so gw asks the gateway's model list.
 
 async function withList(list: Answer) {
   const world = await World.open();
