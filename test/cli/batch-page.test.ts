@@ -3,14 +3,14 @@ import * as path from 'node:path';
 import { expect, test } from 'vitest';
 import { Place } from './place.ts';
 
-// The README's page on batches, run as it is printed.
+// The README's section on batches runs as it is printed.
 
 const readme = fs.readFileSync(path.join(import.meta.dirname, '../../README.md'), 'utf8');
 const [, page = ''] = readme.split("## A day's work in one file");
 const block = (language: string): string =>
   new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``).exec(page)?.[1] ?? '';
 
-/** What varies from run to run. */
+/** Removes the parts of the text that differ from run to run. */
 const steady = (text: string) => text.replace(/ \/\S*\/out\//g, ' out/').replace(/ after .*/g, '');
 
 test('the page runs as printed, and what one sees is what it shows', async () => {

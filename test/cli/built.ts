@@ -4,9 +4,8 @@ import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 
-// The gw that is spawned: built from the sources as they are now, in a directory of its own, so that a build that
-// somebody starts beside the tests cannot take dist/ away under a running gw. Made once for one state of the sources,
-// by whichever test file comes first.
+// The gw that tests spawn is built from the current sources into a directory of its own, so that another build cannot remove
+// dist/ under a running gw. The first test file that needs gw builds it, once for each state of the sources.
 
 const root = path.join(import.meta.dirname, '../..');
 const sources = ['bin', 'src', 'package.json', 'tsconfig.json'];
@@ -14,17 +13,17 @@ const OLD_MS = 3_600_000;
 const LONGEST_BUILD_MS = 300_000;
 
 export interface Built {
-  /** `bin/gw.js`. */
+  /** The path of `bin/gw.js`. */
   readonly script: string;
-  /** What runs it: a Node and that script, or the one file that GW_TEST_BINARY names. */
+  /** The command that runs gw: Node and that script, or the executable that GW_TEST_BINARY names. */
   readonly command: readonly [string, ...string[]];
-  /** A code cache that all runs share, as all runs of one user do. */
+  /** The code cache that all runs share, as all runs of one user do. */
   readonly cacheDir: string;
 }
 
 let built: Built | undefined;
 
-/** Builds gw where that is not done yet; safe in several processes at once. */
+/** Builds gw unless a current build exists; several processes may call this at once. */
 export function builtGw(): Built {
   built ??= build();
   return built;
@@ -45,7 +44,7 @@ function build(): Built {
   try {
     fs.renameSync(fresh, dir);
   } catch {
-    // Another test file was faster; its build is as good.
+    // Another test file finished the same build first.
     fs.rmSync(fresh, { recursive: true });
   }
   markUsed(dir);
@@ -55,10 +54,10 @@ function build(): Built {
 
 const useOf = (dir: string) => path.join(dir, 'used');
 
-/** Marks a build as in use, for a suite may begin with one that is hours old. False where there is no such build. */
+/** Marks a build as in use, because a suite may start with a build that is hours old. Returns false if the build is gone. */
 export function markUsed(dir: string): boolean {
   try {
-    // Written rather than dated, which would take the time of a shifted clock.
+    // Writing sets the file's time by the real clock; setting the time directly would use a shifted clock.
     fs.writeFileSync(useOf(dir), 'x');
     return true;
   } catch (error) {
@@ -79,8 +78,8 @@ function digestOfSources(): string {
 }
 
 /**
- * Removes this user's builds that were last used an hour before this one. Files are compared, not a clock, which may be
- * shifted.
+ * Removes this user's builds that were last used an hour or more before this one. Times of files are compared, because the
+ * clock may be shifted.
  */
 export function removeOld(kept: string): void {
   const parent = path.dirname(kept);

@@ -5,14 +5,14 @@ import { openServer, sendJson } from './fake-gateway.ts';
 import { KEY, Place } from './place.ts';
 
 // @module-tag node
-// What gw loads and runs it has made itself: a code cache that others could have written is neither read nor written.
+// gw loads only code that it cached itself: it neither reads nor writes a cache that others could have written.
 
 const place = (): Place => {
   const made = new Place();
   return made;
 };
 
-/** A place whose code cache has been written and is used, with its directories from the outermost and its files. */
+/** A place whose code cache is written and in use; also returns its directories, outermost first, and its files. */
 async function withCache() {
   const here = place();
   const base = path.join(here.home, '.cache', 'gw');
@@ -26,7 +26,7 @@ async function withCache() {
   return { here, dirs: [base, code, inner] as const, files, help };
 }
 
-/** Bytes that no cache holds: a run that does not trust the file leaves them as they are. */
+/** Bytes that no cache contains: a run that does not trust the file leaves them unchanged. */
 const MARK = 'not of gw';
 const marked = (files: readonly string[]) => {
   for (const file of files) fs.writeFileSync(file, MARK);
@@ -96,7 +96,7 @@ test('a cache that a run with a long reply leaves is taken by the next run', asy
       .map((name) => `${name} ${fs.statSync(name).ino}`);
   const written = files();
   expect(written).toEqual([expect.stringContaining('.chat.bin ')]);
-  // What is rejected is compiled, and written anew.
+  // A rejected cache would be compiled again and written to a new file.
   content = 'x';
   expect(await chat()).toMatchObject({ code: 0 });
   expect(files()).toEqual(written);
@@ -143,12 +143,12 @@ test.each([0, 1, 2] as const)('a symbolic link in place of directory %s is not u
 
 test('a cache file that others may write to, or that is a link, is not read', async () => {
   const { here, files, help } = await withCache();
-  // A cache that would be noticed: the whole of it is taken from a file that gw did not write.
+  // The content stays a valid cache, so gw can reject the file only for its mode or because it is a link.
   const [file = ''] = files;
   const before = fs.readFileSync(file);
   fs.chmodSync(file, 0o666);
   expect(await help()).toMatchObject({ code: 0 });
-  // It has been replaced by one of this user alone.
+  // gw has replaced it with a file that only this user can read.
   expect(fs.statSync(file).mode & 0o777).toBe(0o600);
   const elsewhere = path.join(here.dir, 'elsewhere');
   fs.writeFileSync(elsewhere, before, { mode: 0o600 });
@@ -167,7 +167,7 @@ test('a directory of another user is not used, nor written', { tags: ['root'] },
   fs.chownSync(dirs[1], 0, 0);
   for (const file of files) fs.chownSync(file, 12_345, 12_345);
   expect(await help()).toMatchObject({ code: 0, err: '' });
-  // Not read, and replaced by a file of this user.
+  // gw did not read them and replaced them with files of this user.
   expect(files.map((file) => fs.statSync(file).uid)).toEqual(files.map(() => 0));
 });
 
@@ -188,7 +188,7 @@ test.each(['/proc/gw', '/dev/null/gw'])('a state directory %s is a usage error',
   expect(run.err).toContain('GW_STATE_DIR');
 });
 
-// A module of Node's costs up to 3 ms of a start that takes 40, the schemas 5, the HTTP client 6.
+// One of Node's modules adds up to 3 ms to a start of 40 ms, the schemas 5 ms, the HTTP client 6 ms.
 describe('what a run does not use, it does not load', () => {
   const never = ['code from text', 'worker_threads', 'fs/promises', 'perf_hooks'];
   const unused = {
@@ -203,10 +203,10 @@ describe('what a run does not use, it does not load', () => {
       'tty',
       'undici',
     ],
-    // Nothing listens there: what a request needs is loaded before that is found out.
+    // Nothing listens on this port, but gw loads the modules for a request before it connects.
     'video alpha get cgt-1 --json --base-url http://127.0.0.1:1 --retries 0': [...never, 'crypto', 'schemas'],
   };
-  /** Writes down the modules of Node that were loaded, and two of the bundle's libraries by a word of theirs. */
+  /** Records the loaded Node modules, and two bundled libraries by a word that only their source contains. */
   const recording = `
     const vm = require('node:vm');
     const words = { schemas: 'ZodDiscriminatedUnion', undici: 'UND_ERR_CLOSED' };

@@ -5,12 +5,12 @@ import { endlessClip, make, picture, pngHead, temporaryDirectory, tone } from '.
 import { builtGw } from './built.ts';
 import { openPlace } from './place.ts';
 
-// Promises, section 5: every command that takes a file ends, whatever the file is. A process for each file, ended from
-// outside where it hangs.
+// Promises, section 5: every command that takes a file ends, whatever the file contains. Each file gets a process, which is
+// killed from outside if it hangs.
 
 const LONGEST_MS = 10_000;
 
-/** Lengths in the middle of a sound file made extreme: what sent readers around for ever. */
+/** Sets length fields in the middle of a valid file to extreme values, which once sent readers into endless loops. */
 function extreme(file: string): Buffer {
   const bytes = fs.readFileSync(file);
   for (const [at, value] of [
@@ -34,7 +34,7 @@ function endlessMovie(file: string): Buffer {
   return bytes;
 }
 
-/** Names of the damaged files, made in a directory. */
+/** Makes the damaged files in a directory and returns their names. */
 function damagedFiles(directory: string): string[] {
   const made = temporaryDirectory();
   const sound = (kind: string, ...options: string[]) => make(made, `sound.${kind}`, ...options);
@@ -55,7 +55,7 @@ const alpha = ['video', 'alpha', 'create', 'x'];
 const beta = ['video', 'beta', 'create', '--mode', 'o1', 'x'];
 const gamma = ['video', 'gamma', 'create', 'x', '--duration', '5', '--resolution', '2k'];
 
-/** Every command with every flag that takes a medium; the file's name follows. */
+/** Every command with every flag that takes a media file; the file's name follows. */
 const commands = [
   ['chat', 'x', '--image'],
   ['image', 'create', 'x', '--image'],
@@ -112,7 +112,7 @@ test('every command ends within 10 s on every damaged file', {
   const goOver = async (file: string) => {
     const all = [
       ...commands.map((command) => [...command, file, '--dry-run']),
-      // A batch reads a clip as the command does, and each that has no end costs five seconds: one is enough.
+      // `batch check` reads a clip as the command does. Reading an endless clip costs five seconds, so it is done once only.
       ...(file === 'endless.mov' ? [] : [['batch', 'check', `${file}.jsonl`]]),
     ];
     const running = place.start([JSON.stringify(all)], { script });

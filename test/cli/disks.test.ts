@@ -19,8 +19,8 @@ import {
   until,
 } from './place.ts';
 
-// Promise 8: every file-system call may fail. Before the request leaves that costs nothing (exit 2); afterwards the job
-// is told, and `gw jobs sync` saves it once the disk is mended.
+// Promise 8: every file-system call may fail. Before the request is sent this costs nothing (exit 2). Afterwards gw reports
+// the job, and `gw jobs sync` saves it once the disk works again.
 
 type World = Place & { readonly sandbox: Sandbox };
 
@@ -31,7 +31,7 @@ const words: Record<string, RegExp> = {
   EROFS: /the file system is read-only/,
 };
 
-/** One sentence as an error and perhaps a hint; no stack, no code of Node's alone. */
+/** Checks for one error sentence and perhaps a hint, without a stack or a bare error code of Node. */
 function expectOneError({ err }: Ended): string {
   const [said = '', ...more] = err.split('\n').filter((line) => line.startsWith('error: '));
   expect(more, err).toEqual([]);
@@ -39,7 +39,7 @@ function expectOneError({ err }: Ended): string {
   return said;
 }
 
-/** Refused before it was paid for: exit 2, the reason in words, nothing sent. */
+/** Checks that gw refused before the request: exit 2, the reason in words, and nothing sent. */
 function expectNothingPaid(place: World, ended: Ended, reason: RegExp): void {
   expect(ended.code, ended.err).toBe(2);
   expect(expectOneError(ended)).toMatch(reason);
@@ -47,7 +47,7 @@ function expectNothingPaid(place: World, ended: Ended, reason: RegExp): void {
   expect(creates(place.sandbox)).toEqual([]);
 }
 
-/** With the disk mended, sync brings home what was paid for, and nothing else lies about. */
+/** Once the disk works again, sync saves every paid output and leaves no other file. */
 async function expectMended(place: World, files = 1, state = place.state): Promise<void> {
   const [task, ...others] = place.sandbox.tasks();
   expect(others, 'paid once').toEqual([]);
@@ -135,11 +135,11 @@ describe('an injected failure', { tags: ['strace'] }, () => {
           expect(fs.readFileSync(place.journal, 'utf8')).toContain(`"event":"accepted","id":"${task?.id}"`);
           return;
         }
-        // The wait goes on, and the code says what the disk did not take.
+        // gw still waits for the task, and the exit code reports the failed write.
         expect(ended.code, ended.err).toBe(12);
         expect(ended.err).toMatch(words[errno] ?? /./);
         expect(ended.err).toContain(`the task ${task?.id} exists and is not recorded: note its ID`);
-        // With its end it is: a sync would pass over what has no ID.
+        // The ID is recorded when the job ends, because a sync would skip a job without an ID.
         expect(await place.jobs()).toMatchObject([{ id: task?.id, state: 'succeeded' }]);
       },
     );
@@ -150,7 +150,7 @@ describe('an injected failure', { tags: ['strace'] }, () => {
       const { out } = await place.run([...create, '--events', 'a fox'], { wrap });
       const events = out.split('\n').flatMap((line) => (line ? [JSON.parse(line)] : []));
       const told = events.filter(({ event }) => event === 'accepted' || event === 'status');
-      // A look may come while the task still runs.
+      // gw may look at the task while it still runs.
       const [first, ...later] = told.map(({ event }) => event);
       expect([first, ...new Set(later)]).toEqual(['accepted', 'status']);
       expect(told.at(-1)).toMatchObject({ status: 'succeeded' });
@@ -189,7 +189,7 @@ describe('an injected failure', { tags: ['strace'] }, () => {
       async ({ call, when, errno }) => {
         const place = await openNearPlace({ fault: 'output:slow:x1', slowGapMs: 5 });
         const wrap = strace(`${call}:error=${errno}:when=${when}`);
-        // Without the queue, whose place in line is made durable too.
+        // The queue is off because it makes syncs of its own.
         const ended = await place.run([...create, 'a fox', '--no-queue'], { wrap });
         expect(ended.code, ended.err).toBe(12);
         expect(expectOneError(ended)).toMatch(words[errno] ?? /./);
@@ -203,7 +203,7 @@ describe('an injected failure', { tags: ['strace'] }, () => {
       const place = await openNearPlace();
       const target = path.join(place.cwd, 'fox.mp4');
       fs.writeFileSync(target, 'what was there before');
-      // The first one is of the trial.
+      // The first rename belongs to the test of the directory before the create.
       const wrap = strace(`rename,renameat,renameat2:error=${errno}:when=2`);
       const ended = await place.run([...create, 'a fox', '-o', 'fox.mp4', '--force'], { wrap });
       expect(ended.code, ended.err).toBe(12);
@@ -220,14 +220,14 @@ describe('an injected failure', { tags: ['strace'] }, () => {
       expectNothingPaid(place, ended, /read-only/);
     });
 
-    // Counted by strace for each thread, and Bun does all in one.
+    // strace counts calls for each thread, and Bun makes all calls in one thread.
     test('the part cannot be removed: the file is saved all the same, with a warning', {
       tags: ['node'],
     }, async () => {
       const place = await openNearPlace();
-      // The first unlinks are the trial's, the next ones are the lock's and the part's.
+      // The first unlinks belong to the test of the directory; the next ones remove the lock and the part.
       const wrap = strace('unlink,unlinkat:error=EIO:when=4+');
-      // What shifts the clock (libfaketime) removes a file too.
+      // libfaketime, which shifts the clock, also removes a file.
       const ended = await place.run([...create, 'a fox'], { wrap, env: { LD_PRELOAD: undefined } });
       expect(ended.code, ended.err).toBe(0);
       expect(ended.err).toMatch(
@@ -251,7 +251,7 @@ describe('a small disk', { tags: ['mount'] }, () => {
     return mountTmpfs(dir, 'size=1m,mode=700');
   }
 
-  /** Takes all but so many bytes of a disk; returns the file that holds them. */
+  /** Fills a disk except for `left` bytes; returns the file that takes the space. */
   function fill(dir: string, left: number): string {
     const { bavail, bsize } = fs.statfsSync(dir);
     const file = path.join(dir, 'ballast');
@@ -308,7 +308,7 @@ describe('a small disk', { tags: ['mount'] }, () => {
       else {
         const ballast = fill(state, 0);
         mend = () => fs.unlinkSync(ballast);
-        // What is left of the journal's last page would take a line or two.
+        // The journal's last page is filled, because it could otherwise still take a line or two.
         const journal = path.join(state, 'ledger', path.basename(place.journal));
         fs.appendFileSync(journal, `${' '.repeat(4096 - (fs.statSync(journal).size % 4096) - 1)}\n`);
       }
@@ -373,7 +373,7 @@ describe('a small disk', { tags: ['mount'] }, () => {
     mountAt(state);
     const reserve = path.join(state, 'ledger', 'reserve');
     const gateway = await openServer((_, response) => {
-      // What is left of the journal's last page would take a line or two.
+      // The journal's last page is filled, because it could otherwise still take a line or two.
       const journal = path.join(state, 'ledger', path.basename(place.journal));
       fs.appendFileSync(journal, `${' '.repeat(4096 - (fs.statSync(journal).size % 4096) - 1)}\n`);
       fill(state, 0);
@@ -430,7 +430,7 @@ describe('a limit on the size of files', () => {
     const ended = await place.shell(
       'ulimit -f 0; exec $GW video alpha create a fox --wait --interval 100ms',
       {
-        // What shifts the clock (libfaketime) keeps a file of its own, and ends where it may not.
+        // libfaketime, which shifts the clock, needs a file of its own and ends when it cannot write one.
         env: { LD_PRELOAD: undefined },
       },
     );
@@ -438,7 +438,7 @@ describe('a limit on the size of files', () => {
   });
 });
 
-// As one file, Bun says so itself.
+// In the one-file gw, Bun itself reports the missing directory.
 test('a working directory that was removed: said so, and nothing is paid; what needs none goes on', {
   tags: ['node'],
 }, async () => {

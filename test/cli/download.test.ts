@@ -21,7 +21,7 @@ function box(type: string, body: Buffer): Buffer {
   return Buffer.concat([head, body]);
 }
 
-/** What stands before the frames of a film of so many bytes; the rest of it is zeros. */
+/** The bytes before the frames of a video of this size; the rest of the file is zeros. */
 function movieHead(bytes: number): Buffer {
   const brand = box('ftyp', Buffer.from('isom\0\0\x02\0isommp42', 'latin1'));
   const index = box('moov', box('mvhd', Buffer.alloc(100)));
@@ -50,7 +50,7 @@ test('an output that is cut five times is the file that came uncut', async () =>
 
 test.skipIf(!fs.existsSync('/proc/self/status'))(
   'an output of half a gigabyte takes little memory',
-  // V8 collects later on a busy machine: the least of three counts.
+  // On a busy machine V8 frees memory later, so the smallest of three measurements counts.
   { timeout: 120_000, retry: 2 },
   async ({ skip }) => {
     const bytes = 2 ** 29;
@@ -83,7 +83,7 @@ test.skipIf(!fs.existsSync('/proc/self/status'))(
         const status = fs.readFileSync(`/proc/${running.pid}/status`, 'utf8');
         peakKb = Math.max(peakKb, Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0));
       } catch {
-        // It has just ended.
+        // The process has just ended.
       }
       await pause(25);
     }

@@ -2,9 +2,9 @@ import { expect, test } from 'vitest';
 import { cmd } from '../helpers/cmd.ts';
 import { create, openPlace, pause, until } from './place.ts';
 
-// `--events` beside a gw that is killed, and a reader that looks at each line as it comes.
+// `--events` when gw is killed, and when a reader handles each line as it arrives.
 
-/** The whole lines of what was read, parsed; a kill must not have left half of one. */
+/** Parses the lines of the output; a kill must not leave a partial line. */
 const linesOf = (out: string): { event: string; id?: string }[] => {
   expect(out === '' || out.endsWith('\n'), out).toBe(true);
   return out

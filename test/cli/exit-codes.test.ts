@@ -6,7 +6,7 @@ import { cmd } from '../helpers/cmd.ts';
 import { freePort } from '../helpers/free-port.ts';
 import { create, creates, type Ended, KEY, openPlace, Place, until } from './place.ts';
 
-// Promise 18: the exit code says what to do next; one run of the real program a code, as a person and with --json.
+// Promise 18: the exit code says what to do next. The real program runs once for each code, with and without --json.
 
 type Act = (more: string[]) => Promise<Ended>;
 type Row = {
@@ -15,7 +15,7 @@ type Row = {
   readonly act: () => Promise<Act>;
 };
 
-/** A run against a sandbox with a fault. */
+/** Runs gw against a sandbox with a fault. */
 const withFault =
   (fault: string, argv: string[], options: object = {}) =>
   async (): Promise<Act> => {
@@ -151,7 +151,7 @@ test('1: a fault of gw itself or of the world around it', async () => {
 test('a fault behind the end of all is told, and no quiet exit code', { tags: ['node'] }, async () => {
   const place = new Place();
   const late = path.join(place.dir, 'late.cjs');
-  // The exit code is set when the run is over.
+  // process.exitCode is set when the run is over, so the script throws only after that.
   fs.writeFileSync(
     late,
     `const look = setInterval(() => {

@@ -13,7 +13,7 @@ export interface FakeServer {
   readonly seen: Seen[];
 }
 
-/** A server on loopback that answers as the test says, for what the sandbox does not do; closed after the test. */
+/** A server on loopback that answers as the test defines, for replies that the sandbox does not give; closed after the test. */
 export async function openServer(
   answer: (request: http.IncomingMessage, response: http.ServerResponse) => void,
 ): Promise<FakeServer> {
@@ -39,7 +39,7 @@ export function sendJson(
 
 export const TASK_ID = 'vt-20261120120000-0123456789abcdef0123';
 
-/** A gateway whose every task has succeeded and has its video at this address. */
+/** A gateway where every task has succeeded and has its video at this address. */
 export function openGateway(videoUrl: string): Promise<FakeServer> {
   const times = { created_at: 1_795_000_000, updated_at: 1_795_000_100 };
   return openServer((request, response) => {

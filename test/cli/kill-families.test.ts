@@ -21,7 +21,7 @@ import {
   until,
 } from './place.ts';
 
-// Promise 7 for families B and C: a kill at any moment is mended by `gw jobs sync`, and nothing is paid for twice.
+// Promise 7 for families B and C: `gw jobs sync` recovers from a kill at any moment, and nothing is paid for twice.
 
 type World = Place & { readonly sandbox: Sandbox };
 
@@ -34,11 +34,11 @@ const families: Record<'beta' | 'gamma', readonly string[]> = {
   ],
 };
 
-/** Sent, and not there: family B is asked again once the job is a minute old, which no test waits for. */
+/** True if no task exists. gw queries family B again only when the job is a minute old, and no test waits that long. */
 const isAbsentAndYoung = (job: Job, { sandbox }: World): boolean =>
   job.id === undefined && job.externalId !== undefined && sandbox.tasks().length === 0;
 
-/** What must hold after a kill at any moment and the syncs after it; returns where the job stands. */
+/** Checks what must hold after a kill at any moment and the syncs after it; returns the job's state. */
 async function expectMended(place: World, family: TaskFamily, killed: Ended, when: string) {
   const printed =
     killed.out +
@@ -72,7 +72,7 @@ async function expectMended(place: World, family: TaskFamily, killed: Ended, whe
 describe.each(['beta', 'gamma'] as const)('family %s', (name) => {
   const create = families[name];
 
-  // A lost create of family B is looked for during 22 s, and several of the moments may be such.
+  // gw looks for a lost create of family B for 22 s, and several of the kills may hit a create.
   test('a kill -9 at twenty moments of its life', async () => {
     const family = await loadTaskFamily(name);
     builtGw();
@@ -102,7 +102,7 @@ describe.each(['beta', 'gamma'] as const)('family %s', (name) => {
     await until('the task is there', () => place.sandbox.tasks().length === 1);
     running.child.kill('SIGKILL');
     const state = await expectMended(place, family, await running.ended, 'in the answer');
-    // Family B is found by its external ID; family C has nothing to be found by.
+    // A job of family B is found by its external ID; family C has no such ID.
     expect(state).toBe(family.externalIds ? 'succeeded' : 'unknown');
   });
 

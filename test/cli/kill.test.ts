@@ -22,13 +22,13 @@ import {
   until,
 } from './place.ts';
 
-// Promise 7: a kill at any moment is mended by `gw jobs sync`, and nothing is paid for twice.
+// Promise 7: `gw jobs sync` recovers from a kill at any moment, and nothing is paid for twice.
 
 type World = Place & { readonly sandbox: Sandbox };
 
 const isOver = (job: Job) => !isOpen(job, alphaFamily, Date.now());
 
-/** What must hold after a kill at any moment and the syncs after it. */
+/** Checks what must hold after a kill at any moment and the syncs after it; returns the job's state. */
 async function expectMended(place: World, killed: Ended, when: string): Promise<string | undefined> {
   const printed = killed.out + killed.err + (await syncAll(place, isOver));
   const jobs = await place.jobs();
@@ -62,7 +62,7 @@ async function expectMended(place: World, killed: Ended, when: string): Promise<
 
 describe('a kill -9', () => {
   test('at twenty moments of its life', async () => {
-    // A build is no part of that life, which the moments are measured by.
+    // gw is built first, so that the measured duration of a run does not include the build.
     builtGw();
     const calibrated = await openNearPlace();
     const startMs = performance.now();
@@ -149,7 +149,7 @@ describe('a kill -9', () => {
     let argv: readonly string[] = [...create, 'a fox'];
     for (let kill = 0; kill < 5; kill++) {
       const running = place.start(argv, { isKilled: true });
-      // More than the byte that is written there before the job is paid for.
+      // One byte is written there before the job is paid for, so the part must be larger than that.
       const least = grown.at(-1) ?? 1;
       await until('the part grows', () => place.partBytes() > least);
       running.child.kill('SIGKILL');
@@ -203,9 +203,9 @@ describe('a kill at the Nth call of', { tags: ['strace'] }, () => {
   });
 
   test.each([
-    // The trial of the directory renames first.
+    // The first rename belongs to the test of the directory before the create.
     { call: 'rename,renameat,renameat2', numbers: [2], flags: [] },
-    // That it is about to be renamed, that it is saved, and that its part is gone.
+    // These writes record that the file is about to be renamed, that it is saved, and that its part is gone.
     { call: 'fdatasync', numbers: [7, 8, 9], flags: [] },
     { call: 'fdatasync', numbers: [7, 8, 9], flags: ['--force'] },
   ])('$call where there are no hard links, $flags', async ({ call, numbers, flags }) => {
@@ -215,7 +215,7 @@ describe('a kill at the Nth call of', { tags: ['strace'] }, () => {
       const ended = await place.run([...create, 'a fox', '-o', 'fox.mp4', ...flags], { wrap });
       expect(ended.signal, `${call} ${number}`).toBe('SIGKILL');
       expect(await expectMended(place, ended, `at ${call} ${number}`)).toBe('succeeded');
-      // No empty file has kept the name from it.
+      // No empty file has taken the output's name.
       expect(place.files(), `at ${call} ${number}`).toEqual(['fox.mp4']);
     });
   });

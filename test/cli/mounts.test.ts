@@ -5,7 +5,7 @@ import { disks, mountAt } from './mounts.ts';
 import { openNearPlace } from './near-place.ts';
 import { create, creates, sha256AtServer, sha256Of } from './place.ts';
 
-// On real disks that people save to: what they cannot do is done another way, and nothing is lost.
+// On file systems that people save to, gw replaces an unsupported operation with another one and loses nothing.
 
 describe.each(disks)('%s', (_, tags, mount) => {
   test('takes videos, images, their sidecars and a batch, whole and without replacing anything', {
@@ -33,7 +33,7 @@ describe.each(disks)('%s', (_, tags, mount) => {
     const [long, next] = [251, 249].map((length, copy) =>
       path.join(dir, `${'x'.repeat(length)}${copy === 0 ? '' : '-1'}.mp4`),
     ) as [string, string];
-    // This driver loses some files of long names when they are renamed.
+    // This driver loses some files with long names when they are renamed.
     const hasLongNames = !tags.includes('fusefat');
     if (hasLongNames) {
       fs.writeFileSync(long, 'mine');
@@ -81,7 +81,7 @@ describe.each(disks)('%s', (_, tags, mount) => {
     const dir = await mountAt(place, mount);
     const env = { GW_STATE_DIR: path.join(dir, 'state'), GW_CONFIG_DIR: path.join(dir, 'config') };
     const keepsNoModes = tags.includes('ntfs-3g');
-    // A file that has bytes cannot be opened to append to it.
+    // On these file systems a file that has content cannot be opened for appending.
     const takesNoLedger = keepsNoModes || mount === disks[1]?.[2];
     for (const [at, prompt] of ['a fox', 'an owl'].entries()) {
       const made = await place.run([...create, prompt], { env: { ...env, GW_CONFIG_DIR: undefined } });
@@ -92,7 +92,7 @@ describe.each(disks)('%s', (_, tags, mount) => {
     }
     if (!takesNoLedger) {
       expect(await place.jobs(env.GW_STATE_DIR)).toHaveLength(2);
-      // The driver of FAT lets some files grow no further.
+      // The FAT driver refuses to extend some files.
       for (const question of tags.includes('fusefat') ? [] : ['a fox', 'an owl']) {
         const { code, err } = await place.run(['chat', question, '--session', 'talk'], { env });
         expect(code, err).toBe(0);

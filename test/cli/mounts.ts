@@ -4,14 +4,14 @@ import * as path from 'node:path';
 import { onTestFinished } from 'vitest';
 import { type After, type Place, pause } from './place.ts';
 
-// Real disks that people save to, mounted for a test.
+// Real file systems that people save to, mounted for a test.
 
 function run(command: string, ...args: string[]): void {
   const { status, stderr, error } = spawnSync(command, args, { encoding: 'utf8' });
   if (status !== 0) throw error ?? new Error(`${command}: ${stderr}`);
 }
 
-/** Mounts a directory of the place; `base` is where the disk itself may lie. */
+/** Mounts a directory of the place; `base` is the directory in which the disk's own file may lie. */
 type Mount = (dir: string, base: string) => void;
 
 const rclone =
@@ -78,7 +78,7 @@ export const disks: readonly (readonly [name: string, tags: string[], mount: Mou
   ['two disks as one', ['mergerfs', 'mount'], mergerfs],
 ];
 
-/** Mounts it in the place, until the test or the round is over. */
+/** Mounts the disk in the place until the test or the round is over. */
 export async function mountAt(
   place: Place,
   mount: Mount,
@@ -92,7 +92,7 @@ export async function mountAt(
       if (spawnSync('umount', [dir]).status === 0) return;
       await pause(100);
     }
-    // A process of a test that failed still stands in it.
+    // A process of a failed test may still have its working directory there, so this unmount is lazy.
     spawnSync('umount', ['-l', dir]);
   });
   mount(dir, place.dir);

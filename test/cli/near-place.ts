@@ -8,9 +8,9 @@ import { builtGw } from './built.ts';
 import { openSandbox, Place, type Running, type StartOptions } from './place.ts';
 
 /**
- * A place whose runs of gw are in the test's process, with the real clock: for tests that are about what such a process does
- * and not about the process, which is most of the work of a short run. A run that another command starts (`wrap`) or that
- * is killed (`isKilled`), and every run of gw as one file, is a process all the same. What is not one hears signals, and cannot be killed.
+ * A place that runs gw in the test's process with the real clock, because starting a process is most of the work of a short
+ * run. A run under another command (`wrap`), a run that is killed (`isKilled`) and every run of the one-file gw still get a
+ * process of their own. A run in the test's process receives signals but cannot be killed.
  */
 export class NearPlace extends Place {
   readonly #near = new Set<Running>();
@@ -71,7 +71,7 @@ export class NearPlace extends Place {
   }
 }
 
-/** As `openPlace`. */
+/** Like `openPlace`, for a `NearPlace`. */
 export async function openNearPlace(
   ...options: Parameters<typeof openSandbox>
 ): Promise<NearPlace & { readonly sandbox: Sandbox }> {

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { builtGw } from './built.ts';
 import { Place } from './place.ts';
 
-/** Runs gw in a Node that says it is another version. */
+/** Runs gw in a Node that reports another version. */
 function runAs(version: string, argv: readonly string[]) {
   const place = new Place();
   const preload = path.join(place.dir, 'preload.cjs');

@@ -9,11 +9,11 @@ import { create, creates, openPlace, Place, until } from './place.ts';
 
 const JOBS = 3000;
 
-/** A place whose ledger holds so many jobs that a list of them does not fit into a pipe. */
+/** A place whose ledger holds so many jobs that their list does not fit into a pipe. */
 function placeWithJobs(): Place {
   const place = new Place();
   fs.mkdirSync(path.dirname(place.journal), { recursive: true });
-  // One moment for all: read anew for each, two of them could stand in the wrong order.
+  // All jobs share one time; reading the clock for each could put two jobs into the wrong order.
   const nowMs = Date.now();
   const lines = Array.from({ length: JOBS }, (_, at) => {
     const job = `gw-${at.toString(32).padStart(26, '0')}`;
@@ -116,7 +116,7 @@ test.each([
         if (request.method === 'POST') {
           posts += 1;
           const id = `task-${posts}`;
-          // The third is answered when the second result has met a closed pipe.
+          // The third create is answered only after the second result has met a closed pipe.
           setTimeout(() => response.end(JSON.stringify({ id, status: 'queued' })), posts === 3 ? 1500 : 100);
           return;
         }
@@ -153,7 +153,7 @@ test('a reader of stderr that leaves stops nothing', async () => {
 
 test('a closed stdin is no stdin', async () => {
   const place = await openPlace();
-  // What shifts the clock (libfaketime) would take the free descriptor for itself.
+  // libfaketime, which shifts the clock, would take the free file descriptor.
   const env = { LD_PRELOAD: undefined };
   const made = await place.shell('$GW video alpha create --wait --interval 100ms fox <&-', { env });
   expect(made.code, made.err).toBe(0);

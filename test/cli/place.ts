@@ -14,13 +14,13 @@ import { wasmDir } from '../helpers/assets-dir.ts';
 import { closing } from '../helpers/closing.ts';
 import { builtGw } from './built.ts';
 
-// gw as a process of its own: a home, a working directory, a gateway in the test's process, and runs of the built gw.
+// Runs gw as a process, with its own home and working directory and a gateway in the test's process.
 
 export const KEY = 'canary-key-5f1d8c7e9ab24d60';
 export const create = ['video', 'alpha', 'create', '--interval', '100ms', '--wait'];
 const clipsDir = path.join(import.meta.dirname, '../../src/sandbox/clips');
 
-// The suite also runs as if it were another day: what makes it so (libfaketime) is passed on to gw.
+// The suite also runs with a shifted date; these variables pass libfaketime, which shifts the clock, on to gw.
 const shifting = ['LD_PRELOAD', 'FAKETIME', 'FAKETIME_DONT_FAKE_MONOTONIC'];
 const shiftedClock = Object.fromEntries(shifting.map((name) => [name, process.env[name]]));
 
@@ -33,20 +33,20 @@ export interface Ended {
 
 export interface StartOptions {
   readonly env?: Record<string, string | undefined>;
-  /** Text for stdin; `open`: a pipe that stays open; absent: none. */
+  /** Text for stdin; `open` keeps the pipe open; when absent, stdin is empty. */
   readonly stdin?: string | 'open';
-  /** A command that runs gw: `strace …`. */
+  /** A command that runs gw, for example `strace …`. */
   readonly wrap?: readonly string[];
   readonly cwd?: string;
-  /** Another version's `bin/gw.js`. */
+  /** The `bin/gw.js` of another version. */
   readonly script?: string;
-  /** It is killed, so it is a process in every place. */
+  /** The test will kill this run, so even a `NearPlace` starts a process for it. */
   readonly isKilled?: boolean;
 }
 
 export interface Running {
   readonly child: ChildProcess;
-  /** Of gw, or of the command that runs it. */
+  /** The process ID of gw, or of the command that runs gw. */
   readonly pid: number;
   readonly out: () => string;
   readonly err: () => string;
@@ -67,7 +67,7 @@ export class Place {
     closing(this);
   }
 
-  /** The environment of a run, and nothing of the test's own. */
+  /** The environment of a run, without the test's own variables. */
   env(more: StartOptions['env'] = {}): Record<string, string> {
     const { command, cacheDir } = builtGw();
     const all = {
@@ -98,7 +98,7 @@ export class Place {
     return this.start(argv, options).ended;
   }
 
-  /** A line for bash, in which `$GW` is gw. Only gw's clock is shifted: the pipes of a shell end libfaketime now and then. */
+  /** Runs a line of bash in which `$GW` is gw. Only gw's clock is shifted, because libfaketime can end a process in a pipe. */
   shell(line: string, { env, ...options }: StartOptions = {}): Promise<Ended> {
     const { LD_PRELOAD, GW = '', ...rest } = this.env(env);
     const shifted = LD_PRELOAD ? `env LD_PRELOAD=${LD_PRELOAD} ${GW}` : GW;
@@ -137,7 +137,7 @@ export class Place {
     return { child, pid: child.pid ?? 0, out: () => out, err: () => err, ended };
   }
 
-  /** This month's journal. */
+  /** The path of this month's journal. */
   get journal(): string {
     return path.join(this.state, 'ledger', journalNameAt(Date.now()));
   }
@@ -147,29 +147,29 @@ export class Place {
     return openLedger({ dir: state, clock: { now: Date.now }, keepPrompts: true }).find();
   }
 
-  /** Names in the working directory. */
+  /** The names in the working directory. */
   files(dir = this.cwd): string[] {
     return fs.readdirSync(dir).sort();
   }
 
-  /** Bytes of the part file in the working directory; none where there is none. */
+  /** The size of the part file in the working directory; 0 if there is none. */
   partBytes(): number {
     const name = this.files().find((each) => each.endsWith('.part'));
     if (name === undefined) return 0;
     return fs.statSync(path.join(this.cwd, name), { throwIfNoEntry: false })?.size ?? 0;
   }
 
-  /** Ends what a failed test left running, and removes everything. */
+  /** Ends the processes that a failed test left running, and removes everything. */
   close(): void {
     for (const child of this.running) child.kill('SIGKILL');
     fs.rmSync(this.dir, { recursive: true, force: true });
   }
 }
 
-/** Takes what is to be done when the test, or the round of a longer one, is over. */
+/** Registers a function that runs when the test, or one round of a longer test, is over. */
 export type After = (clean: () => unknown) => void;
 
-/** A sandbox that keeps its requests, closed after the test. */
+/** A sandbox that records its requests, closed after the test. */
 export async function openSandbox(
   options: Partial<SandboxOptions> & { readonly fault?: string } = {},
   after: After = onTestFinished as After,
@@ -190,7 +190,7 @@ export async function openSandbox(
   return sandbox;
 }
 
-/** A place of its own with a sandbox of its own, removed after the test. */
+/** A place with its own sandbox, removed after the test. */
 export async function openPlace(
   options: Parameters<typeof openSandbox>[0] = {},
   after: After = onTestFinished as After,
@@ -201,15 +201,15 @@ export async function openPlace(
   return Object.assign(place, { sandbox });
 }
 
-/** Tasks that the gateway was asked to create. */
+/** The requests to create tasks. */
 export const creates = (sandbox: Sandbox) =>
   sandbox.requests.filter((request) => request.server === 'api' && request.method === 'POST');
 
-/** Fetches of outputs. */
+/** The requests for outputs. */
 export const fetches = (sandbox: Sandbox) =>
   sandbox.requests.filter((request) => request.server === 'output' && request.method === 'GET');
 
-/** SHA-256 of a task's video as the server has it. */
+/** The SHA-256 of a task's video on the server. */
 export async function sha256AtServer(sandbox: Sandbox, id: string): Promise<string> {
   const headers = { authorization: `Bearer ${KEY}` };
   const reply = await fetch(`${sandbox.baseUrl}${alphaTasksPath}/${id}`, { headers });
@@ -219,14 +219,14 @@ export async function sha256AtServer(sandbox: Sandbox, id: string): Promise<stri
   return sha256(Buffer.from(await output.arrayBuffer()));
 }
 
-/** What a download of any length may take; Node 24 (170 MB, measured) and the one file (180 MB) give buffers back later. */
+/** The memory limit for a download of any length. Node 24 (170 MB, measured) and the one-file gw (180 MB) free buffers later. */
 export const maxPeakKb =
   (process.env.GW_TEST_BINARY ? 256 : Number(process.versions.node.split('.')[0]) < 24 ? 150 : 200) * 1024;
 
 export const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 export const sha256Of = (file: string): string => sha256(fs.readFileSync(file));
 
-/** Resolves as soon as something holds; rejects when it never does. */
+/** Resolves as soon as the condition holds; rejects after a time limit. */
 export async function until(what: string, holds: () => unknown, longestMs = 20_000): Promise<void> {
   const endMs = performance.now() + longestMs;
   while (!holds()) {
@@ -237,7 +237,7 @@ export async function until(what: string, holds: () => unknown, longestMs = 20_0
 
 export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Runs gw under strace, with what is injected (`write:error=ENOSPC:when=1`, or several) into the calls that name these paths. */
+/** Runs gw under strace, with faults (`write:error=ENOSPC:when=1`) injected into the system calls that name these paths. */
 export function strace(inject: string | readonly string[], paths: readonly string[] = []): string[] {
   const injects = [inject].flat();
   return [
@@ -248,7 +248,7 @@ export function strace(inject: string | readonly string[], paths: readonly strin
   ];
 }
 
-/** Works on items, three at a time. */
+/** Works on the items, three at a time. */
 export async function inThrees<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   const left = [...items];
   const worker = async () => {
@@ -258,8 +258,8 @@ export async function inThrees<T>(items: readonly T[], work: (item: T) => Promis
 }
 
 /**
- * Runs `gw jobs sync` until nothing is open, as cron would; gives back all that it printed. Throws where something is open
- * after a minute.
+ * Runs `gw jobs sync` until no job is open, as cron would, and returns everything that it printed. Throws if a job is still
+ * open after a minute.
  */
 export async function syncAll(
   place: Place,

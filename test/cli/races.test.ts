@@ -3,7 +3,7 @@ import * as path from 'node:path';
 import { expect, test } from 'vitest';
 import { create, creates, fetches, openPlace, Place, sha256AtServer, sha256Of, until } from './place.ts';
 
-// Several gw at once on one ledger, one target, one configuration.
+// Several gw run at once with one ledger, one target or one configuration.
 
 const times = <T>(count: number, make: (at: number) => T): T[] =>
   Array.from({ length: count }, (_, at) => make(at));

@@ -3,7 +3,7 @@ import * as path from 'node:path';
 import { expect, test } from 'vitest';
 import { Place } from './place.ts';
 
-// The README's first week, run as it is printed, in its order, in one fresh home.
+// The commands of the README's first week run as printed, in order, in one new home.
 
 const readme = fs.readFileSync(path.join(import.meta.dirname, '../../README.md'), 'utf8');
 const [, week = ''] = readme.split('## The first week, in ten commands');
@@ -17,7 +17,7 @@ test('the ten commands of the first week run as printed', async () => {
   expect(commands).toHaveLength(10);
   const place = new Place();
   try {
-    // One shell: a later line uses what an earlier one has put into a variable.
+    // All lines run in one shell, because a later line uses a variable of an earlier one.
     const script = commands.map((line) => line.replaceAll(/\bgw (?=[a-z])/g, '$GW ')).join('\n');
     const env = { CI: 'true', GW_PROFILE: 'sandbox' };
     const { code, err } = await place.shell(`set -e\n${script}`, { env });

@@ -5,9 +5,9 @@ import { openGateway, openServer, sendJson } from './fake-gateway.ts';
 import { NearPlace, openNearPlace } from './near-place.ts';
 import { create, type Ended, fetches, KEY, openPlace, type Place } from './place.ts';
 
-// Promises 15 and 16: the key goes to its gateway and nowhere else, and stands in no byte that a run leaves.
+// Promises 15 and 16: the key goes only to its gateway and appears in no byte that a run leaves.
 
-/** How a key may stand in text. */
+/** The forms in which a key may appear in text. */
 const forms = [
   KEY,
   Buffer.from(KEY).toString('base64').replace(/=+$/, ''),
@@ -184,7 +184,7 @@ test('a stored key stands in its own file alone, which nobody else can read', as
 });
 
 describe('the key is in no process list', { tags: ['strace'] }, () => {
-  /** Runs gw and tells all that was started by it, with arguments and environment, and each name a process took. */
+  /** Runs gw and returns every process that it started, with arguments and environment, and every name that a process took. */
   async function started(place: Place, argv: readonly string[], env: Record<string, string | undefined>) {
     const file = path.join(place.temp, 'started');
     const wrap = ['strace', '-f', '-v', '-s', '65536', '-e', 'trace=execve,prctl', '-o', file];
@@ -200,7 +200,7 @@ describe('the key is in no process list', { tags: ['strace'] }, () => {
     };
   }
 
-  /** A wait that is long enough for what listens to interrupts beside it. */
+  /** This wait lasts long enough for gw to start the child process that listens for interrupts. */
   const wait = [...create, 'a fox'];
   const kinds: [string[], RegExp | undefined][] = [
     [['chat', 'hi', '-v'], undefined],
@@ -235,7 +235,7 @@ describe('the key is in no process list', { tags: ['strace'] }, () => {
       for (const [argv, child] of from === 'GW_API_KEY' ? kinds : kinds.filter(([, child]) => child)) {
         const { run, own, others, children } = await started(place, [...argv, ...more], env);
         expect(run.code, `${argv.join(' ')}\n${run.err}`).toBe(0);
-        // What the user gave gw itself is the user's own affair, and shows that a key is found where there is one.
+        // The user gave gw this key in its environment; finding it there proves that the search works.
         expect(own.includes(KEY)).toBe(from === 'GW_API_KEY');
         for (const form of forms) {
           expect(others, argv.join(' ')).not.toContain(form);

@@ -166,7 +166,7 @@ describe('a signal while the create is in flight', () => {
   });
 });
 
-/** Before a job is paid for a byte is written beside its target: more than that is a part of the output. */
+/** gw writes one byte beside the target before a job is paid for; a larger part file holds output. */
 const PROBE_BYTES = 1;
 
 describe('a signal while an output is saved', () => {

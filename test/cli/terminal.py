@@ -1,6 +1,6 @@
 # Runs a command on a pseudo-terminal: `python3 terminal.py ORDER`, where ORDER is JSON with `argv`, `columns`, `rows`
-# and `types`, a list of [text to wait for, text to type]. Copies what the terminal gets to stdout, and with `modes` at
-# the end those that are on; ends as the command.
+# and `types`, a list of [text to wait for, text to type]. Copies the terminal's output to stdout; with `modes`, appends the
+# terminal modes that are on at the end. Exits with the status of the command.
 import fcntl, json, os, pty, select, struct, sys, termios
 
 order = json.loads(sys.argv[1])
@@ -22,7 +22,7 @@ while True:
     os.write(1, piece)
     while types and types[0][0].encode() in seen:
         if types[0][0]: seen = seen.split(types[0][0].encode(), 1)[1]
-        # Two interrupts at the same moment are one: the kernel keeps no count of what is not delivered yet.
+        # Two interrupts at the same moment count as one: the kernel does not queue a signal that is already pending.
         if order.get('modes'): select.select([], [], [], 0.3)
         os.write(terminal, types.pop(0)[1].encode())
 if order.get('modes'):

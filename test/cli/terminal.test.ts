@@ -9,14 +9,14 @@ import { create, type Ended, KEY, openPlace, Place } from './place.ts';
 const COLUMNS = 100;
 
 interface Shown extends Ended {
-  /** Every byte that the terminal got. */
+  /** Every byte that the terminal received. */
   readonly bytes: string;
-  /** The lines that are left on it. */
+  /** The lines that remain on the terminal. */
   readonly lines: string[];
   readonly screen: Screen;
 }
 
-/** Runs gw, or a line of a shell with jobs, on a pseudo-terminal; `types` is what somebody types as soon as a text appears. */
+/** Runs gw, or a line of bash with job control, on a pseudo-terminal; `types` lists texts to wait for and what to type then. */
 async function onTerminal(
   place: Place,
   argv: readonly string[] | string,
@@ -39,16 +39,16 @@ async function onTerminal(
   return { ...ended, bytes: ended.out, lines: screen.shown(), screen };
 }
 
-/** What gw itself may send: colours, cursor moves and erasing, and a CR before those or a line's end. */
+/** gw itself may send colours, cursor moves, erasing, and a CR before one of those or at a line's end. */
 function expectNoForeignControls(shown: Shown): void {
   const rest = shown.bytes.replaceAll(/\x1b\[(?:\?25[lh]|[0-9;]*[mAKJ])/g, '').replaceAll(/\r(?=\n)/g, '');
-  // A CR of gw's own begins a frame, which erases or moves.
+  // A CR of gw begins a frame, which then erases or moves the cursor.
   const frames = rest.replaceAll('\r', '');
   expect(frames).not.toMatch(/[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/);
   expect(shown.screen.unknown).toEqual([]);
 }
 
-/** A window title, a C1 control, a lone CR that would overwrite, a bidirectional override, a fake CI command. */
+/** Hostile text: a window title, a C1 control, a lone CR that would overwrite, a bidirectional override, a fake CI command. */
 const hostile = 'a\x1b]0;owned\x07b\x1b[2Jc\u009b31md\rOVERWRITTEN\u202Eevil\u2066x\n::error::y\x08\x7f\0end';
 
 describe('on a terminal', { tags: ['python3'] }, () => {
@@ -85,7 +85,7 @@ describe('on a terminal', { tags: ['python3'] }, () => {
     const place = await openPlace({ speed: 10 });
     const shown = await onTerminal(place, [...create, 'a fox'], [['\x1b[?25l', 'ψφξ']], { MODES: '1' });
     expect(shown.code, shown.bytes).toBe(0);
-    // Letters that no name of a temporary directory has.
+    // No name of a temporary directory contains these letters.
     expect(shown.bytes).not.toMatch(/[ψφξ]/);
     expect(shown.bytes).toContain('<modes ECHO ICANON ISIG>');
   });
@@ -146,7 +146,7 @@ describe('on a terminal', { tags: ['python3'] }, () => {
   });
 
   describe('while the main thread is busy for ever', { tags: ['node'] }, () => {
-    /** Makes it so some time after the terminal is raw, or after the start, when the watchdog is there; says so. */
+    /** Blocks the main thread for ever, after the terminal becomes raw or the watchdog has started, and prints BUSY. */
     const busy = (place: Place, once: 'raw' | 'started') => {
       const file = path.join(place.dir, 'busy.cjs');
       fs.writeFileSync(
@@ -183,7 +183,7 @@ describe('on a terminal', { tags: ['python3'] }, () => {
 
     test('a second Ctrl-C ends a wait', async () => {
       const place = await openPlace({ speed: 1 });
-      // No ^C is shown beside bars, so nothing is waited for.
+      // The terminal does not echo ^C beside bars, so the test cannot wait for that text.
       const blind = [twice[0], ['', '\x03']] as const;
       const shown = await onTerminal(place, [...create, 'a fox'], blind, busy(place, 'started'));
       expect(shown.code, shown.bytes).toBe(128 + 9);
@@ -207,7 +207,7 @@ describe('on a terminal', { tags: ['python3'] }, () => {
 
   test('a conversation shows an answer while it comes, and Ctrl-C stops it', async () => {
     const delta = { choices: [{ index: 0, delta: { content: 'I read 1 message' } }] };
-    // It never says more.
+    // The gateway sends no further text.
     const gateway = await openServer((request, response) => {
       if (request.method !== 'POST') return sendJson(response, 200, { data: [] });
       response.writeHead(200, { 'content-type': 'text/event-stream' });

@@ -8,12 +8,12 @@ import { makeSelfSigned } from '../helpers/self-signed.ts';
 import { KEY, Place } from './place.ts';
 
 // @module-tag openssl
-// Certificates are always checked, and what is trusted or shown beside the built-in roots is said by flags.
+// Certificates are always checked; flags set additional roots and the client certificate.
 
 const made = makeSelfSigned();
 const theirs = makeSelfSigned();
 
-/** A gateway with a certificate that no built-in root knows; it asks for a client's and keeps the name of what came. */
+/** A gateway whose certificate no built-in root knows; it requests a client certificate and records its fingerprint. */
 async function secureGateway() {
   const clients: string[] = [];
   let requests = 0;
@@ -52,7 +52,7 @@ test('--cacert, GW_CACERT and the setting cacert add a root', async () => {
   expect(await run(['--cacert', 'root.pem'])).toMatchObject({ code: 0 });
   expect(await run([], { GW_CACERT: 'root.pem' })).toMatchObject({ code: 0 });
   expect(await run([], { NODE_EXTRA_CA_CERTS: path.join(place.cwd, 'root.pem') })).toMatchObject({ code: 0 });
-  // A root that is added takes no other one away.
+  // An added root does not disable the others.
   const both = { NODE_EXTRA_CA_CERTS: path.join(place.cwd, 'root.pem'), GW_CACERT: 'cert.pem' };
   expect(await run([], both)).toMatchObject({ code: 0 });
   expect(await place.run(['config', 'set', 'cacert', 'root.pem'])).toMatchObject({ code: 0 });
@@ -60,7 +60,7 @@ test('--cacert, GW_CACERT and the setting cacert add a root', async () => {
   expect(await run([])).toMatchObject({ code: 0 });
   expect(requests()).toBe(5);
   expect(await run(['--cacert', 'cert.pem'])).toMatchObject({ code: 8 });
-  // Who says it is named.
+  // The error names the variable or setting that holds the path.
   expect((await run([], { GW_CACERT: 'gone.pem' })).err).toContain('error: GW_CACERT gone.pem: no such file');
   fs.rmSync(path.join(place.cwd, 'root.pem'));
   expect((await run([])).err).toMatch(/^error: the setting cacert .*root\.pem: no such file/);
