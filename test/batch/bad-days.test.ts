@@ -9,8 +9,8 @@ import { replyBytes } from '../helpers/fault-server.ts';
 import { clipsDir, KEY, test, World } from '../helpers/gw.ts';
 import { newDir } from '../helpers/new-dir.ts';
 
-// Bad days of a batch: whatever happens in the middle, run again it goes on; each row has one task, and its file is whole.
-// Kills are in the torture suite; Ctrl-C is in run.test.ts.
+// Bad days of a batch: after any interruption, a second run continues; each row has one task, and its file is whole.
+// The torture suite covers kills, and run.test.ts covers Ctrl-C.
 
 const ROWS = 8;
 const kinds = [
@@ -30,7 +30,7 @@ function manifest(world: World, of = kinds): string[] {
   return ['batch', 'run', 'day.jsonl', '-o', 'out/{key}.{ext}'];
 }
 
-/** Creates of each row that the gateway took, and the files that lie there. */
+/** Checks that the gateway accepted exactly one create for each row and that each row has a saved file. */
 function expectOnce(world: World, requests = world.sandbox.requests): void {
   for (let at = 0; at < ROWS; at += 1) {
     const taken = requests.filter(
@@ -103,7 +103,7 @@ test('a gateway that is away: nothing is sent; away for ten minutes in the middl
     /^8 rows: 0 saved, 8 not sent; go on with: gw batch run day\.jsonl -o 'out\/\{key\}\.\{ext\}'$/m,
   );
   await comeBack();
-  // The three slots of the account are taken: no create is under way.
+  // Once three tasks exist, the account's slots are all taken, so no create is under way.
   const { sleep } = world.clock;
   let awayAtMs: number | undefined;
   let isBack = false;
@@ -131,7 +131,7 @@ test('a clock that jumps an hour, as when a laptop sleeps, ends no row and pays 
   atWait(world, () => {
     world.clock.ms += 3_600_000;
   });
-  // Of family C the links themselves live no longer.
+  // Family C is left out, because its links expire within the hour.
   await world.ok(manifest(world, [...kinds.slice(0, 2), ...kinds.slice(3)]));
   expectOnce(world);
 });
@@ -166,7 +166,7 @@ test('a disk that is full from the third row on: nothing more is sent, and the n
     fs.writeSync = writeSync;
     syncBuiltinESMExports();
   });
-  // What an image answers when the disk is full cannot be asked for again.
+  // There is no image row, because an image reply that could not be written to the full disk is lost.
   const argv = [...manifest(world, kinds.slice(0, 3)), '--concurrency', '3'];
   const full = await world.gw(argv);
   expect(full.code, full.err).toBe(13);

@@ -21,7 +21,7 @@ const jsonLines = (text: string) =>
     .split('\n')
     .map((line) => JSON.parse(line));
 const run = (world: World, ...more: string[]) => world.gw(['batch', 'run', 'day.jsonl', ...more]);
-/** Requests that are paid for. */
+/** The number of paid requests. */
 const creates = (world: World) => world.requests().filter((each) => each.startsWith('POST')).length;
 const mixed = [
   { id: 'a', ...gamma },
@@ -55,7 +55,7 @@ test('run again, nothing is sent and nothing is printed; a new row is', async ({
   write(world, [...mixed, { id: 'e', ...image, set: { moood: 1 } }]);
   const again = await run(world, '-o', '{key}.{ext}');
   expect(again).toMatchObject({ code: 0, out: `${world.cwd}/day-e.png\n` });
-  // What is odd is told once, though the row is read twice.
+  // The warning appears once, although the row is read twice.
   expect(again.err.match(/warning: .*moood/g)).toHaveLength(1);
   expect(creates(world)).toBe(6);
   expect(await world.gw(['batch', 'status', 'day.jsonl'])).toMatchObject({ code: 0, out: '6 saved\n' });
@@ -338,7 +338,7 @@ test('rows that were made before under another name are counted before they are 
   const made = await world.gw(['batch', 'run', 'day-v2.jsonl']);
   expect([made.code, creates(world)]).toEqual([0, 9]);
   expect(made.err).toContain(text);
-  // Under its own name the batch goes on as ever, and a renamed row is told of too.
+  // Under its own name the batch continues as before, and the warning counts a renamed row too.
   expect((await run(world)).err).toBe('4 rows: 4 saved\n');
   write(world, [...rows.slice(0, 2), { ...rows[2], id: 'renamed' }]);
   expect((await world.gw(['batch', 'check', 'day.jsonl'])).err).toMatch(
@@ -521,7 +521,7 @@ test('--limit counts no failed row that is not made anew', async () => {
 });
 
 test('on a terminal a saved row is one line, and the whole is what this run looks at', async () => {
-  // A bar is drawn once its work has taken a moment.
+  // A bar is drawn only after its work has taken a moment.
   const world = await World.open({ fault: 'create:slow:x1' });
   write(
     world,
@@ -570,7 +570,7 @@ test('an interrupt ends it with 130, and the next run goes on', async ({ world }
   expect(rest.code, rest.err).toBe(0);
   expect(creates(world)).toBe(6);
   expect(world.sandbox.tasks()).toHaveLength(6);
-  // The same command would make once more what --redo has made.
+  // The printed command must not repeat --redo, which would make these rows once more.
   const redo = await interrupted('-q', ...[0, 1, 2, 3, 4, 5].flatMap((id) => ['--redo', `day/${id}`]));
   const line = /hint: go on with: gw (.*)\n/.exec(redo.err)?.[1] ?? '';
   expect((await world.gw(line.split(' '))).code, line).toBe(0);
@@ -679,7 +679,7 @@ test('a row that is forbidden ends alone, and a key that is refused ends the run
 test('a row that runs and cannot be asked for now is told under its task, not as one that was not sent', async () => {
   const world = await World.open();
   write(world, [{ id: 'a', ...alpha }]);
-  // Made by a run that did not wait for it.
+  // This job was made by a run that did not wait for it.
   const flags = ['-m', '2.0-fast', '--resolution', '480p', '--duration', '4', '--once', 'day/a'];
   const id = (await world.gw(['video', 'alpha', 'create', 'a fox', ...flags])).out.trim();
   expect(id).toMatch(/^vt-/);
@@ -710,7 +710,7 @@ test('a row whose answer was lost is told as unknown under its job', async () =>
   expect(creates(world)).toBe(2);
 });
 
-// Two accounts of one gateway: what the one has made, the other cannot be asked for.
+// Two accounts of one gateway: neither can see the tasks of the other.
 async function twoProfiles() {
   const world = await World.open();
   let made = 0;
@@ -768,7 +768,7 @@ test('a row whose lost job cannot be looked up is told as unknown under its job,
   const gateway = await fakeGateway((method) => {
     if (method === 'POST') return { status: 502 };
     looks += 1;
-    // Before the create nothing stands there; afterwards the key may not look any more.
+    // The first query finds no task; after the create the gateway refuses the key.
     return looks === 1 ? { body: { code: 0, data: [] } } : { status: 401, body: {} };
   });
   write(world, [{ id: 'a', ...beta }]);

@@ -10,7 +10,7 @@ async function* rowsOf(...rows: readonly Work[]): AsyncGenerator<Work> {
   yield* rows;
 }
 
-/** Work that ends when it is told to, and how much of each pool ran at the same time. */
+/** Work that ends when the test ends it, and the largest number of rows that ran at once. */
 function bench(most: Readonly<Record<string, number>>, rows: AsyncIterator<Work>, atOnce = 100) {
   const begun: string[] = [];
   const open = new Map<string, () => void>();
@@ -88,7 +88,7 @@ test('what a row comes to is handed over before the next one begins: it may be t
   await settle();
   one.end('1');
   await settle();
-  // None where the second has not begun.
+  // This does nothing, because the second row has not begun.
   one.end('2');
   await all;
   expect(one.begun).toEqual(['1']);

@@ -3,7 +3,7 @@ import * as path from 'node:path';
 import { expect, test } from 'vitest';
 import { World } from '../helpers/gw.ts';
 
-// A spreadsheet's file as it was saved: every form runs without a false fault, and means the same.
+// Files as spreadsheets save them: each form runs without a false error and gives the same rows.
 
 const world = await World.open();
 
@@ -26,7 +26,7 @@ const objects = rows.slice(1).map((cells) => {
 const joined = (by: string, table: readonly (readonly string[])[] = rows) =>
   table.map((row) => row.map((cell) => (cell.includes(by) ? `"${cell}"` : cell)).join(by)).join('\r\n');
 
-/** The table with some cells of a column in another spelling. */
+/** The table with another spelling for the cells of one column. */
 const respelt = (column: string, to: (cell: string, at: number) => string) =>
   rows.map((row, at) => row.map((cell, of) => (at > 0 && rows[0]?.[of] === column ? to(cell, at) : cell)));
 const times: Readonly<Record<string, string>> = { '16:9': '04:09:00 PM', '9:16': '09:16', '1:1': '01:01' };
@@ -47,7 +47,7 @@ test.each<[what: string, name: string, content: string | Uint8Array]>([
   ['a separator that only sep= tells', 'f.csv', `sep=|\r\n${joined('|')}`],
   ['a byte order mark', 'g.csv', `\uFEFF${joined(',')}`],
   ['UTF-16', 'h.csv', Buffer.from(`\uFEFF${joined('\t')}`, 'utf16le')],
-  // As PowerShell 5 writes what `>` is given.
+  // PowerShell 5 writes redirected output in this form.
   ['lines of JSON in UTF-16', 'r.jsonl', Buffer.from(`\uFEFF${objects.join('\r\n')}`, 'utf16le')],
   ['JSON in UTF-16', 's.json', Buffer.from(`\uFEFF[${objects}]`, 'utf16le')],
   ['YAML in UTF-16', 't.yaml', utf16be(objects.map((each) => `- ${each}\n`).join(''))],
@@ -100,13 +100,13 @@ test.each<[what: string, name: string, content: string | Uint8Array]>([
   expect(run.out).toContain('3 rows of video gamma gamma-H3\n');
 });
 
-// LibreOffice's own: `soffice --convert-to 'csv:Text - txt - csv (StarCalc):59,34,76,1,,0,false,true' sheet.fods`, a language a file,
-// with other separators, quotes and letters for the first three figures.
 test.each(['', '\n\n', 'sep=;', 'id;prompt\n'])('a file that holds %j alone has no row', async (content) => {
   const said = { code: 2, out: '', err: 'error: none.csv: there is no row in it\n' };
   expect(await check('none.csv', content)).toMatchObject(said);
 });
 
+// Made by `soffice --convert-to 'csv:Text - txt - csv (StarCalc):59,34,76,1,,0,false,true' sheet.fods`, one language per file;
+// other separators, quotes and encodings replace the first three numbers.
 test('twelve exports of one sheet by LibreOffice, in nine languages, are the same four rows', async () => {
   const dir = path.join(import.meta.dirname, 'exports');
   const names = readdirSync(dir);

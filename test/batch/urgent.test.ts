@@ -4,14 +4,14 @@ import { expect, test } from 'vitest';
 import { createTurns } from '../../src/jobs/watch/turns.ts';
 import { World } from '../helpers/gw.ts';
 
-// What is finished is brought home before new money is spent, once its link is near its end (promises, section 4).
+// Once the link of a finished output is near its end, gw fetches it before it pays for new rows (promises, section 4).
 
 const gamma = { command: 'video gamma', prompt: 'a fox', duration: 5, resolution: '768P', ratio: '16:9' };
 const write = (world: World, rows: readonly object[]) =>
   writeFileSync(path.join(world.cwd, 'day.jsonl'), rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
 const MINUTE_MS = 60_000;
 
-/** Order in which outputs were fetched and creates were sent. */
+/** The order in which outputs were fetched and creates were sent. */
 const order = (world: World, from: number) =>
   world.sandbox.requests
     .slice(from)
@@ -19,7 +19,7 @@ const order = (world: World, from: number) =>
       server === 'output' ? ['output'] : method === 'POST' ? ['create'] : [],
     );
 
-/** A world whose first run has left a finished output that is not saved. */
+/** A world whose first run has left finished outputs that are not saved. */
 async function withUnsaved(rows: number, refusals = rows * 2) {
   const world = await World.open({ fault: `output:404:x${refusals}` });
   const all = Array.from({ length: rows }, (_, at) => ({ id: `old${at}`, ...gamma }));
