@@ -5,7 +5,7 @@ import { openRedisProxy } from './redis-proxy.ts';
 import { openStudio, paid, write } from './studio.ts';
 
 // @module-tag redis-server
-// The ordinary day of a batch on several machines: a manifest that changes, rows that are refused, keys that end.
+// The ordinary day of a batch on several machines: the manifest changes, rows are refused, and API keys are refused.
 
 vi.setConfig({ testTimeout: 120_000 });
 
@@ -33,11 +33,11 @@ const alpha = (id: string) => ({
 
 test('a row that was skipped or deleted since is not made, and --limit counts what stands on the queue', async () => {
   const { batch, worker, write, paid, laptop, env } = await openDay();
-  // The command that was typed is known to the queue.
+  // The queue records the value of --command.
   write(['a', 'b', 'c'].map((id) => ({ ...image(id), command: undefined })));
   await batch('run', '--detach', '--command', 'image create');
   expect((await batch('status')).out).toContain('3 waiting\n');
-  // Also where other rows name another one.
+  // This also holds when other rows name a command of their own.
   write([alpha('a'), { ...image('b'), command: undefined, size: '1024x1024' }]);
   await batch('run', '--detach', '--name', 'two', '--command', 'image create');
   expect((await batch('status', '--name', 'two')).out).toContain('2 waiting\n');
@@ -48,7 +48,7 @@ test('a row that was skipped or deleted since is not made, and --limit counts wh
   write(['a', 'd', 'e'].map(image));
   for (let run = 0; run < 2; run += 1) expect((await batch('run', '--detach', '--limit', '2')).code).toBe(0);
   expect((await batch('status')).out).toMatch(/2 waiting\n[\s\S]*1 not handed over/);
-  // What was taken out is put back within the limit alone.
+  // Cancelled rows are put back only up to the limit.
   expect((await batch('cancel')).out).toMatch(/^2 taken out/);
   const again = await batch('run', '--detach', '--limit', '1');
   expect([again.code, again.err]).toEqual([
@@ -59,7 +59,7 @@ test('a row that was skipped or deleted since is not made, and --limit counts wh
   ]);
   expect((await batch('status')).out).toMatch(/^1 waiting\n/);
   await batch('run', '--detach', '--limit', '2');
-  // A row that a worker has saved before this run looks counts no more.
+  // A row that a worker saved before this run looks at the queue no longer counts towards the limit.
   const following = laptop.start(['batch', 'run', 'day.jsonl', '--limit', '2', '--redis'], { env });
   await until('it follows', () => following.err().includes('no worker is connected'));
   const anna = worker('anna');

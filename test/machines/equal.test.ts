@@ -8,8 +8,8 @@ import { make } from '../media/fixtures.ts';
 import { openRedis } from './redis.ts';
 
 // @module-tag redis-server
-// What a row keeps on one machine it keeps on many: one manifest is run on one machine, by a worker whose profile says
-// something else, and by a worker that goes on with what another has made. All that is left of each row is compared.
+// A row gives the same result on one machine and on many. One manifest runs on one machine, on a worker with a different
+// profile, and on a worker that continues another worker's row; then all that each row leaves is compared.
 
 vi.setConfig({ testTimeout: 300_000 });
 
@@ -34,7 +34,7 @@ const everyKind = [
 type Facts = Record<string, Record<string, unknown>>;
 type Way = 'one machine' | 'worker' | 'change of hands';
 
-/** Runs a manifest one way; what is left of each row. */
+/** Runs a manifest in one of the ways and returns what it leaves for each row. */
 async function left(
   way: Way,
   rows: readonly (Record<string, unknown> & { readonly id: string })[],
@@ -166,14 +166,14 @@ async function left(
         family,
       }),
       plan: same({ ...save, sidecar: save?.sidecar !== undefined, target: save?.target.split('clips')[1] }),
-      // Who follows hears of what happens from then on, of steps and not of each
-      // look, and of the download of a video when it is over.
+      // A run that follows a worker hears only later events, the steps instead of every
+      // look, and a video's download only when it is complete.
       events:
         way === 'change of hands'
           ? undefined
           : same(
               told
-                // A task that is found again may have ended by then.
+                // A task that gw finds again may already have ended.
                 .filter(
                   ({ event, status }) =>
                     event !== 'status' ||
@@ -197,7 +197,7 @@ async function left(
   return { code, facts };
 }
 
-/** Holds the other ways against one machine. */
+/** Compares the other ways with the run on one machine. */
 function compare(alone: Awaited<ReturnType<typeof left>>, of: Partial<Record<Way, typeof alone>>): number {
   let cells = 0;
   for (const [way, { code, facts }] of Object.entries(of)) {

@@ -4,8 +4,8 @@ import { openRedisProxy } from './redis-proxy.ts';
 import { alpha, image, openStudio as open, paid, type Studio, write as writeRows } from './studio.ts';
 
 // @module-tag redis-server
-// A Redis that is silent, that refuses, or that holds what gw never put there. The deterministic share of
-// test/torture/machines.torture.ts.
+// A Redis that is silent, that refuses commands, or that holds data which gw never wrote. These are the deterministic cases
+// of test/torture/machines.torture.ts.
 
 vi.setConfig({ testTimeout: 120_000 });
 
@@ -22,7 +22,7 @@ const rowKey = (prefix: string, at: number) => `${prefix}:row:day/r${at}`;
 const prefixOf = async ({ redis }: Studio) =>
   ((await redis.client.keys('*:row:day/*'))[0] ?? '').replace(/:row:.*/, '');
 
-/** A row that waits on the queue; by `env` Redis is asked without the proxy. */
+/** A row that waits on the queue; `env` connects to Redis without the proxy. */
 async function handedOver() {
   const studio = await openStudio();
   const laptop = studio.machine();
@@ -229,7 +229,7 @@ describe('rows that gw never wrote', () => {
     expect(status).toMatchObject({ code: 0, out: expect.stringMatching(/6 saved\n6 failed\n/) });
     const none = ['jobs', 'resolve', 'day/r5', '--as', 'none', '--redis'];
     expect(await laptop.run(none, { env: elsewhere })).toMatchObject({ code: 0 });
-    // What was never sent is handed over anew.
+    // The rows that failed without being sent are handed over again.
     const again = await batch(laptop, elsewhere, 'run', '--retry-failed').ended;
     expect(again.code, again.err).toBe(0);
     expect(paid(studio)).toHaveLength(12);
@@ -274,7 +274,7 @@ test('a row that a newer gw writes while it is followed is told of, and ends not
 test('a row of unknown outcome is closed from another machine, and waits again or goes on with the task that was found', async () => {
   const studio = await openStudio({ fault: 'create:reset-after:x2' });
   const [laptop, desk] = [studio.machine(), studio.machine()];
-  // No images: nothing says which rows a busy worker begins with, and an image has no task to be found.
+  // All rows are videos: a busy worker may begin with any row, and an image has no task that could be found.
   write(laptop, [alpha, alpha, alpha]);
   const env = { ...studio.env, GW_TIMEOUT: '60s', GW_REDIS_URL: studio.redis.url };
   const worker = studio
@@ -287,7 +287,7 @@ test('a row of unknown outcome is closed from another machine, and waits again o
   ];
   expect(closings.map(([, , key]) => key)).toHaveLength(2);
   const [first = '', second = ''] = closings.map(([, , key]) => key ?? '');
-  // The worker is faster than this line to Redis.
+  // The desk reaches Redis through a slow proxy, so the worker is always faster.
   Object.assign(studio.proxy, { fault: 'delay', delayMs: 700 });
   const slow = { env: { ...env, GW_REDIS_URL: studio.proxy.url } };
   const resolve = (key: string, as: string) =>
@@ -295,7 +295,7 @@ test('a row of unknown outcome is closed from another machine, and waits again o
   expect(await resolve(first, 'vt-none-such')).toMatchObject({ code: 4 });
   const task = paid(studio).find(({ acceptedTaskId }) => acceptedTaskId !== undefined)?.acceptedTaskId ?? '';
   expect(await resolve(first, task)).toMatchObject({ code: 0, out: `${first}\trunning\n` });
-  // GW_REDIS_URL is enough for a row that is not known here.
+  // For a row that this machine does not know, GW_REDIS_URL is enough without --redis.
   expect(await desk.run(['jobs', 'resolve', second, '--as', 'none'], slow)).toMatchObject({
     ...{ code: 0, out: `${second}\twaiting\n` },
   });

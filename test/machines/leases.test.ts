@@ -4,7 +4,7 @@ import { story } from '../shots/chain.ts';
 import { alpha, beta, endsOf, gamma, openStudio, paid, stop, toldIds, write } from './studio.ts';
 
 // @module-tag redis-server
-// What shows when a lease has run out: a worker is lost, or no answer comes, and the others wait for it.
+// What the other machines see when a lease has expired: a worker is lost or does not answer, and they wait for it.
 
 vi.setConfig({ testTimeout: 120_000 });
 
@@ -77,7 +77,7 @@ test('an output that no live worker has is named with its machine; the row is se
 }, async () => {
   const studio = await openStudio();
   const [s1, s0] = story.slice(3);
-  // The row on its own machine is not on the queue; the image of `job:last` is in the ledger of this machine alone.
+  // This image is made without the queue, so only the laptop's ledger has the output of `job:last`.
   const kept = await studio.laptop.run(['image', 'create', 'a boat', '--size', '256x256', '--json']);
   const { id } = JSON.parse(kept.out);
   write(studio, [{ ...s0 }, { ...alpha, id: 'boat', 'first-frame': 'job:last' }]);
@@ -87,7 +87,7 @@ test('an output that no live worker has is named with its machine; the row is se
   expect(endsOf(lacks.out), lacks.err).toContainEqual(['day/boat', 'not_sent', 'usage']);
   await stop(anna);
   write(studio, [{ ...s0 }, { ...alpha, id: 'boat', 'first-frame': 'job:last' }, { ...s1 }]);
-  // By now another job is the last one.
+  // `job:last` now means another job.
   await studio.laptop.run(['image', 'create', 'a fox', '--size', '256x256']);
   studio.worker('bert', [], studio.laptop);
   const run = await studio.batch('run', '--json');

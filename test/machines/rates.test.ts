@@ -23,7 +23,7 @@ test('a turn that was asked of Redis as it went away does not hold up the looks 
   const door = await Door.open(redis.url);
   try {
     const rate = new PoolRate(door, 'gw:test', pool);
-    // Redis takes the question and does not answer it any more.
+    // Redis accepts the request for a turn but no longer answers.
     await redis.client.call('CLIENT', 'PAUSE', '60000', 'ALL');
     const turn = rate.turn(pause);
     expect(rate.take()).toBeUndefined();

@@ -2,8 +2,8 @@ import * as net from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 
-// A way to Redis on which everything can go wrong that goes wrong on real ones: nothing comes back and nothing is closed, what
-// comes is late or breaks off, and a server that answers every command with an error.
+// A proxy to Redis with the faults of real connections: no answer while the connection stays open, an answer that is late or
+// breaks off, and a server that answers every command with an error.
 
 type After = (clean: () => unknown) => void;
 
@@ -16,10 +16,10 @@ export const refusalWords = {
   CLUSTERDOWN: 'The cluster is down',
 } as const;
 export type Refusing = keyof typeof refusalWords;
-/** `cut`: the next reply breaks off in its middle, and its connection with it. */
+/** `cut`: the next reply breaks off in the middle and its connection closes. */
 export type RedisFault = 'none' | 'swallow' | 'delay' | 'cut' | 'reset' | Refusing;
 
-/** Commands that a server in trouble answers all the same, and that real ones do too. */
+/** Commands that a real server in this trouble still answers; the proxy passes them on. */
 const answered: Partial<Record<Refusing, RegExp>> = {
   READONLY:
     /^(?:info|hello|client|auth|select|ping|config|command|hgetall|hget|hmget|lrange|xread|xrevrange|llen|multi|exec|get|script)$/i,
@@ -27,10 +27,9 @@ const answered: Partial<Record<Refusing, RegExp>> = {
 };
 
 export class RedisProxy {
-  /** Commands that came, in all. */
+  /** The number of commands received so far. */
   commands = 0;
   delayMs = 5_000;
-  /** From the text of a command on. */
   #fault: RedisFault = 'none';
   #when: { readonly text: string; readonly fault: RedisFault; readonly reach: () => void } | undefined;
   readonly #pairs = new Set<readonly [client: net.Socket, redis: net.Socket]>();
@@ -54,16 +53,16 @@ export class RedisProxy {
     return this.#fault;
   }
 
-  /** From now on. */
+  /** Sets the fault of all traffic from now on. */
   set fault(fault: RedisFault) {
     this.#fault = fault;
     if (fault === 'reset')
       for (const pair of this.#pairs) for (const socket of pair) socket.resetAndDestroy();
-    // What was held back on a connection is gone with it, as behind a wall that forgets its connections.
+    // Replies that were held back are lost with their connection, as behind a firewall that forgets its connections.
     if (fault === 'none') for (const [client] of this.#pairs) if (isStuck.has(client)) client.destroy();
   }
 
-  /** A fault from the first command on that holds a text; resolves when it comes. */
+  /** Sets a fault from the first command that contains `text`; resolves when that command arrives. */
   at(text: string, fault: RedisFault): Promise<void> {
     return new Promise((reach) => {
       this.#when = { text, fault, reach };
@@ -127,7 +126,7 @@ export class RedisProxy {
 
 const isStuck = new WeakSet<net.Socket>();
 
-/** Where the first whole command of some bytes ends; 0 where it is not whole yet. */
+/** The end of the first complete command in the bytes; 0 if it is not complete yet. */
 function commandEnd(bytes: Buffer): number {
   const lineEnd = (from: number) => bytes.indexOf('\r\n', from);
   const first = lineEnd(0);

@@ -6,7 +6,7 @@ import { Redis } from 'ioredis';
 import { onTestFinished } from 'vitest';
 import { freePort } from '../helpers/free-port.ts';
 
-// A real redis-server of the test's own, on a free port.
+// A real redis-server that belongs to one test, on a free port.
 
 type After = (clean: () => unknown) => void;
 
@@ -27,14 +27,14 @@ export class TestRedis {
     return `redis://127.0.0.1:${this.port}`;
   }
 
-  /** Starts it; with append-only on with what it had. */
+  /** Starts the server; in append-only mode it keeps its earlier data. */
   async start(): Promise<void> {
     const options = {
       port: this.port,
       bind: '127.0.0.1',
       save: '',
       appendonly: this.appendOnly ? 'yes' : 'no',
-      // As `gw queue serve` has it: `everysec` acknowledges up to two seconds before a slow disk has it.
+      // `gw queue serve` sets this too: `everysec` acknowledges a write up to two seconds before a slow disk has it.
       appendfsync: 'always',
     };
     const child = spawn(
@@ -42,7 +42,7 @@ export class TestRedis {
       Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)]),
       {
         cwd: this.dir,
-        // What shifts the clock (libfaketime) clashes with its allocator: Redis keeps the real one, and a queue's machines differ.
+        // libfaketime, which shifts the clock, clashes with Redis's allocator. Redis keeps the real time: machines may differ.
         env: { PATH: process.env.PATH ?? '' },
         stdio: ['ignore', 'pipe', 'ignore'],
       },
@@ -59,7 +59,7 @@ export class TestRedis {
     });
   }
 
-  /** Ends it, and waits until it has ended. */
+  /** Ends the server and waits until it has ended. */
   async stop(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
     const child = this.#child;
     if (!child || child.exitCode !== null || child.signalCode !== null) return;
@@ -68,7 +68,7 @@ export class TestRedis {
     await ended;
   }
 
-  /** `SIGSTOP`: it is silent, and its connections stay; `SIGCONT`: it goes on. */
+  /** `SIGSTOP` makes the server silent and keeps its connections; `SIGCONT` resumes it. */
   signal(signal: NodeJS.Signals): void {
     this.#child?.kill(signal);
   }
@@ -102,7 +102,7 @@ export class TestRedis {
   }
 }
 
-/** A server that is ended when the test, or what `after` stands for, is over. */
+/** Starts a server; `after` decides when it ends, by default after the test. */
 export async function openRedis(
   { appendOnly = false }: { readonly appendOnly?: boolean } = {},
   after: After = onTestFinished as After,

@@ -28,7 +28,7 @@ import {
 } from './studio.ts';
 
 // @module-tag redis-server
-// gw batch run --redis and gw worker as processes, each machine with a home of its own, a real Redis and one gateway.
+// `gw batch run --redis` and `gw worker` as processes: each machine has its own home, and all share a real Redis and a gateway.
 
 vi.setConfig({ testTimeout: 120_000 });
 
@@ -49,7 +49,7 @@ test('rows are worked on by whoever is there, and followed from the machine that
   expect(paid(studio)).toHaveLength(8);
   expect(studio.sandbox.requests.filter(({ status }) => status === 429)).toEqual([]);
   for (const worker of workers) expect(await stop(worker)).toMatchObject({ code: 143 });
-  // Followed again, nothing is sent and nothing printed; the report has all rows, with sums that hold.
+  // A second run sends and prints nothing; its report has every row with correct checksums.
   const again = await studio.batch('run', '--report', 'all.jsonl');
   expect(again).toMatchObject({ code: 0, out: '' });
   const report = fs.readFileSync(path.join(studio.laptop.cwd, 'all.jsonl'), 'utf8').trimEnd().split('\n');
@@ -78,7 +78,7 @@ test('--json tells of each row what its worker saved', async () => {
     .sort((a, b) => a.row - b.row);
   const told = { row: 1, row_key: 'day/r0', key: expect.stringMatching(/^gw-/), family: 'alpha' };
   expect(row).toMatchObject({ ...told, status: 'succeeded', record: null, error: null });
-  // Where a row names its own place, that lies below the worker's.
+  // A path that a row names itself lies below the worker's output directory.
   expect(own.files[0].path).toBe(`anna:${path.join(worker.place.cwd, 'clips/own/2.png')}`);
   const [, file = ''] = row.files[0].path.split('anna:');
   expect(path.relative(worker.place.cwd, file)).toBe('clips/day-r0.mp4');
@@ -96,7 +96,7 @@ test('a worker whose place stands in GW_OUT saves below it what names its own, a
   expect([useless.code, useless.err]).toEqual([2, expect.stringContaining('/dev/null: it is a device')]);
   const worker = start('clips/');
   const { out, err } = await studio.batch('run');
-  // A row of a count stands where the others of it do.
+  // All jobs of a row with a count are saved in the same directory.
   expect(out.split('\n'), err).toContain(`anna:${path.join(place.cwd, 'clips/own/1.png')}`);
   await stop(worker);
 });
@@ -117,7 +117,7 @@ test('a report has all rows, also those that are open or were left to a later ru
   const worker = studio.worker('anna');
   await toldIds(studio, 2);
   await stop(worker);
-  // The two count, and with a third the limit is reached.
+  // The two rows with tasks count towards the limit, so one more row reaches it.
   expect((await studio.batch('run', '--limit', '3', '--detach')).err).toContain('1 row handed over');
   const words = ['batch', 'run', 'day.jsonl', '--redis', '--limit', '3', '--report', 'all.jsonl'];
   const run = studio.laptop.start(words, { env: { GW_REDIS_URL: studio.redis.url } });
@@ -359,7 +359,7 @@ test.each([
   await stop(worker);
 });
 
-/** A row whose first attempt failed on a machine; a second one was asked for, and a worker was lost while it sent that. */
+/** A row whose first attempt failed on one machine; a second one was requested, and a worker was lost while sending it. */
 async function openSecondAttempt(row: object, failing: number) {
   const studio = await openNearStudio({ fault: `task:fail=Moderated:x${failing}` });
   write(studio, [row]);
@@ -401,7 +401,7 @@ test.each([
   async (_family, row) => {
     const studio = await openStudio({ fault: 'task:fail=Moderated:x1' });
     write(studio, [row]);
-    // The task is made on this machine, and its end is seen elsewhere.
+    // The task is made on this machine, and another machine sees how it ends.
     const key = onceJobKey(new URL(studio.sandbox.baseUrl).origin, 'day/r0');
     const anna = studio.machine();
     giveManifest(studio, anna);
@@ -457,7 +457,7 @@ test('--retry-failed of a machine that knows no attempt makes the next one at on
   expect((await anna.run(['batch', 'run', 'day.jsonl'])).code).toBe(9);
   expect((await anna.run(['batch', 'run', 'day.jsonl', '--retry-failed'])).code).toBe(9);
   const worker = studio.worker('anna', [], anna);
-  // First what that machine knows is told; then, by the number of its attempt, the next is made.
+  // The first run reports the attempts that the machine knows; then the next attempt is made, by its number.
   expect((await studio.batch('run')).code).toBe(9);
   const { code, err } = await studio.batch('run', '--retry-failed');
   expect(code, err).toBe(0);
@@ -488,7 +488,7 @@ test('one new attempt was asked for: where that has failed too, a worker without
   const { code, err } = await studio.batch('run');
   expect(code, err).toBe(9);
   expect(paid(studio)).toHaveLength(2);
-  // The next one that is asked for is made.
+  // A further attempt is made once it is requested.
   expect((await studio.batch('run', '--retry-failed')).code).toBe(0);
   expect(paid(studio)).toHaveLength(3);
   await stop(worker);
@@ -735,7 +735,7 @@ test('SIGTERM before images are fetched from their links: they are not made once
   expect(err).toContain('1 not done');
   expect(paid(studio)).toHaveLength(1);
   await stop(second);
-  // What is brought home there is told to the queue from there.
+  // When gw jobs sync saves the output on that machine, a batch run there reports it to the queue.
   const anna = first.place;
   const sync = await anna.run(['jobs', 'sync']);
   expect(sync.code, sync.err).toBe(0);
@@ -802,7 +802,7 @@ test('a task whose ID the disk does not take is on the queue, and another worker
   await stop(second);
 });
 
-/** Another worker brings the row home, which was paid for once. */
+/** Another worker saves the row's output, and the row is paid for only once. */
 async function bertGoesOn(studio: Awaited<ReturnType<typeof openNearStudio>>) {
   const second = studio.worker('bert');
   const { code, out, err } = await studio.batch('run');
@@ -903,7 +903,7 @@ test('a run that forgets --redis makes no row that was handed over, unless it wa
   const { code, err } = await studio.batch('run');
   expect(code, err).toBe(0);
   expect(paid(studio)).toHaveLength(2);
-  // How long one waits is no part of what a row asks for.
+  // The wait timeout is not part of a row's request.
   const late = await alone('--wait-timeout', '5m');
   expect([late.code, late.out, late.err]).toEqual([0, '', expect.not.stringContaining('changed')]);
   expect(paid(studio)).toHaveLength(2);
@@ -911,7 +911,7 @@ test('a run that forgets --redis makes no row that was handed over, unless it wa
     '2 saved\n',
     expect.stringContaining('2 of 2 saved already'),
   ]);
-  // What was saved is what was asked for then, at that gateway.
+  // A saved row keeps the request and the gateway with which it was made.
   write(studio, [image, { ...alpha, prompt: 'a boat' }]);
   const changed = await alone();
   expect([changed.code, changed.out], changed.err).toEqual([0, '']);
@@ -1002,7 +1002,7 @@ test('a run without --redis does not begin while rows are handed over, and anoth
   expect((await studio.batch('run', '--detach', '--refill')).code).toBe(0);
   gate.open();
   await until('it only follows', () => handing.err().includes('no worker is connected'));
-  // What is followed is made elsewhere, and said so.
+  // A run without --redis reports that the rows it follows are made elsewhere.
   expect((await alone()).code).toBe(14);
   expect(paid(studio)).toHaveLength(0);
   const worker = studio.worker('anna');
@@ -1029,7 +1029,7 @@ test('flags that do not go with each other, a URL that is none, and a Redis that
     /Redis at redis:\/\/127\.0\.0\.1:1 cannot be reached: .*ECONNREFUSED.*\nhint: is it running\? gw queue serve/,
   );
   expect(none.err).not.toContain('secret-of-redis');
-  // As gw prints the command that goes on.
+  // gw prints a password as `***` in a command that goes on, so somebody may type that.
   expect((await run('--redis', 'redis://:***@127.0.0.1:1')).err).toContain('type the password there');
   const gateway = await run('--redis', studio.sandbox.baseUrl.replace('http', 'redis'));
   expect(gateway, gateway.err).toMatchObject({ code: 8 });
@@ -1128,7 +1128,7 @@ test('rows that wait for rows are made by whoever is there, each from the last p
 }, async () => {
   const studio = await openNearStudio();
   write(studio, story);
-  // Who lacks the image hands its row back; a video is fetched by a look at its task.
+  // A worker without the image hands its row back; a worker without a video queries the video's task.
   for (const name of ['anna', 'bert']) studio.worker(name);
   const run = await studio.batch('run', '--json');
   expect([run.code, endsOf(run.out)], run.err).toEqual([

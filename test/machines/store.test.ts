@@ -3,7 +3,7 @@ import { dangerOf } from '../../src/machines/door.ts';
 import { openRedis } from './redis.ts';
 
 // @module-tag redis-server
-// What a Redis is warned of: rows that it drops or forgets were paid for, and would be made once more.
+// gw warns of a Redis that may drop or forget rows: they were paid for and would be made once more.
 
 describe('a Redis that endangers rows', () => {
   const safe = { appendonly: 'yes', appendfsync: 'always', 'maxmemory-policy': 'noeviction', save: '' };

@@ -7,24 +7,24 @@ import { KEY, openSandbox, Place, pause, type Running } from '../cli/place.ts';
 import { listening } from '../helpers/listening.ts';
 import { openRedis, type TestRedis } from './redis.ts';
 
-// gw batch run --redis and gw worker as processes, each machine with a home of its own, a real Redis and one gateway.
+// `gw batch run --redis` and `gw worker` as processes: each machine has its own home, and all share a real Redis and a gateway.
 
 export interface Studio {
   readonly sandbox: Sandbox;
   readonly redis: TestRedis;
-  /** What each machine has in its environment. */
+  /** The environment variables that every machine has. */
   readonly env: Record<string, string>;
-  /** The machine that has the manifest. */
+  /** The machine with the manifest. */
   readonly laptop: Place;
   machine(): Place;
-  /** A worker on a machine of its own. */
+  /** Starts a worker, on a new machine unless `on` names one. */
   worker(name: string, more?: readonly string[], on?: Place): Running & { readonly place: Place };
   batch(...words: string[]): Promise<Awaited<ReturnType<Place['run']>>>;
-  /** Gives the gateway other faults. */
+  /** Replaces the gateway's faults. */
   faults(list: string): Promise<unknown>;
 }
 
-/** A studio whose runs of gw are processes of their own. */
+/** A studio that runs gw in separate processes. */
 export async function openStudio(
   options: Parameters<typeof openSandbox>[0] = {},
   Machine = Place,
@@ -50,7 +50,7 @@ export async function openStudio(
   };
 }
 
-/** A studio whose runs of gw are in the test's process, for what needs neither a kill nor a process ID. */
+/** A studio that runs gw in the test's process, for tests that need neither a kill nor a process ID. */
 export const openNearStudio = (options: Parameters<typeof openSandbox>[0] = {}) =>
   openStudio(options, NearPlace);
 
@@ -77,12 +77,12 @@ export const write = ({ laptop }: Pick<Studio, 'laptop'>, rows: readonly object[
     path.join(laptop.cwd, 'day.jsonl'),
     rows.map((row, at) => `${JSON.stringify({ id: `r${at}`, ...row })}\n`).join(''),
   );
-/** The manifest on a further machine. */
+/** Copies the manifest to another machine. */
 export const giveManifest = ({ laptop }: Studio, { cwd }: Place) =>
   fs.copyFileSync(path.join(laptop.cwd, 'day.jsonl'), path.join(cwd, 'day.jsonl'));
 export const paid = ({ sandbox }: Studio) =>
   sandbox.requests.filter(({ server, method }) => server === 'api' && method === 'POST');
-/** Resolves when so many rows have a task whose ID stands on the queue. */
+/** Resolves when this many rows on the queue have a task ID. */
 export async function toldIds({ redis }: Studio, rows: number): Promise<void> {
   for (let tries = 0; tries < 1_000; tries += 1) {
     if ((await redis.everything()).match(/"state":"running"/g)?.length === rows) return;
@@ -90,7 +90,7 @@ export async function toldIds({ redis }: Studio, rows: number): Promise<void> {
   }
   throw new Error('their IDs were never told');
 }
-/** A way to Redis on which the first step that holds a text, and what follows it, waits until it is let through. */
+/** A proxy to Redis that holds back the first step containing `text`, and everything after it, until `open` is called. */
 export async function openGate(port: number, text: string) {
   let reach = () => {};
   let open = () => {};

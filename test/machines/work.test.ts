@@ -17,8 +17,8 @@ import { type Desk, type Hands, type Made, workOn } from '../../src/machines/wor
 import { openRedis, type TestRedis } from './redis.ts';
 
 // @module-tag redis-server
-// The order of a row, with a real Redis: a worker dies, or hangs, behind each of its steps; another goes on; nothing is
-// created twice, and only what was being sent may end unknown.
+// The steps of a row, with a real Redis: a worker dies or hangs after each step, and another one continues. Nothing is
+// created twice, and only a row that was being sent may end as unknown.
 
 const cleanings: (() => unknown)[] = [];
 let redis: TestRedis;
@@ -37,7 +37,7 @@ const families = ['alpha', 'beta', 'gamma', 'image'] as const;
 type FamilyName = (typeof families)[number];
 
 let count = 0;
-/** A row that was just handed over. */
+/** Hands over a new row. */
 async function newRow(family: FamilyName): Promise<string> {
   count += 1;
   const key = `day/r${count}`;
@@ -60,7 +60,7 @@ async function newRow(family: FamilyName): Promise<string> {
   return key;
 }
 
-/** What the gateway has: each task by the row's external ID, and how many were made. */
+/** The gateway's state: the task for each external ID, and the number of tasks made. */
 class Gateway {
   readonly tasks = new Map<string, string>();
   made = 0;
@@ -76,7 +76,7 @@ class Gateway {
   }
 }
 
-/** Where a worker may die or hang, in the order of a row. */
+/** The points where a worker may die or hang, in the order in which a row reaches them. */
 const points = [
   'taken',
   'sending told',
@@ -90,7 +90,7 @@ const points = [
   'on disk',
 ] as const;
 type Point = (typeof points)[number];
-/** An image has no task to wait for: it comes with its answer, and is on disk before anything is told. */
+/** An image has no task to wait for: it arrives with the reply and is on disk before the queue is told. */
 const ofImages: readonly Point[] = ['taken', 'sending told', 'request taken', 'answered'];
 
 class Dead extends Error {}
@@ -98,17 +98,17 @@ class Dead extends Error {}
 interface WorkerOptions {
   readonly host: string;
   readonly gateway: Gateway;
-  /** Called at each point; what it throws is the worker's death. */
+  /** Called at each point; an exception from it is the worker's death. */
   readonly at?: (point: Point) => void | Promise<void>;
-  /** What the ledger of this machine knows of rows. */
+  /** The keys of the rows that this machine's ledger knows. */
   readonly ledger?: ReadonlySet<string>;
-  /** What the create comes to in place of a job; where it `sends`, once its request has left. */
+  /** The result that the create returns in place of a job; if `sends` is set, the request has been sent before. */
   readonly comesTo?: { readonly made: Made; readonly sends: boolean };
 }
 
 const takings = new Map<string, number>();
 
-/** Takes a row at a stage, as the queue would give it out, and works on it. */
+/** Takes a row at a stage, as the queue would hand it out, and works on it. */
 async function work(
   key: string,
   stage: Stage,
@@ -184,7 +184,7 @@ async function work(
   return { put: await workOn(stage, record, desk, hands), isToSave, takenAway };
 }
 
-/** Another worker goes on with the row to its end. */
+/** Another worker works on the row until its end. */
 async function goOn(key: string, options: WorkerOptions): Promise<RowRecord> {
   await work(key, 'task', options);
   await work(key, 'save', options);
@@ -193,7 +193,7 @@ async function goOn(key: string, options: WorkerOptions): Promise<RowRecord> {
   return record;
 }
 
-/** Between these a worker may have sent what nobody knows of. */
+/** At these points the worker may have sent a request that no other machine knows of. */
 const isBeingSent = (point: Point) => ['sending told', 'request taken', 'answered'].includes(point);
 const table = families.flatMap((family) =>
   (family === 'image' ? ofImages : points).map((point) => ({ family, point })),
@@ -254,7 +254,7 @@ describe.each(table)('$family, behind "$point"', ({ family, point }) => {
     await hanging;
     expect(before.state).toBe(isLost ? 'unknown' : 'saved');
     if (isLost) {
-      // What nobody knew, the first comes back with.
+      // The first worker then reports the task that no other machine knew of.
       const [after] = await store.read([key]);
       expect(after).toMatchObject({
         state: family === 'image' ? 'saved' : 'running',
@@ -265,12 +265,12 @@ describe.each(table)('$family, behind "$point"', ({ family, point }) => {
       expect(await store.read([key])).toEqual([before]);
       expect(await store.log(key)).toEqual(log);
     }
-    // Who hung with leave to send sends: nobody can take that back, and nobody has sent it beside it.
+    // A worker that hung with permission to send still sends: nobody can revoke that, and no other worker has sent the row.
     expect(gateway.made).toBeLessThanOrEqual(1);
   });
 });
 
-/** Worker `one` sends a row and dies with its answer. */
+/** Worker `one` sends a row and dies when the answer arrives. */
 async function dieAnswered(key: string, gateway: Gateway): Promise<void> {
   const at = (here: Point) => {
     if (here === 'answered') throw new Dead();
@@ -311,7 +311,7 @@ test.each(['alpha', 'gamma'] as const)(
 );
 
 describe('a row that a dead worker was sending, and of which the next one', () => {
-  /** What the row comes to where the next worker's create comes to this. */
+  /** The row's result when the next worker's create returns `made`. */
   async function next(family: FamilyName, made: Made, sends = false, isInLedger = false) {
     const key = await newRow(family);
     const gateway = new Gateway();
@@ -380,7 +380,7 @@ describe('a row that a dead worker was sending, and of which the next one', () =
   });
 });
 
-/** Every arrow of a row, as the drawing of the README has it: who may make the step, from where, and where it leads. */
+/** Every arrow of the drawing in the README: the step, who may make it, the states it starts from, and the state it leads to. */
 const arrows: readonly (readonly [Step, 'take' | 'own' | 'free' | 'sender', string, RowState?])[] = [
   ['taken', 'take', 'waiting sending running ended'],
   ['sending', 'own', 'waiting sending', 'sending'],
@@ -414,7 +414,7 @@ test.each(named)('the step $step is made by $by, from $from alone', async ({ ste
     const result = await store.step(key, step, { ...held, ...actor });
     return [result, await redis.client.hget(store.rowKey(key), 'state')];
   };
-  // Who has no right to it, and who has.
+  // Actors without the right to make the step, and then the actor with it.
   const strangers = {
     take: { fence: at(2) },
     own: { fence: at(1) },
@@ -491,9 +491,9 @@ test('a queue that was wiped knows no row: what runs is finished on its machine 
   expect(await redis.client.keys('*')).toEqual([]);
 });
 
-// Redis dies between a step and its answer: the client sends it again on the next connection.
+// The connection to Redis breaks between a step and its answer, and the client sends the step again.
 describe('a step whose answer is lost', () => {
-  /** A worker of its own, and how its next step loses the answer; `meanwhile` is done before it is sent again. */
+  /** A worker of its own, whose step can lose its answer; `meanwhile` runs before the step is sent again. */
   async function worker() {
     const door = await Door.open(redis.url);
     door.patienceMs = 60_000;
@@ -525,7 +525,7 @@ describe('a step whose answer is lost', () => {
     expect(await answerLost(() => own.step(key, 'saved', actor, { files: [] }))).toBe('ok');
     const steps = (await store.log(key)).map(({ step }) => step);
     expect(steps).toEqual(['handed_over', 'taken', 'sending', 'accepted', 'ended', 'saved']);
-    // The same step once more is another one.
+    // The same step, sent once more on purpose, is a new step.
     expect(await own.step(key, 'saved', actor, { files: [] })).toBe('over');
   });
 
