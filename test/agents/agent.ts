@@ -12,9 +12,9 @@ import { NearPlace } from '../cli/near-place.ts';
 import type { Place } from '../cli/place.ts';
 import { closing } from '../helpers/closing.ts';
 
-// An agent: the SDK's own client, and `gw mcp`: built, as its child, or in the test's process where its place is near.
+// An agent: the SDK's own client and `gw mcp`, which is a child process, or runs in the test's process for a `NearPlace`.
 
-/** What a tool said. */
+/** The answer of a tool. */
 export interface Said {
   readonly value: Readonly<Record<string, unknown>> & {
     readonly key?: string;
@@ -44,7 +44,7 @@ const saidIn = ({ content }: CallToolResult): Said => ({
 interface AgentOptions {
   readonly env?: Record<string, string | undefined>;
   readonly client?: ClientOptions;
-  /** How the user answers a question; without it the client cannot ask. */
+  /** The user's answer to a confirmation; without this function the client cannot ask. */
   readonly confirms?: (question: string) => 'accept' | 'decline' | 'cancel';
 }
 
@@ -54,7 +54,7 @@ type Server = (
   env: AgentOptions['env'],
 ) => { transport: Transport; log: () => string; ended: () => unknown };
 
-/** As an agent starts it. */
+/** Starts the server as an agent does. */
 const child: Server = (place, args, env) => {
   const [command, ...first] = builtGw().command;
   const transport = new StdioClientTransport({
@@ -71,7 +71,7 @@ const child: Server = (place, args, env) => {
   return { transport, log: () => log, ended: () => {} };
 };
 
-/** In the test's process, over the same two streams. */
+/** Runs the server in the test's process, over the same two streams. */
 const near: Server = (place, args, env) => {
   const { child, err, ended } = place.start(['mcp', ...args], { ...(env && { env }), stdin: 'open' });
   const { stdin, stdout } = child as ChildProcessWithoutNullStreams;

@@ -12,7 +12,7 @@ import { assetsDir } from '../helpers/assets-dir.ts';
 import { reply, startFaultServer } from '../helpers/fault-server.ts';
 import { tinyPng } from '../jobs/save/tiny-media.ts';
 
-// `import { gw } from 'gw-cli'`: in this process, and installed from the tarball.
+// The package's function, `import { gw } from 'gw-cli'`, in this process and installed from the tarball.
 
 const root = path.join(import.meta.dirname, '../..');
 const gw = openLibrary({ version: '0.0.0-test', distDir: assetsDir });
@@ -174,7 +174,7 @@ describe('a run in this process', () => {
   });
 });
 
-/** Unpacks the tarball as a project's dependency. */
+/** Installs the tarball as a project's dependency. */
 async function installed(place: Place): Promise<void> {
   const run = promisify(execFile);
   const packed = path.dirname(path.dirname(builtGw().script));

@@ -5,7 +5,7 @@ import { builtGw } from '../cli/built.ts';
 import { Place } from '../cli/place.ts';
 import { key, served } from '../sdk/served.ts';
 
-// The inspector's command line, a process for each call, against `gw sandbox serve`; `npm run matrix` installs it.
+// The MCP inspector's command line, one process per call, against `gw sandbox serve`; `npm run matrix` installs it.
 
 const launcher = path.join(
   import.meta.dirname,
@@ -13,7 +13,7 @@ const launcher = path.join(
 );
 const gateway = served('gw sandbox serve');
 
-/** Each call, and what its answer holds; later ones name the jobs of earlier ones. */
+/** Each call and the expected part of its answer; later calls name the jobs of earlier ones. */
 const calls: readonly (readonly [tool: string, args: object, said: object])[] = [
   ['make_video', { family: 'beta', prompt: 'a boat', key: 'boat' }, { key: 'boat', status: 'succeeded' }],
   ['make_video', { family: 'beta', prompt: 'a boat', key: 'boat' }, { key: 'boat', status: 'succeeded' }],

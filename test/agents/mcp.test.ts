@@ -6,8 +6,8 @@ import { NearPlace, openNearPlace } from '../cli/near-place.ts';
 import { creates, KEY, openPlace } from '../cli/place.ts';
 import { type Agent, openAgent } from './agent.ts';
 
-// `gw mcp`, driven by the SDK's own client over stdio against a sandbox that counts: as a child with every tool, and with two
-// servers at once, else in the test's process.
+// `gw mcp`, driven by the SDK's own client over stdio against a sandbox that counts requests. gw is a child process where every
+// tool is tried and where two servers run at once; otherwise it runs in the test's process.
 
 async function opened(
   args: readonly string[] = [],
@@ -69,7 +69,7 @@ test('every tool does what it says', async () => {
   const place = await openPlace();
   const agent = await openAgent(place);
   const steps: unknown[] = [];
-  // As they come in: a step that comes in one piece with the answer is not handed on by the SDK.
+  // Steps are recorded as they arrive, because the SDK drops a step that arrives together with the answer.
   const { transport } = agent.client;
   const { onmessage } = transport ?? {};
   if (transport)
@@ -125,7 +125,7 @@ test('the same key, and without one the same request, never pays again, also for
   await agent.close();
   const next = await openAgent(place);
   expect((await next.call('make_image', asked)).value.id).toBe(first.value.id);
-  // How it is written, and where it is to be saved, make no other request of it.
+  // Another spelling of a value or another place to save does not make it another request.
   const alike = { command: 'create', prompt: 'a fox', settings: { n: 1, size: '1024x1024' } };
   const counted = await next.call('make_image', alike);
   expect(sent()).toBe(3);
@@ -325,7 +325,7 @@ test('the limits hold over two servers at once and one that is started after the
   const next = await openAgent(place, limit);
   expect((await next.call('make_video', { family: 'alpha', prompt: 'x' })).value.error?.kind).toBe('budget');
   expect(creates(place.sandbox)).toHaveLength(5);
-  // What the user types is the user's.
+  // The limit does not apply to commands that the user types.
   expect((await place.run(['image', 'create', 'a fox'])).code).toBe(0);
 });
 
@@ -389,7 +389,7 @@ test.each<[string, string, RegExp]>([
   const before = sent();
   const next = await agent.call('make_video', { family: 'alpha', prompt: 'x', key: 'k' });
   expect(next.value.error?.kind).toMatch(kind);
-  // What may exist is not sent again.
+  // A job that may exist is not sent again.
   expect(sent() - before).toBe(fault.includes('reset') ? 0 : 1);
 });
 

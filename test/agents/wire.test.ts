@@ -8,7 +8,7 @@ import { builtGw } from '../cli/built.ts';
 import { creates, openPlace, type Place, type Running } from '../cli/place.ts';
 import { openAgent } from './agent.ts';
 
-// The server on bad days: what comes in is no protocol, or ends in the middle.
+// The server receives input that is no valid protocol message or that ends in the middle.
 
 const hello = {
   method: 'initialize',
