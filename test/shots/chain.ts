@@ -3,9 +3,9 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import type { Sandbox } from '../../src/sandbox/server.ts';
 
-// An image, and four shots of which each begins where the one before it ends.
+// An image, and four shots that each begin with the last frame of the one before.
 
-/** Each ends with a picture of its own, as their shapes differ; written from the last to the first. */
+/** The shots have different shapes, so that each ends with a different picture; they are listed from the last to the first. */
 export const story = [
   ...['1:1', '4:3', '9:16', '16:9'].map((ratio, at) => ({
     ...{ command: 'video alpha', id: `s${4 - at}`, prompt: `shot s${4 - at}.`, ratio },
@@ -15,7 +15,7 @@ export const story = [
 ];
 export const ids = ['s0', 's1', 's2', 's3', 's4'] as const;
 
-/** The requests that made a row, or may have: all that the gateway did not refuse. */
+/** The requests that made a row or may have made it: all that the gateway did not refuse. */
 export const createsOf = ({ requests }: Pick<Sandbox, 'requests'>, id: string) =>
   requests.filter(
     ({ server, method, body, status }) =>
@@ -25,14 +25,14 @@ export const createsOf = ({ requests }: Pick<Sandbox, 'requests'>, id: string) =
       JSON.stringify(body ?? '').includes(`shot ${id}.`),
   );
 
-/** The picture that a row was made from, as it was sent. */
+/** The picture that was sent in the create of a row. */
 export function sentPicture(sandbox: Pick<Sandbox, 'requests'>, id: string): Buffer {
   const [create] = createsOf(sandbox, id);
   const [, data = ''] = /data:image\/\w+;base64,([\w+/=]+)/.exec(JSON.stringify(create?.body ?? '')) ?? [];
   return Buffer.from(data, 'base64');
 }
 
-/** Digests of the pictures in a file, decoded. */
+/** Digests of the decoded pictures in a file. */
 const picturesIn = (file: string): string[] =>
   execFileSync('ffmpeg', ['-loglevel', 'error', '-i', file, '-pix_fmt', 'rgb24', '-f', 'framemd5', '-'])
     .toString()
@@ -40,7 +40,7 @@ const picturesIn = (file: string): string[] =>
     .split('\n')
     .flatMap((line) => (line.startsWith('#') ? [] : (line.split(', ').at(-1) ?? [])));
 
-/** The last pictures of the saved outputs before each shot, and the pictures that were sent with it: they are to be the same. */
+/** The last picture of each saved output, and the picture that was sent with the next shot; the two must be equal. */
 export function framesOf(sandbox: Pick<Sandbox, 'requests'>, saved: readonly string[], dir: string) {
   const sent = ids.slice(1).map((id) => {
     const file = path.join(dir, `sent-${id}`);

@@ -26,7 +26,7 @@ const cut = async (
   );
 
 describe('the last frame is the one that is shown last', { tags: ['ffmpeg'] }, () => {
-  // One of each kind; the torture takes all fifty.
+  // A sample of the forms; the torture suite runs all fifty.
   const some = forms.filter((_, at) => at % 7 === 0 || at > 47);
   test.each(some)(
     '$codec in $container, $frames frames, B $bFrames, variable $isVariable, sound $soundS',
@@ -91,7 +91,7 @@ describe('an ffmpeg that is none', () => {
     const said = readFileSync(path.join(dir, 'ffmpeg.said'), 'utf8');
     expect(said).toContain(`-protocol_whitelist file -max_pixels 67108864 -i ${video} `);
     expect(said).not.toContain('GW_API_KEY');
-    // Kept by what the video holds: asked for once.
+    // The picture is cached by the video's content, so ffmpeg is not asked again.
     await cut(video, 'first_frame', dir, { env: { PATH: dir } });
   });
 });

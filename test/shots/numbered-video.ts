@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import * as path from 'node:path';
 
-// Videos whose every frame bears its number, as nine squares that are black or white.
+// Videos in which every frame shows its number, as nine squares that are black or white.
 
 const SIDE = 32;
 const BITS = 9;
@@ -12,13 +12,13 @@ export interface VideoForm {
   readonly container: 'mp4' | 'mov';
   readonly frames: number;
   readonly bFrames?: boolean;
-  /** Frames that stay for longer the later they come. */
+  /** Later frames are shown for longer. */
   readonly isVariable?: boolean;
   /** Seconds of sound; it may end before the picture or after it. */
   readonly soundS?: number;
 }
 
-/** Fifty of them, in every combination of what makes a last frame hard to find. */
+/** Fifty forms that combine the properties which make a last frame hard to find. */
 export const forms: readonly VideoForm[] = [
   ...(['libx264', 'libx265'] as const).flatMap((codec) =>
     (['mp4', 'mov'] as const).flatMap((container) =>
@@ -67,7 +67,7 @@ export function numberedVideo(dir: string, name: string, form: VideoForm): strin
   return file;
 }
 
-/** The number that a picture bears. */
+/** The number that a picture shows. */
 export function numberIn(picture: string): number {
   const pixels = execFileSync('ffmpeg', [
     ...['-nostdin', '-loglevel', 'error', '-i', picture, '-f', 'rawvideo', '-pix_fmt', 'gray', 'pipe:1'],

@@ -17,7 +17,7 @@ import { fakeGateway } from '../helpers/fake-gateway.ts';
 import { World } from '../helpers/gw.ts';
 
 // @module-tag ffmpeg
-// `job:WHICH[#PART]` wherever a medium is taken: found in the ledger, checked as a file, sent as data or by its link.
+// `job:WHICH[#PART]` wherever a flag takes media: found in the ledger, checked as a file, sent as data or as a link.
 
 async function made(world: World, words: string, env: Record<string, string> = {}): Promise<string> {
   const run = await world.ok([...words.split(' '), '--json'], { env: { ...withPath, ...env } });
@@ -41,7 +41,7 @@ const journal = ({ dir }: World) => {
     .join('');
 };
 
-/** What must stand beside a flag, where a flag alone is no request. */
+/** The other flags that a request with the tested flag needs. */
 const beside: Record<string, string[]> = {
   'video beta': ['--mode', 'o1', '--duration', '5', '--ratio', '1:1'],
   'video gamma': ['--resolution', '768P', '--duration', '5'],
@@ -161,7 +161,7 @@ describe('what is sent', () => {
     expect(beside.references).toEqual(shown.made_from);
     expect((await gw('jobs', 'show', id)).out).toContain(`made from   ${label} (sha256 `);
     expect(journal(world)).not.toContain('base64,');
-    // The same output again, whichever is the last one by now.
+    // `gw again` uses the same output, even if another job is the last one by now.
     const again = await gw('again', id, '--dry-run');
     const { sha256 } = shown.made_from[0];
     expect(again.out).toContain(`${label} sha256:${sha256}`);
@@ -185,7 +185,7 @@ describe('what is sent', () => {
       .filter((line) => line.includes(`job:${video}#video`));
     expect(made.join('')).not.toContain('http://127.0.0.1:0');
     expect(made.join('')).not.toContain(new URL(link).search);
-    // Near its end it is looked up anew; what lives no longer than five minutes is not sent.
+    // A link near its end is looked up again; a link that expires within five minutes is not sent.
     world.clock.ms += 23 * 3_600_000 + 58 * 60_000;
     const late = await gw('video', 'alpha', 'create', 'on', '--video', `job:${video}`);
     expect([late.code, late.err]).toEqual([12, expect.stringContaining('less than 5 min to live')]);
@@ -333,7 +333,7 @@ test('a key compares the words, and goes on with the job that they meant the fir
   );
   const other = await gw('video', 'alpha', 'create', 'on', '--image', `job:${image}`, '--once', 'k');
   expect([other.code, other.err]).toEqual([2, expect.stringContaining('another')]);
-  // Also where what it was made from is gone since.
+  // This holds even after the file that it was made from is gone.
   for (const name of readdirSync(world.cwd)) if (name.startsWith(image)) rmSync(path.join(world.cwd, name));
   expect(
     (await gw('video', 'alpha', 'create', 'on', '--image', 'job:last', '--once', 'k', '--wait')).code,
@@ -389,7 +389,7 @@ test('a sidecar of a stranger names no output that lies outside its folder', asy
   const run = await gw('again', 'film/clip.mp4');
   expect([run.code, world.requests().length - sent], run.err).toEqual([2, 0]);
   expect(run.err).toContain('lies outside the folder of the sidecar');
-  // What is typed in its place is the user's own word.
+  // A reference that the user types instead is trusted.
   const typed = await gw('again', 'film/clip.mp4', '--image', `job:${image}`, '--dry-run');
   expect(typed.code, typed.err).toBe(0);
 });

@@ -16,7 +16,7 @@ const shot = (id: string, from?: string) =>
     duration: 4,
     ...(from && { 'first-frame': from }),
   });
-/** An image, and four shots of which each begins where the one before it ends; written from the last to the first. */
+/** An image, and four shots that each begin with the last frame of the one before; listed from the last to the first. */
 const story = [
   shot('s4', 'row:s3'),
   shot('s3', 'row:s2#last_frame'),
@@ -143,7 +143,7 @@ test('what is left out holds up only what follows it', async () => {
   expect([run.code, creates()], run.err).toEqual([13, 1]);
   expect(run.err).toContain('it waits for day/s1, which was left out and is not saved');
   expect(run.err).toContain('run day/s1 too: --only, --limit or skip leaves it out');
-  // The same command could not make it.
+  // The same command could not make the row, so gw does not suggest it.
   expect(run.err).not.toContain('go on with');
 });
 
