@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 
-// What the build lays beside the bundle, for runs from the sources: links into the sources and the packages.
+// The files that the build puts beside the bundle, for runs from the sources: links into the sources and the packages.
 
 const { buildAlone } = createRequire(import.meta.url)('../../bin/build-alone.js') as {
   buildAlone(entryPoint: string): Promise<{ readonly outputFiles: readonly [{ readonly text: string }] }>;
@@ -17,7 +17,7 @@ const codecs = [
   'webp/codec/enc/webp_enc_simd.wasm',
 ];
 
-/** One for each run of the tests, made by whichever test file comes first. */
+/** Makes one directory for each run of the tests; the first test file that needs it does so. */
 async function lay(): Promise<string> {
   const dir = path.join(tmpdir(), 'gw-assets');
   mkdirSync(path.join(dir, 'wasm'), { recursive: true });
@@ -25,7 +25,7 @@ async function lay(): Promise<string> {
   for (const file of codecs) {
     link(path.join(root, 'node_modules/@jsquash', file), path.join(dir, 'wasm', path.basename(file)));
   }
-  // The thread of hostile files.
+  // The worker thread that reads untrusted files.
   const worker = path.join(dir, 'worker.js');
   if (existsSync(worker)) return dir;
   const { outputFiles } = await buildAlone('src/worker.ts');
@@ -42,7 +42,7 @@ function link(to: string, at: string): void {
   }
 }
 
-/** As `host.assetsDir`: holds `clips`, `wasm` and `worker.js`. */
+/** The value of `host.assetsDir`: it holds `clips`, `wasm` and `worker.js`. */
 export const assetsDir = await lay();
-/** Where the image codecs are, by their file names. */
+/** The directory of the image codecs. */
 export const wasmDir = path.join(assetsDir, 'wasm');

@@ -1,6 +1,6 @@
 import { afterAll, onTestFinished, TestRunner } from 'vitest';
 
-/** Closes what a test has opened when that test has ended, and what its file has opened when all of them have. */
+/** Closes something when its test ends, or when all tests of the file have ended if it was opened outside a test. */
 export function closing<T extends { close(): unknown }>(made: T): T {
   const close = async () => void (await made.close());
   if (TestRunner.getCurrentTest()) onTestFinished(close);

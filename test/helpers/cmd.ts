@@ -1,6 +1,6 @@
 /**
- * The words of a command line, split at white space as a shell does; in double quotes they stay together. A value that is put
- * in stays as it is, and a list is as many words: cmd`chat ${text} --system "Be brief." ${flags}`.
+ * Splits a command line into words at white space, as a shell does; double quotes keep words together. An inserted value stays
+ * unchanged, and a list becomes as many words: cmd`chat ${text} --system "Be brief." ${flags}`.
  */
 export function cmd({ raw }: TemplateStringsArray, ...values: readonly unknown[]): string[] {
   const line = raw.reduce((text, piece, at) => `${text}\0${at - 1}\0${piece}`);

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { recordingGateway } from './recording-gateway.ts';
 
-/** What a scripted gateway answers: a status (200 when left out), headers, and a body that is sent as it stands. */
+/** The answer of a scripted gateway: a status (200 when left out), headers, and a body that is sent unchanged. */
 export interface Answer {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
@@ -10,12 +10,12 @@ export interface Answer {
 
 export interface FakeGateway {
   readonly url: string;
-  /** `METHOD path` of each request so far. */
+  /** The `METHOD path` of each request so far. */
   readonly requests: string[];
   close(): void;
 }
 
-/** A gateway that says what a test wants it to, in any shape; every request is recorded. */
+/** A gateway that answers as a test defines, in any shape; it records every request. */
 export async function fakeGateway(
   answer: (method: string, url: string, headers: IncomingHttpHeaders) => Answer,
 ): Promise<FakeGateway> {

@@ -1,29 +1,29 @@
 import * as net from 'node:net';
 import { type FaultServer, replyBytes, type SeenRequest, startFaultServer } from './fault-server.ts';
 
-/** A reply of the server behind the proxy, whole and without its transfer coding. */
+/** A complete reply of the server behind the proxy, without its transfer coding. */
 export interface Upstream {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
-  /** As it is sent on. */
+  /** The bytes that the proxy sends on. */
   readonly bytes: Buffer;
 }
 
-/** What becomes of one request. `forward` lets the server take it, and brings its reply home; once at most. */
+/** Decides what happens to one request. `forward` sends it to the server and returns the reply; it may be called once. */
 export type Fault = (socket: net.Socket, forward: () => Promise<Upstream>) => void | Promise<void>;
 
-/** As the server answers; the connection stays open. */
+/** Answers as the server does; the connection stays open. */
 export const honest: Fault = async (socket, forward) => void socket.write((await forward()).bytes);
 
 interface ProxyOptions {
-  /** Decides over each request that has arrived whole. */
+  /** Chooses the fault for each complete request. */
   readonly faultOf: (request: SeenRequest) => Fault;
-  /** Texts of replies that are replaced: the address of the outputs, where they go through a proxy too. */
+  /** Texts to replace in replies, such as the address of the outputs when they go through a proxy too. */
   readonly replaced?: () => Readonly<Record<string, string>>;
 }
 
-/** A TCP proxy on loopback before a server there, which lets each request come to what a test wants. */
+/** A TCP proxy on loopback before a local server; the test decides what happens to each request. */
 export function startFaultProxy(target: string, { faultOf, replaced }: ProxyOptions): Promise<FaultServer> {
   const forward = async (request: SeenRequest): Promise<Upstream> => {
     const reply = readReply(await ask(new URL(target), request));
@@ -40,7 +40,7 @@ export function startFaultProxy(target: string, { faultOf, replaced }: ProxyOpti
   return startFaultServer({ steps: [step] });
 }
 
-/** Sends the request on, as one for its own address, and brings the bytes of the reply home. */
+/** Sends the request to the server under the server's own address, and returns the bytes of the reply. */
 function ask(target: URL, { method, target: path, headers, body }: SeenRequest): Promise<Buffer> {
   const head = Object.entries({ ...headers, host: target.host, connection: 'close' });
   const lines = head.map(([name, value]) => `${name}: ${value}\r\n`).join('');

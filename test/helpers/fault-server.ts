@@ -2,36 +2,36 @@ import * as net from 'node:net';
 import * as tls from 'node:tls';
 import { closing } from './closing.ts';
 
-/** A request as it arrived, whole. */
+/** A complete request as it arrived. */
 export interface SeenRequest {
   readonly method: string;
-  /** As it stands in the request line: a path, or an absolute address. */
+  /** The target of the request line: a path or an absolute address. */
   readonly target: string;
-  /** Lower-case names. */
+  /** Header names are in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
-  /** Which connection it came on, from 1. */
+  /** The number of its connection, counted from 1. */
   readonly connection: number;
 }
 
-/** What the server does once it has taken a whole request. */
+/** What the server does after it has received a complete request. */
 export type Step = (socket: net.Socket, request: SeenRequest) => void;
 
 export interface FaultServer {
   readonly url: string;
   readonly port: number;
-  /** Every request that arrived whole: what a gateway would have accepted. */
+  /** Every complete request: what a gateway would have accepted. */
   readonly requests: SeenRequest[];
   readonly connections: () => number;
   close(): Promise<void>;
 }
 
 export interface FaultServerOptions {
-  /** One a request, in order; the last one repeats. */
+  /** One step for each request, in order; the last one repeats. */
   readonly steps: readonly Step[];
-  /** Sees each connection first; true: the server does not read from it. */
+  /** Sees each connection first; when it returns true, the server does not read from the connection. */
   readonly onConnection?: (socket: net.Socket) => boolean;
-  /** Reads at this pace. */
+  /** Pauses this long after each read. */
   readonly readDelayMs?: number;
   readonly tls?: Pick<tls.TlsOptions, 'key' | 'cert' | 'requestCert' | 'rejectUnauthorized'>;
 }
@@ -50,7 +50,7 @@ export async function startFaultServer(options: FaultServerOptions): Promise<Fau
     if (options.onConnection?.(socket)) return;
     let waiting: Uint8Array[] = [];
     let held = 0;
-    // Joined only when a whole request can be there: a large upload comes in thousands of pieces.
+    // Chunks are joined only when a complete request may have arrived, because a large upload comes in thousands of pieces.
     let needed = 0;
     const take = (chunk: Uint8Array) => {
       waiting.push(chunk);
@@ -96,7 +96,7 @@ export async function startFaultServer(options: FaultServerOptions): Promise<Fau
 interface Taken {
   readonly request: SeenRequest | undefined;
   readonly rest: Uint8Array;
-  /** How many bytes there must be before another look is worth it. */
+  /** The number of bytes needed before reading again is useful. */
   readonly needed: number;
 }
 
@@ -120,7 +120,7 @@ function readRequest(bytes: Buffer, connection: number): Taken {
   };
 }
 
-/** The bytes of a reply. `content-length` is filled in unless it, or a transfer encoding, is given. */
+/** The bytes of a reply. `content-length` is added unless a framing header or `connection: close` is given. */
 export function replyBytes(
   status: number,
   body: string | Uint8Array = '',
@@ -143,29 +143,29 @@ export const reply =
 export const json = (status: number, value: unknown, headers: Readonly<Record<string, string>> = {}): Step =>
   reply(status, JSON.stringify(value), { 'content-type': 'application/json', ...headers });
 
-/** Sends bytes as they are, and leaves the connection open. */
+/** Sends the bytes unchanged and leaves the connection open. */
 export const raw =
   (bytes: Uint8Array | string): Step =>
   (socket) =>
     void socket.write(bytes);
 
-/** Sends the first `at` bytes, then closes in order (`close`) or resets. */
+/** Sends the first `at` bytes, then closes the connection in order (`close`) or resets it. */
 export const cut =
   (bytes: Buffer, at: number, how: 'close' | 'reset'): Step =>
   (socket) => {
     const leave = () => (how === 'close' ? socket.end() : void socket.resetAndDestroy());
     if (at === 0) leave();
-    // A reset overtakes bytes that are still under way; they are given a moment.
+    // A reset can overtake bytes that are still being sent, so it waits a moment.
     else socket.write(bytes.subarray(0, at), () => setTimeout(leave, how === 'close' ? 0 : 3));
   };
 
-// TLS sockets cannot reset; they are cut off without their closing words.
+// A TLS socket cannot send a reset, so it is closed without the closing message of TLS.
 export const reset: Step = (socket) =>
   void (socket instanceof tls.TLSSocket ? socket.destroy() : socket.resetAndDestroy());
 export const close: Step = (socket) => void socket.end();
 export const silence: Step = () => {};
 
-/** Sends a byte every `everyMs`. */
+/** Sends one byte every `everyMs` milliseconds. */
 export const dribble =
   (bytes: Buffer, everyMs: number): Step =>
   (socket) => {

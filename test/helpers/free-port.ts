@@ -2,8 +2,8 @@ import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 
 /**
- * A port of loopback that nobody listens at, below those that systems give to whoever asks for any: between this look and
- * its use no other program is handed it by chance.
+ * A port of loopback that nobody listens at, below the range from which systems assign ports: until its use, the system gives
+ * it to no other program by chance.
  */
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < 100; tries += 1) {

@@ -11,12 +11,12 @@ import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandb
 import { assetsDir, wasmDir } from './assets-dir.ts';
 import { closing } from './closing.ts';
 
-// A whole command in process: memory streams, a temporary home, a scripted clock, and a sandbox that counts.
+// Runs a whole command in process, with memory streams, a temporary home, a scripted clock, and a sandbox that counts requests.
 
 export const KEY = 'canary-key-5f1d8c7e9ab24d60';
 export const clipsDir = path.join(import.meta.dirname, '../../src/sandbox/clips');
 
-/** Time that passes only when something sleeps; the sandbox of a world shares it. */
+/** Time that passes only when something sleeps; a world's sandbox shares this clock. */
 export class ScriptedClock implements Clock {
   ms = Date.UTC(2026, 10, 20, 12);
   readonly slept: number[] = [];
@@ -57,9 +57,9 @@ export interface RunOptions {
   readonly env?: Record<string, string>;
   readonly stdin?: string | Readable;
   readonly terminal?: boolean;
-  /** Called with the function that sends the run a signal. */
+  /** Receives a function that sends the run a signal. */
   readonly interrupts?: (send: (signal: EndingSignal) => void) => void;
-  /** Without base URL and key of the world's sandbox. */
+  /** Runs without the base URL and key of the world's sandbox. */
   readonly bare?: boolean;
 }
 
@@ -82,7 +82,7 @@ export class World {
     return closing(world);
   }
 
-  /** A sandbox beside that of the world, with its clock. */
+  /** Starts another sandbox with the world's clock. */
   async serve(options: Partial<SandboxOptions> = {}): Promise<Sandbox> {
     return closing(await this.#start(options));
   }
@@ -100,21 +100,21 @@ export class World {
     rmSync(this.dir, { recursive: true, force: true });
   }
 
-  /** Runs gw with these words and collects what it wrote. */
+  /** Runs gw with these arguments and collects its output. */
   async gw(argv: readonly string[], options: RunOptions = {}): Promise<Run> {
     const host = this.host(options);
     const code = await main(argv, host);
     return { code, out: host.stdout.text, err: host.stderr.text };
   }
 
-  /** As `gw`, for a run that must end well. */
+  /** Like `gw`, for a run that must succeed. */
   async ok(argv: readonly string[], options?: RunOptions): Promise<Run> {
     const run = await this.gw(argv, options);
     expect(run.code, run.err).toBe(0);
     return run;
   }
 
-  /** The world as a run sees it. */
+  /** The host that a run in this world gets. */
   host(options: RunOptions = {}) {
     const terminal = options.terminal ?? false;
     const stdout = new Sink(terminal);
@@ -154,7 +154,7 @@ export class World {
     } satisfies Host;
   }
 
-  /** What lies in the working directory, with sizes. */
+  /** The files in the working directory with their sizes. */
   files(): Record<string, number> {
     const names = readdirSync(this.cwd, { recursive: true }) as string[];
     return Object.fromEntries(
@@ -164,11 +164,11 @@ export class World {
     );
   }
 
-  /** Requests of the API so far, as `METHOD path`. */
+  /** The requests to the API so far, as `METHOD path`. */
   requests(): string[] {
     return this.sandbox.requests.map((request) => `${request.method} ${request.path}`);
   }
 }
 
-/** A test with a world of its own for whoever asks for it. */
+/** A test that can ask for a world of its own. */
 export const test = plainTest.extend('world', () => World.open());

@@ -1,7 +1,7 @@
 import type { AddressInfo, Server } from 'node:net';
 import { closing } from './closing.ts';
 
-/** Lets a server listen on a free port, and closes it with its connections when the test has ended. */
+/** Makes a server listen on a free port; closes it and its connections when the test ends. */
 export async function listening(
   server: Server & { readonly closeAllConnections?: () => void },
   host = '127.0.0.1',

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { beforeAll, expect } from 'vitest';
 
-// For `npm run test:mutants`: says which test file this process runs, so that a mark in the source tells by which it is run.
+// For `npm run test:mutants`: records which test file this process runs, so that a mark in the source names that file.
 
 const root = path.join(import.meta.dirname, '../..');
 

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import type { TestTagDefinition } from 'vitest/config';
 
-// What tests need beside Node and npm. A test names it by a tag (`{ tags: ['ffmpeg'] }`, or `// @module-tag ffmpeg` for a
-// whole file), and is skipped where it is missing. CI, README and CONTRIBUTING have the same list of packages.
+// The requirements of tests beside Node and npm. A test names one by a tag (`{ tags: ['ffmpeg'] }`, or `// @module-tag ffmpeg`
+// for a whole file) and is skipped when it is missing. CI, README and CONTRIBUTING have the same list of packages.
 
-/** Debian packages, each with the command that tests run of it: that of its name unless the list says another. */
+/** Debian packages, each with the command that tests run: the package's name unless the list gives another. */
 export const packages = new Map(
   readFileSync(path.join(import.meta.dirname, '../../.ci/packages'), 'utf8')
     .trim()
@@ -42,28 +42,28 @@ function canMount(): boolean {
 
 const isThere = new Map<string, () => boolean>([
   ...[...packages].map(([name, command]) => [name, () => isInstalled(command)] as const),
-  // A container may forbid it.
+  // A container may forbid strace.
   ['strace', () => works('strace', '-f', '-o', '/dev/null', 'true')],
 ]);
 
-/** What no package gives; an ordinary user has none of it. */
+/** Rights that no package gives and that an ordinary user lacks. */
 const rights = new Map<string, () => boolean>([
   ['root', () => process.getuid?.() === 0],
   ['mount', canMount],
 ]);
 
-/** What gw as one file is not asked: a Node below it, which GW_TEST_BINARY leaves out (test/cli/built.ts). */
+/** The one-file gw skips these tests, because it has no Node below it; GW_TEST_BINARY selects it (test/cli/built.ts). */
 const node: [string, () => boolean] = ['node', () => process.env.GW_TEST_BINARY === undefined];
 
-/** The clients of others, which `npm run matrix` installs. */
+/** Third-party clients, which `npm run matrix` installs. */
 const matrix: [string, () => boolean] = ['matrix', () => process.env.GW_MATRIX !== undefined];
 
-/** For the configuration: a test with the tag of something that is missing is skipped. */
+/** The tags for the configuration: a test is skipped when the requirement of its tag is missing. */
 export const tags = (): TestTagDefinition[] =>
   [...isThere, ...rights, node, matrix].map(([name, has]) => ({ name, ...(!has() && { skip: true }) }));
 
-/** Whether only root has what a test needs. */
+/** Whether only root can meet one of these requirements. */
 export const needsRoot = (names: readonly string[]): boolean => names.some((name) => rights.has(name));
 
-/** Whether the strace of a package may trace here; for what is only checked more closely with it. */
+/** Whether strace may trace here; for tests that use it only for an additional check. */
 export const canTrace = (): boolean => isThere.get('strace')?.() ?? false;

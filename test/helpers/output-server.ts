@@ -7,18 +7,18 @@ export interface SeenGet {
   readonly headers: http.IncomingHttpHeaders;
 }
 
-/** Answers the GET of this number, counted from 1. */
+/** Answers a GET; `number` counts the requests from 1. */
 export type Answer = (request: http.IncomingMessage, response: http.ServerResponse, number: number) => void;
 
 export interface OutputServer {
   readonly url: string;
   readonly gets: SeenGet[];
-  /** Changes what is answered from now on. */
+  /** Set this to change the following answers. */
   answer: Answer;
   close(): Promise<void>;
 }
 
-/** A server of outputs on loopback that answers as it is told and remembers what it was asked. */
+/** A server of outputs on loopback that answers as the test defines and records its requests. */
 export async function startOutputServer(answer: Answer): Promise<OutputServer> {
   const gets: SeenGet[] = [];
   const server = http.createServer((request, response) => {
@@ -33,14 +33,14 @@ export async function startOutputServer(answer: Answer): Promise<OutputServer> {
 export interface ServeOptions {
   readonly etag?: string;
   readonly type?: string;
-  /** Destroy the connection after so many bytes of this body. */
+  /** Destroys the connection after this many bytes of the body. */
   readonly cutAfter?: number;
-  /** Close in good order after so many bytes, without having announced a length. */
+  /** Sends no `content-length`. */
   readonly unannounced?: boolean;
   readonly ignoreRange?: boolean;
 }
 
-/** Sends a file as an object store would: ranges, `If-Range`, strong tags; or cut, or without a length. */
+/** Sends a file as an object store would, with ranges, `If-Range` and strong tags; or cut, or without a length. */
 export function serveFile(
   bytes: Buffer,
   request: http.IncomingMessage,

@@ -5,7 +5,7 @@ import { closing } from './closing.ts';
 export interface ProxyServer {
   readonly url: string;
   readonly port: number;
-  /** Request lines as they came: `CONNECT host:port`, `GET http://host/path`. */
+  /** The request lines as they arrived: `CONNECT host:port`, `GET http://host/path`. */
   readonly asked: string[];
   readonly headers: http.IncomingHttpHeaders[];
   close(): Promise<void>;
@@ -14,14 +14,14 @@ export interface ProxyServer {
 export interface ProxyServerOptions {
   /** Answers everything with this status instead of passing it on. */
   readonly refuseWith?: number;
-  /** `Proxy-Authorization` that is asked for. */
+  /** The `Proxy-Authorization` value that the proxy requires. */
   readonly authorization?: string;
 }
 
-/** Names under `.test` are this machine: loopback itself is never proxied. */
+/** Names under `.test` resolve to this machine, because clients never proxy loopback itself. */
 const here = (hostname: string): string => (hostname.endsWith('.test') ? '127.0.0.1' : hostname);
 
-/** A forward proxy on loopback that writes down what it is asked for. */
+/** A forward proxy on loopback that records its requests. */
 export async function startProxyServer(options: ProxyServerOptions = {}): Promise<ProxyServer> {
   const asked: string[] = [];
   const headers: http.IncomingHttpHeaders[] = [];

@@ -4,7 +4,7 @@ import * as path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect } from 'vitest';
 
-// For `npm run test:near -- --record`: writes down which functions of src each test file calls, and how long it takes.
+// For `npm run test:near -- --record`: records which functions of src each test file calls, and how long the file takes.
 
 const root = path.join(import.meta.dirname, '../..');
 const session = new Session();

@@ -3,7 +3,7 @@ import { listening } from './listening.ts';
 
 export interface RecordedRequest {
   readonly method: string;
-  /** As it stands in the request line. */
+  /** The target of the request line. */
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
@@ -15,7 +15,7 @@ export interface RecordingGateway {
   close(): Promise<void>;
 }
 
-/** A gateway that writes down all of what it is sent and leaves the answer to the test. */
+/** A gateway that records each complete request and lets the test answer it. */
 export async function recordingGateway(
   answer: (request: RecordedRequest, response: ServerResponse) => void,
 ): Promise<RecordingGateway> {

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 
-/** A key and a certificate for 127.0.0.1 and localhost, made by openssl; undefined where there is no openssl. */
+/** Makes a key and a certificate for 127.0.0.1 and localhost with openssl; undefined when openssl is missing. */
 export function makeSelfSigned(days = 2): { readonly key: string; readonly cert: string } | undefined {
   const dir = mkdtempSync(path.join(tmpdir(), 'gw-tls-'));
   const keyFile = path.join(dir, 'key.pem');

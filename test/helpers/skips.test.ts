@@ -17,7 +17,7 @@ test('the closing line says what is to be installed, and what root is for', () =
   expect(closingLine(2, new Set(['root', 'tmux']))).toMatch(/apt-get install tmux; run them as root/);
 });
 
-/** What a test file does that needs a package or a right, and the tag that says so. */
+/** The code of a test file that needs a package or a right, and the tag that declares it. */
 const needs: readonly (readonly [use: RegExp, tag: string])[] = [
   [/\bopen(?:Redis|Studio)\(/, 'redis-server'],
   [/\bopenChromium\(/, 'chromium'],

@@ -4,8 +4,8 @@ import { needsRoot, packages, tags } from './needs.ts';
 const missing = new Set(tags().flatMap(({ name, skip }) => (skip ? [name] : [])));
 
 /**
- * Says in one closing line how many tests were skipped for want of something, and how to run them. In CI, which has every
- * package, a skip makes the run red, for it hides something; only what an ordinary user may not do is left to root there.
+ * Prints one closing line with the number of tests that were skipped because something is missing, and how to run them. CI has
+ * every package, so a skip there fails the run; only tests that an ordinary user may not run are left to root.
  */
 export const skips: Reporter = {
   onTestRunEnd(modules: readonly TestModule[]) {
@@ -25,7 +25,7 @@ export const skips: Reporter = {
   },
 };
 
-/** How many tests were skipped, and what has to be there for them. */
+/** The closing line: the number of skipped tests and what they need. */
 export function closingLine(count: number, wanted: ReadonlySet<string>): string {
   const install = [...packages.keys()].filter((name) => wanted.has(name));
   const ways = [

@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import type { Reporter, Vitest } from 'vitest/node';
 
-/** What runs leave for one another, and what other runs have at the moment. */
+/** Directories that runs share, or that other runs use at the moment. */
 const ofOtherRuns = /^gw-(built|building|tests|house)-/;
 
 /**
- * Gives a run a temporary directory of its own and removes it at the end. The build of gw that is spawned stands beside it,
- * for the next run. In CI, anything else that a run leaves beside it, or in the checkout, makes the run red.
+ * Gives a run its own temporary directory and removes it at the end. The build of gw for spawned runs stays beside it for the
+ * next run. In CI, anything else that a run leaves beside it or in the checkout fails the run.
  */
 export const ownTempDir: Reporter = {
   onInit(vitest: Vitest) {

@@ -2,10 +2,10 @@ import { spawnSync } from 'node:child_process';
 import { onTestFinished } from 'vitest';
 
 /**
- * Mounts a file system of its own size in a directory until the test is over. A process of a test that failed may still stand
- * in it, so it is taken away lazily.
+ * Mounts a file system with its own size in a directory until the test is over. The unmount is lazy, because a process of a
+ * failed test may still have its working directory there.
  *
- * @returns what mounts it again with other options
+ * @returns a function that remounts it with other options
  */
 export function mountTmpfs(dir: string, options: string): (...options: string[]) => void {
   const mount = (...args: string[]) => {

@@ -6,8 +6,8 @@ interface Sleeper {
 }
 
 /**
- * Time for many who sleep at once: it goes on to the next who wakes only when nothing else is left to do. What a test
- * does outside the process (a request under way) is counted in `busy`.
+ * A clock for many sleepers at once: it advances to the next one that wakes only when nothing else is left to do. `busy`
+ * counts the work of a test outside the process, such as a request under way.
  */
 export class VirtualClock implements Clock {
   busy = 0;
@@ -36,7 +36,7 @@ export class VirtualClock implements Clock {
     });
   }
 
-  /** Counts a piece of work as something that time waits for. */
+  /** Makes the clock wait while this work runs. */
   async during<T>(work: Promise<T>): Promise<T> {
     this.busy += 1;
     try {
