@@ -2,12 +2,12 @@ import { readdirSync, readFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, test } from 'vitest';
 
-// Imports run one way. A layer may import itself and what its line in the README names; types count like values.
+// Imports run one way. A layer may import itself and the layers in its README row; type imports count too.
 
 const src = path.join(import.meta.dirname, '../src');
 const leaves = ['errors.ts', 'formats.ts', 'host.ts', 'json-text.ts', 'loopback.ts', 'placeholders.ts'];
 const readme = readFileSync(path.join(src, 'README.md'), 'utf8');
-/** What a folder may import, as the layout in the README says: its last column, and what stands below all. */
+/** The folders that each folder may import: the last column of the README's table, and what all may import. */
 const allowed = Object.fromEntries(
   [...readme.matchAll(/^\| `(\w+)\/` \|.*\| ([^|`(]+) \|$/gm)].map(([, folder = '', column = '']) => {
     const told = column === 'nothing' ? [] : column.split(', ').map((name) => (name === 'all' ? '*' : name));
@@ -34,7 +34,7 @@ describe.each(Object.keys(allowed))('%s', (layer) => {
     for (const target of importsOf(file)) {
       if (target.startsWith('.')) {
         const to = layerOf(path.relative(src, path.resolve(src, path.dirname(file), target)));
-        // The lean entry into undici is the one import past src.
+        // This import of a smaller part of undici is the only one that leaves src.
         if (to === '..' && file === path.join('http', 'lean-undici.ts')) continue;
         const may = allowed[layer] ?? [];
         expect(to === layer || may.includes('*') || may.includes(to), `${file} imports ${target}`).toBe(true);
@@ -111,7 +111,7 @@ test('code stands in bin, src, test and completions, and in no other folder at t
   const others = readdirSync(root, { withFileTypes: true }).filter(
     ({ name }) => !name.startsWith('.') && !known.includes(name),
   );
-  // Whatever the README's commands save there is the user's.
+  // Files that the README's commands save there belong to the user.
   const code = others.flatMap((each) =>
     each.isDirectory()
       ? (readdirSync(path.join(root, each.name), { recursive: true }) as string[])

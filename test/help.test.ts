@@ -8,7 +8,7 @@ import { program } from '../src/program.ts';
 import { faultHelp } from '../src/sandbox/faults.ts';
 import { shots } from '../src/shots/help-page.ts';
 
-// Every page of help at every width: whole words, no line wider than the terminal, and every word of the tree on it.
+// Every help page at every width: no word is broken, no line exceeds the terminal, and every word of the tree appears.
 
 interface Leaf {
   readonly path: readonly string[];
@@ -113,7 +113,7 @@ test('what a page tells are whole sentences, one blank apart', () => {
   for (const { path, node, spec } of commands) {
     const { about, notes } = pageOf(node, path, spec);
     for (const text of [about, ...notes]) {
-      // A list ends as its last row does.
+      // A text that ends with a list needs no full stop.
       if (!text.includes('\n')) expect(text, path.join(' ')).toMatch(/^\S.*[.:)]$/);
       expect(text, path.join(' ')).not.toMatch(/undefined|NaN|\S {2}\S/);
     }

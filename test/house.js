@@ -1,5 +1,5 @@
-// Prints what the size of this project is measured by: `npm run house`. `node test/house.js --check` prints what is above
-// its ceiling in test/house.json, which test/house.test.ts holds; `--lower` lowers the ceilings to what is measured.
+// Prints the measures of the project's size: `npm run house`. `node test/house.js --check` prints the measures above their
+// ceilings in test/house.json, as test/house.test.ts does; `--lower` lowers the ceilings to the measured values.
 import { spawn } from 'node:child_process';
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,7 +23,7 @@ const linesOf = (text) => text.split('\n').length - 1;
 const linesIn = (files) => files.reduce((sum, file) => sum + linesOf(read(file)), 0);
 const sources = () => filesIn('src', /\.ts$/);
 
-/** Lines of each folder of src; `top` are the files that stand in none. */
+/** The lines of each folder of src; `top` counts the files outside of any folder. */
 function linesByFolder() {
   const folders = {};
   for (const file of sources()) {
@@ -43,7 +43,7 @@ function* nodesOf(node) {
   }
 }
 
-/** A method that is kept and then replaced on its object: `const read = socket.read; socket.read = () => …`. */
+/** True if a method is saved and then replaced on its object: `const read = socket.read; socket.read = () => …`. */
 function isPatch({ type, left, right }, kept) {
   if (type !== 'AssignmentExpression' || left.type !== 'MemberExpression' || !/Function/.test(right.type))
     return false;
@@ -52,7 +52,7 @@ function isPatch({ type, left, right }, kept) {
 
 const isKept = ({ type, init }) => type === 'VariableDeclarator' && init?.type === 'MemberExpression';
 
-/** Where the sources have what should not be there: `FILE:LINE` by what it is. */
+/** The places (`FILE:LINE`) of code that the project does not allow, by kind. */
 function blemishes() {
   const found = { longFunctions: [], literalSpreads: [], privateImports: [], patchedMethods: [] };
   for (const file of sources()) {
@@ -77,7 +77,7 @@ function blemishes() {
   return found;
 }
 
-/** The sources file by file as JavaScript, so that each file that a run loads is told by its name. */
+/** Writes each source file as a separate JavaScript file, so that the coverage of a run names the files it loads. */
 function plainSources(dir) {
   for (const file of sources()) {
     const made = path.join(dir, file.replace(/\.ts$/, '.js'));
@@ -94,7 +94,7 @@ await run({ version: '0.0.0', distDir: ${JSON.stringify(path.join(root, 'dist'))
   );
 }
 
-/** What is run to see what it enters: the files of which a function is called, and all their lines. */
+/** Commands that are run to count the files of which a function is called, with all their lines. */
 const runs = {
   'video alpha create': ['video', 'alpha', 'create', 'a boat'],
   'video alpha create --wait': ['video', 'alpha', 'create', 'a boat by day', '--wait', '--interval', '100ms'],
@@ -103,7 +103,7 @@ const runs = {
   'batch run of one row': ['batch', 'run', 'day.jsonl', '--interval', '100ms'],
 };
 
-/** Runs gw from its plain sources against a sandbox; needs `npm run build` for the clips. */
+/** Runs gw from these separate files against a sandbox; needs `npm run build` for the image codecs. */
 async function entered() {
   const dir = fs.mkdtempSync(path.join(tmpdir(), 'gw-house-'));
   try {
@@ -160,7 +160,7 @@ async function enteredBy(argv, dir, baseUrl) {
   return { files: files.size, lines: linesIn([...files]) };
 }
 
-/** What is counted without running anything. */
+/** The measures that need no run. */
 function measured() {
   const folders = linesByFolder();
   const { longFunctions, literalSpreads, privateImports, patchedMethods } = blemishes();
@@ -177,7 +177,7 @@ function measured() {
   };
 }
 
-/** What has a ceiling, as numbers. All of src and test have none: a new capability brings a folder and tests of its own. */
+/** The measures with a ceiling, as numbers. src and test as a whole have none: a new capability gets its own folder and tests. */
 function ceilingsOf({ folders, src: _, test: __, ...counts }) {
   const numbers = Object.entries(counts).map(([name, value]) => [
     name,
@@ -188,7 +188,7 @@ function ceilingsOf({ folders, src: _, test: __, ...counts }) {
 
 const ceilings = () => JSON.parse(fs.readFileSync(ceilingsFile, 'utf8'));
 
-/** What is above its ceiling, one sentence each. */
+/** One sentence for each measure above its ceiling. */
 function above(now, most) {
   const compare = (name, count, limit) =>
     limit !== undefined && count > limit ? [`${name}: ${count}, and its ceiling is ${limit}`] : [];
@@ -199,7 +199,7 @@ function above(now, most) {
   ];
 }
 
-/** Ceilings that are as low as what is measured, and nowhere higher than they were. */
+/** The ceilings lowered to the measured values; no ceiling rises. */
 function lowered(now, most) {
   const lower = (counts, limits = {}) =>
     Object.fromEntries(

@@ -10,7 +10,7 @@ import {
   placeOf,
 } from '../src/json-text.ts';
 
-/** The tokens of a text that comes in pieces, each whole: what a piece begins is put together with what ends it. */
+/** The tokens of a text that arrives in pieces; a token that spans several pieces is joined. */
 function tokensOf(...pieces: readonly string[]): [string, string][] {
   const found: [string, string][] = [];
   const tokens = new JsonTokens();
@@ -28,7 +28,7 @@ function tokensOf(...pieces: readonly string[]): [string, string][] {
   return found;
 }
 
-/** JSON, and what has become of it by one piece more or less. */
+/** JSON with one piece inserted and up to two characters removed. */
 const damaged = fc
   .tuple(
     fc.json(),
@@ -45,7 +45,7 @@ describe('the tokens of JSON', () => {
     ['{"a": [1, -2.5e+3]}', '{ "a" : [ 1 , -2.5e+3 ] }'],
     ['"a\\"b" "\\\\" "c', '"a\\"b" "\\\\" "c'],
     ["truly'{", "truly ' {"],
-    // What stands at the two ends of ASCII, and beyond it, is no blank.
+    // The characters at both ends of ASCII, and those beyond ASCII, are not white space.
     ['\u0000 \u007f\u0080 \u00a0', '\u0000 \u007f \u0080 \u00a0'],
     [' \n\t\r', ''],
   ])('%s', (text, words) => {
@@ -107,7 +107,7 @@ describe('membersOf and placeOf', () => {
           JSON.parse(text.slice(start, end)) as unknown,
         ]);
         const entries = typeof value === 'object' && value !== null ? Object.entries(value) : [];
-        // In an object numbers stand first when it has been read.
+        // A parsed object puts names that are numbers first.
         expect(new Map(members as [string, unknown][])).toEqual(
           new Map(Object.entries(JSON.parse(JSON.stringify(Object.fromEntries(entries))) as object)),
         );

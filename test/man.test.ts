@@ -18,7 +18,7 @@ test('the manual has every command, and no text is taken for a request of man', 
   expect([...new Set(requests)].sort()).toEqual(['B', 'PP', 'SH', 'SS', 'TH', 'TP', 'fi', 'nf']);
   expect(text).toContain('.TH GW 1 "" "gw 1.2.3" ""');
   expect(text).toContain('\n.SH EXIT STATUS\n.TP\n.B 0\ndone\n');
-  // A line of an example goes on after its backslash.
+  // A line of an example continues after its backslash.
   expect(text).toMatch(/ \\e\n {5}/);
 });
 

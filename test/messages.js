@@ -1,11 +1,11 @@
-// Prints every message of the program: `node test/messages.js [KIND...]`, one a line as FILE:LINE KIND TEXT. Errors, hints,
-// warnings, notes, progress: the texts in the calls and fields that carry them, what is put in shown as {…}.
+// Prints every message of the program: `node test/messages.js [KIND...]`, one per line as FILE:LINE KIND TEXT. These are the
+// texts of errors, hints, warnings, notes and progress in the calls and fields that carry them; {…} stands for a value.
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 
 const root = path.join(import.meta.dirname, '../src');
 
-/** What carries a message, and of what kind its texts are; of `usage` and `new GwError` the hint comes behind. */
+/** The calls and fields that carry a message, with its kind; in `usage` and `new GwError` the hint comes second. */
 const carriers = [
   [
     'error',
@@ -18,7 +18,7 @@ const carriers = [
   ['error', /\b(?:message|sentence|reason|problem)(?:\??:|\s=)\s/g],
 ];
 
-/** The texts in a stretch of source, from its start to where its brackets close, or a comma or semicolon outside them. */
+/** The texts in a piece of source: up to the bracket that closes it, or a comma or semicolon outside brackets. */
 function* textsFrom(source, start, isCall) {
   let depth = isCall ? 1 : 0;
   let isSecond = false;
@@ -28,7 +28,7 @@ function* textsFrom(source, start, isCall) {
     else if (char === '/' && source[at + 1] === '*') at = source.indexOf('*/', at);
     else if (char === "'" || char === '"' || char === '`') {
       const { end, text } = literal(source, at);
-      // An apostrophe of a pattern ends on no line of its own.
+      // An apostrophe in a regular expression has no closing quote on its line.
       if (end === undefined) continue;
       if (text.trim() !== '') yield { at, text, isSecond };
       at = end;
@@ -41,7 +41,7 @@ function* textsFrom(source, start, isCall) {
   }
 }
 
-/** A string or template: its text, what a template puts in as {…}, and where it ends. */
+/** Reads a string or template: its text, with {…} for each inserted value, and its end. */
 function literal(source, start) {
   const quote = source[start];
   let text = '';
@@ -66,7 +66,7 @@ function literal(source, start) {
   return { end: source.length, text };
 }
 
-/** The names under which the texts of hints are held: `{ hint: isCut ? raiseLimit : undefined }`, `usage(message, kept)`. */
+/** The names that hold hints: `{ hint: isCut ? raiseLimit : undefined }`, `usage(message, kept)`. */
 function* heldHints(source) {
   for (const [, value] of source.matchAll(/\bhint(?:\??:|\s=)\s*([^'"`,;{}\n]*)/g)) {
     for (const [, name] of value.matchAll(/(?:^|[?:|&]\s*)([a-z]\w*)\s*(?=$|[(:)])/g)) yield name;
@@ -75,7 +75,7 @@ function* heldHints(source) {
   for (const [, name] of source.matchAll(seconds)) yield name;
 }
 
-/** A word alone is a name or a value, no message. */
+/** False for a single word, which is a name or a value. */
 const isMessage = (text) => /\p{L}{2,}\s+\S/u.test(text);
 
 /** Every message, in the order of the files. */

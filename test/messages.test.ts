@@ -10,7 +10,7 @@ interface Message {
   readonly kind: 'error' | 'warning' | 'note' | 'hint';
   readonly text: string;
 }
-// `node test/messages.js` prints them all, to be read.
+// `node test/messages.js` prints all messages for a reader.
 const all: Message[] = messages();
 const breaking = (
   pattern: RegExp,
@@ -44,7 +44,7 @@ test('the hint of a broken rule begins with why it is one', () => {
   };
   for (const [verbose, hint] of [
     [false, 'the document says: Asset IDs must not be written in the prompt; also: two'],
-    // A further rule of the same field.
+    // --verbose also names a further rule of the same field.
     [true, expect.stringMatching(/; also: two; also: the prompt: is long$/)],
   ]) {
     const io = { mode: { verbose } } as Io;

@@ -1,7 +1,7 @@
-// A random sample of single faults: `npm run test:mutants -- --seed N --count M [--in FOLDER]`. In a copy of the project each
-// place of the sample is marked, and all of npm test is run once, to learn which test files run it (those of processes that
-// they start too, on Linux). Then each fault is made, and those files are run, the ones of `npm run test:near` first. Prints
-// what survives, and the share that was noticed by folder. test/mutants.json holds what nobody can notice, and why.
+// Tests a random sample of single faults: `npm run test:mutants -- --seed N --count M [--in FOLDER]`. In a copy of the project
+// each place of the sample is marked, and all of npm test runs once to learn which test files run it (on Linux, also through
+// processes that they start). Then each fault is made and those files are run, the ones of `npm run test:near` first. Prints the
+// faults that survive and each folder's share of noticed faults. test/mutants.json lists undetectable faults with the reason.
 import { spawn } from 'node:child_process';
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,9 +12,9 @@ const root = path.join(import.meta.dirname, '..');
 const sourceOf = (file) => fs.readFileSync(path.join(root, file), 'utf8');
 const LONGEST_MS = 120_000;
 const LONGEST_OF_ALL_MS = 3_600_000;
-/** Of the tests that run a fault, the quickest are asked, as far as they take so long together. */
+/** Only the quickest tests that run a fault are used, until their total time reaches this. */
 const TESTS_MS = 60_000;
-/** What hangs is noticed by the test's own end. */
+/** A fault that makes a test hang is noticed by this timeout. */
 const LONGEST_TEST_MS = 30_000;
 const option = (name, fallback) => {
   const at = process.argv.indexOf(`--${name}`);
@@ -34,7 +34,7 @@ const methods = {
   at: 'indexOf',
 };
 
-/** The operators: what each makes of a node's text, or undefined where it has nothing to do. */
+/** The operators: each returns the changed text of a node, or undefined if it does not apply. */
 const operators = {
   'another operator': (node, text) => {
     if (!/^(Binary|Logical|Assignment)Expression$/.test(node.type) || !swaps[node.operator]) return undefined;
@@ -83,7 +83,7 @@ const operators = {
       : undefined,
 };
 
-/** Every node that runs: types and imports do not. */
+/** Every node that runs; types and imports do not. */
 function* nodesOf(node) {
   if (Array.isArray(node)) for (const each of node) yield* nodesOf(each);
   else if (node && typeof node.type === 'string') {
@@ -118,7 +118,7 @@ function mutantsOf(file) {
   return found;
 }
 
-/** A source of numbers from 0 to 1 that a seed repeats (mulberry32). */
+/** A random number generator from 0 to 1 that a seed makes repeatable (mulberry32). */
 function randomOf(seed) {
   let state = seed >>> 0;
   return () => {
@@ -129,12 +129,12 @@ function randomOf(seed) {
   };
 }
 
-/** The tests that `npm run test:near` runs for a file, and how many faults they notice. */
+/** The tests that `npm run test:near` runs for a file, and the number of faults that they notice. */
 const near = { ...JSON.parse(fs.readFileSync(path.join(root, 'test/near.json'), 'utf8')), noticed: 0 };
 const nearTests = (file) => (near.near[file] ?? []).map((place) => near.tests[place]);
 const folderOf = (file) => file.split('/')[1];
 
-/** A folder with a copy of the project and, beside it, what a run lays down: a file below the copy would belong to its package. */
+/** Makes a folder with a copy of the project. Files of a run go beside the copy: inside, they would belong to its package. */
 function makePlace() {
   const place = fs.mkdtempSync(path.join(tmpdir(), 'gw-mutants-'));
   const copy = path.join(place, 'project');
@@ -146,13 +146,13 @@ function makePlace() {
   return { place, copy };
 }
 
-/** Runs tests in the copy, all of them where none is named; undefined after the longest time, or without a report. */
+/** Runs tests in the copy, by default all of them; returns undefined after the time limit or without a report. */
 function run(copy, files, { words = [], longestMs = LONGEST_MS, env = {} }) {
   const report = path.join(copy, 'report.json');
   fs.rmSync(report, { force: true });
   const vitest = path.join(root, 'node_modules/vitest/vitest.mjs');
   const args = ['run', '--config', 'test/vitest.config.ts', '--project', 'short', ...words];
-  // Each run lays down assets of its own, as with the reporters of the configuration: they hold code of the sources.
+  // Each run gets its own assets, as the configured reporters would do, because assets contain code of the sources.
   const ownTemp = fs.mkdtempSync(path.join(tmpdir(), 'gw-tests-'));
   const ends = ['--testTimeout', String(LONGEST_TEST_MS), '--reporter', 'json', '--outputFile', report];
   const child = spawn(process.execPath, [vitest, ...args, ...ends, ...files], {
@@ -165,7 +165,7 @@ function run(copy, files, { words = [], longestMs = LONGEST_MS, env = {} }) {
     const timer = setTimeout(() => process.kill(-child.pid, 'SIGKILL'), longestMs);
     child.on('close', () => {
       clearTimeout(timer);
-      // What a killed run has mounted there stays.
+      // A mount that a killed run left there stays.
       fs.rm(ownTemp, { recursive: true, force: true, maxRetries: 3 }, () => {});
       const { testResults = [] } = fs.existsSync(report) ? JSON.parse(fs.readFileSync(report, 'utf8')) : {};
       const told = testResults.map(({ name, status, startTime, endTime }) => ({
@@ -178,7 +178,7 @@ function run(copy, files, { words = [], longestMs = LONGEST_MS, env = {} }) {
   });
 }
 
-/** What `act` says while pieces of the sources in the copy are others; of those at one place the one of least rank stands last. */
+/** Calls `act` while pieces of the copy's sources are replaced; at the same place, the piece with the lowest rank comes last. */
 async function withPieces(copy, pieces, act) {
   const sources = new Map(pieces.map(({ file }) => [file, sourceOf(file)]));
   for (const [file, source] of sources) {
@@ -198,13 +198,13 @@ async function withPieces(copy, pieces, act) {
   }
 }
 
-/** What tells of a place that it is run: by whom, and by whom that was started. */
+/** Code that records that a place has run, with the IDs of its process and of all parent processes. */
 const markText = (dir) =>
   `globalThis.ranMark ??= (mark) => { if (ranMark[mark]) return; ranMark[mark] = true; const fs = process.getBuiltinModule('fs'); ` +
   `const all = [process.pid]; try { for (;;) all.push(Number(fs.readFileSync('/proc/' + all.at(-1) + '/stat', 'utf8').split(') ')[1].split(' ')[1])); } catch {} ` +
   `try { fs.appendFileSync(${JSON.stringify(dir)} + '/mark-' + mark, all.join(' ') + '\\n'); } catch {} };\n`;
 
-/** Two pieces around a fault's place: when it runs, it tells the number of the fault. */
+/** Two pieces around a fault's place, which record the number of the fault when the place runs. */
 function marksOf({ file, operator, from, to, isStatement }, number) {
   const tell = `ranMark(${number})`;
   const [before, after] =
@@ -218,7 +218,7 @@ function marksOf({ file, operator, from, to, isStatement }, number) {
   const isDotted = operator === 'another method' && !sourceOf(file).slice(0, from).endsWith('?.');
   return [
     { file, at: isDotted ? from - 1 : from, to: from, text: before, rank: size },
-    // What ends here ends before anything begins, the inner one first.
+    // At the same place, a closing piece comes before every opening one, and the inner one comes first.
     { file, at: to, text: after, rank: Number.MAX_SAFE_INTEGER - size },
   ];
 }
@@ -226,7 +226,7 @@ function marksOf({ file, operator, from, to, isStatement }, number) {
 const linesOf = (file) =>
   fs.existsSync(file) ? fs.readFileSync(file, 'utf8').split('\n').filter(Boolean) : [];
 
-/** The test files that run the place of each fault, and pass while there is none: the quickest first. */
+/** The test files that run the place of each fault and pass without the fault, the quickest first. */
 async function testsOf({ place, copy }, faults) {
   const marks = path.join(place, 'marks');
   const heads = [...new Set(faults.map(({ file }) => file))].map((file) => ({
@@ -253,7 +253,7 @@ async function testsOf({ place, copy }, faults) {
   });
 }
 
-/** What the tests say of a fault: `noticed`, `survived`, or `no verdict` after the longest time. */
+/** The verdict of the tests on a fault: `noticed`, `survived`, or `no verdict` after the time limit. */
 const judge = (copy, { file, from, to, replace }, tests) =>
   withPieces(copy, [{ file, at: from, to, text: replace }], async () => {
     const first = nearTests(file).filter((test) => tests.some((each) => each.test === test));

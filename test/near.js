@@ -1,6 +1,6 @@
-// Runs the tests that a change is most likely to break: `npm run test:near`. What has changed is what git says: not yet
-// committed, or else the last commit. Which tests those are is in test/near.json, made by `npm run test:near -- --record`:
-// for each file of src the fewest and quickest test files that call every function of it that any quick test calls.
+// Runs the tests that a change is most likely to break: `npm run test:near`. The change is what git reports as not yet
+// committed, or else the last commit. test/near.json lists the tests; `npm run test:near -- --record` makes it: for each
+// file of src, the fewest and quickest test files that call every function of it that any quick test calls.
 import { execFileSync, spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,7 @@ import * as path from 'node:path';
 
 const root = path.join(import.meta.dirname, '..');
 const mapFile = path.join(root, 'test/near.json');
-/** Of a file that nothing is known of, and of everything that moves between folders. */
+/** These tests always run: they cover files that the map does not know, and moves between folders. */
 const always = ['test/architecture.test.ts'];
 
 function vitest(args, env = {}) {
@@ -31,7 +31,7 @@ function changedFiles() {
   return uncommitted.length > 0 ? uncommitted : git('diff', '--name-only', 'HEAD~1');
 }
 
-/** The test files that import a file: for one that the map does not have. */
+/** The test files that import a file, for a file that the map does not have. */
 function importers(file) {
   const names = fs
     .readdirSync(path.join(root, 'test'), { recursive: true })
@@ -40,14 +40,14 @@ function importers(file) {
   return names.filter(imports).map((name) => `test/${name.replaceAll(path.sep, '/')}`);
 }
 
-/** The test files that go with these: those of the map, and those that have changed themselves. */
+/** The test files for these files: those of the map, and changed test files themselves. */
 function testsNear(files, map) {
   const tests = files.flatMap((file) => map.near[file]?.map((place) => map.tests[place]) ?? importers(file));
   const own = files.filter((file) => /\.test\.ts$/.test(file));
   return [...new Set([...always, ...tests, ...own])].filter((file) => fs.existsSync(path.join(root, file)));
 }
 
-/** The cheapest tests that together call all that any of them calls of a file, one after the other the best for its time. */
+/** The cheapest tests that together call all functions that any test calls; each step takes the best test for its time. */
 function cover(candidates) {
   const chosen = [];
   const wanted = new Set(candidates.flatMap(({ called }) => called));
@@ -91,9 +91,9 @@ else {
   const map = fs.existsSync(mapFile) ? JSON.parse(fs.readFileSync(mapFile, 'utf8')) : { tests: [], near: {} };
   const tests = testsNear(files, map);
   console.log(`${files.length} files have changed; near them: ${tests.join(' ')}`);
-  // The tests of the map need no built gw, which costs seconds.
+  // The tests of the map need no built gw, and a build takes seconds.
   const isUnit = tests.every((test) => [...always, ...map.tests].includes(test));
-  // What was transformed for the last change is not transformed again.
+  // This cache keeps transformed modules between runs.
   const cached = '--experimental.fsModuleCache';
   process.exitCode = vitest([cached, ...(isUnit ? ['--mode', 'unit'] : []), ...tests]) ?? 1;
 }

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { builtGw } from './cli/built.ts';
 import { newDir } from './helpers/new-dir.ts';
 
-// What is handed on: the tarball, what is bundled in it and under which licences, and what a fresh clone installs.
+// The published package: its tarball, the bundled code and its licences, and the packages that a new clone installs.
 
 const root = path.join(import.meta.dirname, '..');
 const json = (file: string) => JSON.parse(readFileSync(path.join(root, file), 'utf8'));
@@ -114,7 +114,7 @@ describe('what is bundled', () => {
     expect(list.serialNumber).toMatch(/^urn:uuid:[\da-f]{8}-[\da-f]{4}-8[\da-f]{3}-a[\da-f]{3}-[\da-f]{12}$/);
     for (const { name, hashes } of list.components)
       expect(hashes, name).toEqual([{ alg: 'SHA-512', content: expect.stringMatching(/^[\da-f]{128}$/) }]);
-    // The time is that of the source, where SOURCE_DATE_EPOCH says it.
+    // A time appears only if SOURCE_DATE_EPOCH gives it.
     expect(text).not.toContain('"timestamp"');
     expect(text).not.toContain('/tmp/');
     expect(text).not.toContain(root);

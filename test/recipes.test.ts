@@ -6,13 +6,13 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { cmd } from './helpers/cmd.ts';
 
-// .github/CONTRIBUTING.md says how a model, a flag and a command are added: here it is done, in a copy of the project.
+// .github/CONTRIBUTING.md says how to add a model, a flag and a command; these tests do so in a copy of the project.
 
 const root = path.join(import.meta.dirname, '..');
 const run = promisify(execFile);
 let copy: string;
 
-/** Puts a text behind another one that stands there once. */
+/** Inserts a text after another text that occurs once in the file. */
 function addBehind(file: string, before: string, added: string): void {
   const at = path.join(copy, file);
   const parts = readFileSync(at, 'utf8').split(before);
@@ -21,7 +21,7 @@ function addBehind(file: string, before: string, added: string): void {
 }
 
 const node = (args: readonly string[]) => {
-  // What other tests have in the temporary directory is not this run's.
+  // In CI, vitest would fail this run for the files that other tests have in the temporary directory.
   const { NODE_EXTRA_CA_CERTS: _, CI: __, ...env } = process.env;
   return run(process.execPath, args, { cwd: copy, env: { ...env, HOME: copy }, maxBuffer: 1 << 24 });
 };
@@ -43,19 +43,19 @@ beforeAll(async () => {
   for (const part of parts) cpSync(path.join(root, part), path.join(copy, part), { recursive: true });
   symlinkSync(path.join(root, 'node_modules'), path.join(copy, 'node_modules'));
 
-  // A model: a row in the table of its kind.
+  // Add a model: a row in the table of its kind.
   addBehind(
     'src/gateway/gamma/models.ts',
     'export const gammaModels: Readonly<Record<string, GammaModel>> = {',
     "\n  'gamma-Z1': { durationS: { min: 7, max: 9 }, resolutions: ['2K'], references: { image: 1, video: 0, audio: 0 } },",
   );
-  // A flag: a line in the body's declaration.
+  // Add a flag: a line in the body's declaration.
   addBehind(
     'src/gateway/gamma/create.ts',
     'negatable: true,\n    }),',
     "\n    mood: field(z.int(), 'how glad it is', { value: 'N' }),",
   );
-  // A command: its file, and a line in the tree.
+  // Add a command: its file and a line in the tree.
   writeFileSync(
     path.join(copy, 'src/commands/wave.ts'),
     `import { defineCommand } from '../command.ts';

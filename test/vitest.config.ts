@@ -5,7 +5,7 @@ import { tags } from './helpers/needs.ts';
 import { skips } from './helpers/skips.ts';
 import { ownTempDir } from './helpers/temp-dir.ts';
 
-// What starts processes by the dozen, kills them, fills disks or moves gigabytes: `npm run test:unit` (--mode unit) leaves it out.
+// Tests that start dozens of processes, kill them, fill disks or move gigabytes: `npm run test:unit` (--mode unit) skips them.
 const heavy = [
   'test/agents/!(inspector|longest-call).test.ts',
   'test/cli/**/*.test.ts',
@@ -17,7 +17,7 @@ const heavy = [
   'test/ledger/{processes,remove,write-faults}.test.ts',
   'test/machines/{equal,observe,run}.test.ts',
 ];
-// What asks for minutes, neither a clock nor a Node: `npm run test:long`, which CI runs after `npm test`.
+// Tests that take minutes and depend on neither a date nor a Node version: `npm run test:long`, which CI runs after `npm test`.
 const long = [
   'test/agents/{inspector,longest-call}.test.ts',
   'test/binaries/release.test.ts',
@@ -28,17 +28,17 @@ const long = [
   'test/ledger/orders.test.ts',
   'test/machines/{day,faults,leases}.test.ts',
   'test/recipes.test.ts',
-  // A round of those takes minutes, or builds an earlier version: they are for `npm run test:torture` alone.
+  // The other torture tests take minutes a round or build an earlier version; only `npm run test:torture` runs them.
   'test/torture/**/!(changed-rows|last-frames|mounts|pauses|queue-faults|versions).torture.ts',
 ];
 
 const results = process.env.GW_TEST_RESULTS;
 // For `npm run test:near -- --record`.
 const recording = process.env.GW_TEST_CALLS !== undefined;
-// For `npm run test:mutants`: a process for each file, so that it is known whose it is.
+// For `npm run test:mutants`: each file gets its own process, so that a mark belongs to one file.
 const marking = process.env.GW_TEST_MARKS !== undefined;
 
-/** Files whose tests wait are spread between those that compute, so that no core waits, and none of them is among the last. */
+/** Spreads files whose tests wait among files that compute, so that no core is idle and no waiting file comes last. */
 class Spread extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
@@ -53,7 +53,7 @@ export default defineConfig(({ mode }) => ({
   test: {
     root: `${import.meta.dirname}/..`,
     pool: 'forks',
-    // One process for many files takes a third less time; a test puts back what it changes of the process.
+    // One process for many files takes a third less time; each test restores what it changes in the process.
     isolate: marking,
     tags: tags(),
     setupFiles: [
@@ -65,14 +65,14 @@ export default defineConfig(({ mode }) => ({
       'default',
       ownTempDir,
       skips,
-      // Which files failed, for .ci/other-nodes.
+      // The JSON report names the failed files for .ci/other-nodes.
       ...(results === undefined
         ? []
         : [['json', { outputFile: results }] as ['json', { outputFile: string }]]),
     ],
-    // Many tests wait for a child or a clock: two files more than cores keep two cores busy.
+    // Many tests wait for a child or a clock, so more files than cores run at once.
     maxWorkers: availableParallelism() + 5,
-    // Nothing here is judged by its time: what waits for something has an end of its own, and two suites at once are slow.
+    // No test is judged by its duration: each wait has its own limit, and two suites at once are slow.
     testTimeout: 300_000,
     hookTimeout: 120_000,
     sequence: { sequencer: Spread },

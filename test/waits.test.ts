@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { expect, test } from 'vitest';
 
-// Every wait has an end (promises, section 5). Each file that waits stands here with what ends its waits beside Ctrl-C; a
-// new one is red until somebody has said so.
+// Every wait has an end (promises, section 5). This table names each file that waits and what ends its waits besides Ctrl-C; a
+// new file fails the test until it is added here.
 
 const ends: Readonly<Record<string, string>> = {
   'agents/desk.ts': '40 s of a call',
@@ -51,7 +51,7 @@ const ends: Readonly<Record<string, string>> = {
   'watchdog.ts': 'nothing waits: the thread that ends gw is told again and again that it lives',
 };
 
-// Sleeps, timers, programs that are started, and waits on another gw; a page of the gallery is not gw.
+// Waits are sleeps, timers, started programs, and waits for another gw; a gallery page is not part of gw.
 const waits =
   /\.sleep\(|Atomics\.wait\(|\b(sleepAloud|waitFor(Other|Lock)|setTimeout|setInterval|spawn|execFile)\(/;
 

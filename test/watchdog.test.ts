@@ -4,7 +4,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { restoreTerminal, Watchdog } from '../src/watchdog.ts';
 import { newDir } from './helpers/new-dir.ts';
 
-/** A thread in place of the real one, which writes down what it is told, and ends when it is told so. */
+/** A thread that replaces the real one; it records the shared state, and ends when it is told to. */
 const thread = `
 const { parentPort, workerData } = require('node:worker_threads');
 const fs = require('node:fs');
@@ -36,7 +36,7 @@ test('the thread is told of each interrupt from the first on, and of a terminal 
   await isTold([0, 0, 2, 0]);
   const letGo = await watchdog.guardTerminal();
   expect(watchdog.isGuarding).toBe(true);
-  // It beats while the terminal is guarded.
+  // The heartbeat runs while the terminal is guarded.
   await isTold([expect.toSatisfy((beat) => beat > 1), 1, 2, 0]);
   letGo();
   expect(watchdog.isGuarding).toBe(false);
