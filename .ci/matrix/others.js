@@ -1,5 +1,5 @@
-// Clients and servers of others that only `npm run matrix` needs, and installs here: what each asks of a sandbox, and what
-// gw asks of each.
+// Third-party clients and servers, which only `npm run matrix` needs and installs here: the calls of each client to a sandbox,
+// and gw's calls to each server.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
@@ -35,7 +35,7 @@ async function collect(stream, textOf) {
   return text;
 }
 
-/** @param key of the sandboxes; `model` is one that chats, and `aiCalls` are the calls of the AI SDK with such a model */
+/** `key` is the API key of the sandboxes, `model` a chat model; `aiCalls` makes the calls of the AI SDK with such a model. */
 export function clientsOf({ key, model, hello, weather, weatherSchema, picture, aiCalls }) {
   const offered = { type: 'function', function: { name: 'get_weather', parameters: weatherSchema } };
 
@@ -233,7 +233,7 @@ export function clientsOf({ key, model, hello, weather, weatherSchema, picture, 
       answered('as a tool', instructed('TOOLS')),
       answered('as a JSON schema', instructed('JSON_SCHEMA')),
     ],
-    // It asks for any JSON object, and tells the schema in the words of the prompt.
+    // This provider asks for any JSON object and puts the schema into the prompt.
     'ai, @ai-sdk/deepseek': aiCalls(
       (at) => createDeepSeek({ apiKey: key, baseURL: `${at}/v1` })(model),
       {},
@@ -288,7 +288,7 @@ export function clientsOf({ key, model, hello, weather, weatherSchema, picture, 
 
 const answer = 'Hello from the mock.';
 
-/** Servers that gw talks to: each starts, and is told of by its address, its key and how it is ended. */
+/** Servers that gw talks to: each entry starts one and returns its address, its answer and a function that stops it. */
 export const servers = {
   phantomllm: async () => {
     const server = new MockLLM();
