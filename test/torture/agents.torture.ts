@@ -4,12 +4,12 @@ import { type Agent, openAgent } from '../agents/agent.ts';
 import { openPlace } from '../cli/place.ts';
 import { torture } from './torture.ts';
 
-// Agents that repeat what they have asked, cancel calls, and whose servers are killed, two at a time, under one limit: no key is
-// paid for twice, the limit holds, and what was made is in the ledger and comes home.
+// Two agents at a time repeat calls and cancel them, and their servers are killed, all under one limit: no key may be paid
+// for twice, the limit must hold, and every task must be in the ledger and its output saved.
 
 const CALLS = 20;
 const MAX_JOBS = 5;
-/** A call is answered by then, with "running" where it goes on. */
+/** Every call must be answered within this time, with "running" if its task goes on. */
 const LONGEST_CALL_MS = 45_000;
 const things = ['boat', 'fox', 'hare', 'owl', 'newt', 'wren', 'toad', 'lynx'] as const;
 

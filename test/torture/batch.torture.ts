@@ -7,8 +7,8 @@ import { openPlace, type Place, pause, sha256, sha256Of } from '../cli/place.ts'
 import { cmd } from '../helpers/cmd.ts';
 import { isLong, type Round, tell, torture } from './torture.ts';
 
-// A batch of three families and images on a personal account, killed at random moments and run again each time; and two of
-// one manifest at once. Afterwards each row has one task, its file is what the gateway has, and no create met a 429.
+// Kills a batch of three families and images on a personal account at random moments and runs it again each time. Also runs
+// two batches of one manifest at once. Afterwards each row has one task and the gateway's file, and no create got a 429.
 
 type World = Place & { readonly sandbox: Sandbox };
 
@@ -37,7 +37,7 @@ function manifest(place: World, rows: number, asCsv: boolean): string {
   return name;
 }
 
-/** Creates of a row that the gateway took. */
+/** Lists the creates of a row that the gateway accepted. */
 const takenOf = ({ sandbox }: World, at: number) =>
   sandbox.requests.filter(
     ({ server, method, path: to, body, status, acceptedTaskId }) =>
@@ -57,7 +57,7 @@ async function expectOnce(place: World, rows: number, { counts }: Round): Promis
     if (taken > 1) counts.doubled += 1;
     if (taken > 1 || mine.length > 1) wrong.push(`row ${at}: ${taken} creates, ${mine.length} jobs`);
     const [job] = mine;
-    // A kill between sending and its answer: what becomes of it is never guessed, and never sent again.
+    // The process was killed between sending and the reply: gw neither guesses the result nor sends again.
     if (job?.state === 'unknown') {
       unknown += 1;
       continue;
@@ -96,7 +96,7 @@ const finish = async (place: World, argv: readonly string[], rows: number) => {
   expect(err).toContain(`${rows} rows: `);
 };
 
-/** 200 rows on the three slots of a personal account, and 30 kills. */
+/** Long enough for 200 rows on the three slots of a personal account, and 30 kills. */
 const LONGEST_BATCH_MS = 900_000;
 
 torture(

@@ -7,8 +7,8 @@ import { openRedis } from '../machines/redis.ts';
 import { tell, torture } from './torture.ts';
 
 // @module-tag redis-server
-// Rows that somebody else has changed on Redis, in every state: a worker reads nothing outside its root, writes nothing outside
-// its -o, and has no fault for which gw is to blame.
+// Somebody else has changed rows on Redis, in every state. A worker must read nothing outside its root, write nothing outside
+// its -o, and report no fault of gw itself.
 
 const ROWS = 2_000;
 const SECRET = 'a-secret-of-the-machine';
@@ -32,7 +32,7 @@ const templates = [
 
 type Fields = Record<string, string>;
 
-/** Every file of a folder with its digest. */
+/** Lists every file of a folder with its digest. */
 const contents = (dir: string): string =>
   fs
     .readdirSync(dir, { recursive: true, withFileTypes: true })
@@ -55,7 +55,7 @@ torture('rows that a stranger has changed', { short: 0, longestRoundMs: 600_000 
   const [root, outside, out] = [at('root'), at('outside'), at('out')];
   for (const dir of [root, outside, out]) fs.mkdirSync(dir);
 
-  // One run that ends well: its tasks, files and records are what the changed rows are made of.
+  // The changed rows are made from the tasks, files and records of this first, undisturbed run.
   fs.writeFileSync(
     path.join(laptop.cwd, 'day.jsonl'),
     templates.map((row, id) => `${JSON.stringify({ id: `r${id}`, ...row })}\n`).join(''),
@@ -63,7 +63,7 @@ torture('rows that a stranger has changed', { short: 0, longestRoundMs: 600_000 
   const made = await laptop.run(['image', 'create', 'a boat', '-o', `${laptop.cwd}/picture.png`]);
   if (made.code !== 0) throw new Error(made.err);
   fs.copyFileSync(path.join(laptop.cwd, 'picture.png'), path.join(root, 'picture.png'));
-  // Another picture: its bytes must reach nobody.
+  // This picture is outside the root, so its bytes must reach nobody.
   fs.writeFileSync(
     path.join(outside, 'picture.png'),
     Buffer.concat([fs.readFileSync(path.join(root, 'picture.png')), Buffer.from(SECRET)]),
@@ -128,7 +128,7 @@ torture('rows that a stranger has changed', { short: 0, longestRoundMs: 600_000 
       { path: pick([...paths, ...places]), bytes: 4, sha256: '0'.repeat(64), type: 'video/mp4' },
     ]);
   const prompts = ['@/proc/self/environ', '@secret', '-', 'away', ...hostile];
-  /** One thing that is not as gw wrote it: of the hash, of its row, or of the row's flags. */
+  /** One change to what gw wrote: to the hash, to its row, or to the flags of the row. */
   const changes: (readonly ['fields' | 'row' | 'said', () => string, (fields: Fields) => unknown])[] = [
     ['fields', () => 'state', drawn(states)],
     ['fields', () => 'id', drawn([...ids, ...hostile, 'vt-20250101000000-00000000000000000000'])],
@@ -153,7 +153,7 @@ torture('rows that a stranger has changed', { short: 0, longestRoundMs: 600_000 
   for (let index = 0; index < ROWS; index += 1) {
     const key = `day/x${round.index}-${index}`;
     const template = pick(records);
-    // As if nobody had taken it yet.
+    // The row looks as if no worker had taken it yet.
     const fields: Fields = { ...template, state: pick(states), fence: '0' };
     if (/waiting|sending/.test(fields.state ?? ''))
       for (const name of ['id', 'sender', 'files']) delete fields[name];

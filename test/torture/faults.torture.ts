@@ -14,25 +14,25 @@ import { makeSelfSigned } from '../helpers/self-signed.ts';
 import { tinyPng } from '../jobs/save/tiny-media.ts';
 import { isLong, type Round, torture } from './torture.ts';
 
-// Each fault of the wire (promises.md, section 6) against each create, each look-up and each download: what the command
-// ends with, how often the gateway took a create, what the ledger says, and how `gw jobs sync` ends it.
+// Injects each network fault (promises.md, section 6) into each create, look-up and download, and checks the exit code, how
+// often the gateway accepted a create, the state in the ledger, and the result of a later `gw jobs sync`.
 
-/** What is left of a reply for the client to read. */
+/** How much of a reply reaches the client. */
 type Leaves =
-  /** The reply, whole. */
+  /** The whole reply. */
   | 'all'
-  /** Perhaps enough of it to read its ID. */
+  /** A part of the reply, perhaps with its ID. */
   | 'some'
-  /** The create was taken, and nothing says so. */
+  /** No reply, although the gateway accepted the create. */
   | 'nothing'
-  /** The create was not taken, and nothing says so either. */
+  /** No reply, and the gateway did not accept the create. */
   | 'no create';
 
 const html = Buffer.from('<!doctype html><title>502</title>');
 const bomb = zlib.gzipSync(Buffer.alloc(80 * 1024 * 1024));
 const huge = Buffer.from(`{"x":"${'a'.repeat(64 * 1024 * 1024)}"}`);
 
-/** The server takes the request, and something else comes back. */
+/** Forwards the request to the server, and sends something else back. */
 const instead =
   (make: (reply: Upstream) => Upstream | Buffer | string): Fault =>
   async (socket, forward) => {
@@ -47,7 +47,7 @@ const lengthOff = (by: number) =>
     const lines = head.map(([name, value]) => `${name}: ${value}\r\n`).join('');
     return Buffer.concat([Buffer.from(`HTTP/1.1 ${status} X\r\n${lines}\r\n`), body]);
   });
-/** The first part of the reply, then the end of the connection. */
+/** Sends the first part of the reply, then ends the connection. */
 const cutAt =
   (part: number, how: 'close' | 'reset'): Fault =>
   async (socket, forward) => {
@@ -174,7 +174,7 @@ const faults: Readonly<
   },
 };
 
-/** How a lost create is told. */
+/** Kind of a create, on which depends how gw reports a lost reply. */
 type Kind = 'task' | 'found by its ID' | 'image' | 'streamed image';
 const tiny = ['--size', '64x48'];
 const creates: Readonly<Record<string, { readonly argv: readonly string[]; readonly kind: Kind }>> = {
@@ -208,7 +208,7 @@ const creates: Readonly<Record<string, { readonly argv: readonly string[]; reado
 
 interface Scene {
   readonly world: World;
-  /** Decides over the next requests of the API, and of the outputs. */
+  /** Choose the fault of each next request: `api` for the API, `outputs` for the output server. */
   api: (request: SeenRequest) => Fault;
   outputs: (request: SeenRequest) => Fault;
   gw(argv: readonly string[]): ReturnType<World['gw']>;
@@ -220,7 +220,7 @@ interface Scene {
 
 const isPart = (name: string) => name.startsWith('.gw-');
 
-/** A world whose sandbox stands behind two proxies. */
+/** Opens a world whose sandbox is behind two proxies. */
 async function scene({ after }: Pick<Round, 'after'>): Promise<Scene> {
   const world = await World.open();
   after(() => world.close());
@@ -254,7 +254,7 @@ async function scene({ after }: Pick<Round, 'after'>): Promise<Scene> {
   return here;
 }
 
-/** This fault for the first of the requests that are meant. */
+/** Injects this fault into the first matching request only. */
 function once(fault: Fault, isMeant: (request: SeenRequest) => boolean) {
   let isDone = false;
   return (request: SeenRequest) => {
@@ -279,7 +279,7 @@ torture('each fault against each create', { short: 24 }, async (round) => {
   const here = await scene(round);
   let named = false;
   here.api = once(async (socket, forward) => {
-    // What the client can see of the reply is looked at on its way.
+    // Record the bytes of the reply that the client can see.
     const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
     const end = socket.end.bind(socket) as (...args: unknown[]) => typeof socket;
     let came = '';
@@ -330,7 +330,7 @@ torture('each fault against each create', { short: 24 }, async (round) => {
   if (made.code === 0 && !isSaved) round.counts.lost += 1;
 });
 
-/** What a look or a download may meet: of the client's four retries three are used up at most. */
+/** Faults of looks and downloads: each one happens once or always. */
 const readCells = (['alpha', 'beta text', 'gamma'] as const).flatMap((create) =>
   Object.keys(faults).flatMap((fault) =>
     (['a look', 'a download'] as const).flatMap((what) =>
@@ -353,12 +353,12 @@ torture('each fault against each look and each download', { short: 16 }, async (
   else here.outputs = struck;
   const family = argv[1] ?? '';
   const quick = isSlow ? ['--timeout', '300ms'] : [];
-  // A wait looks for fifteen minutes by the clock of the scene, which is some ninety looks: too much of what costs seconds.
+  // By the scene's clock a wait polls for 15 minutes, about 90 times: too often for a fault that costs real seconds each time.
   const longest = ['--wait-timeout', isCostly ? '1m' : '2h'];
   const waited = await here.gw(['video', family, 'wait', id, '--json', ...longest, ...quick]);
   const say = `${create}, ${fault}, ${what}, ${how}: ${waited.code} ${waited.err}`;
   expect([0, 4, 8, 10, 12], say).toContain(waited.code);
-  // A page is never taken for a video.
+  // gw must never save a page as a video.
   const isRefused = fault === 'the wrong content type' && what === 'a download';
   if (leaves === 'all') expect(waited.code, say).toBe(isRefused && how === 'always' ? 12 : 0);
   if (waited.code !== 0) {
@@ -386,7 +386,7 @@ torture('each fault against each look and each download', { short: 16 }, async (
   expect(here.taken(), say).toBe(1);
 });
 
-/** Calls that buy no task: what they are asked with, given a group and an asset that are there. */
+/** Makes the argv of a call that creates no task, from the IDs of an existing group and asset. */
 type Call = (there: { readonly group: string; readonly asset: string }) => readonly string[];
 const png = 'https://example.com/fox.png';
 const calls: Readonly<Record<string, Call>> = {
@@ -435,7 +435,7 @@ torture('each fault against each call of chat, models and assets', { short: 24 }
   expect([0, 4, 5, 8], say).toContain(run.code);
   if (leaves === 'all') expect(run.code, say).toBe(0);
   if (isChat) {
-    // Whole, or what came of it and an error; a lost answer is not asked for again.
+    // gw prints the whole answer, or a part of it and an error. It never repeats a chat whose answer was lost.
     expect(run.code === 0 ? run.out : whole.slice(0, run.out.length), say).toBe(
       run.code === 0 ? whole : run.out,
     );
@@ -452,12 +452,12 @@ torture('each fault against each call of chat, models and assets', { short: 24 }
     if (run.code === 0) expect(there, say).toBe(2);
     else if (there > 1) expect(run.err, say).toMatch(/may have been created/);
   } else if (run.code !== 0 && !/^HTTP [34]/.test(fault)) {
-    // What may pass is asked again; a status that says otherwise is told.
+    // gw retries after a temporary fault, so only HTTP 3xx and 4xx statuses may fail when the fault happens once.
     expect(how, say).toBe('always');
   }
 });
 
-/** What lets not a byte of a request out: the address to ask at. */
+/** Faults that let no byte of a request out. Each resolves with the base URL to use. */
 const noWays: Readonly<Record<string, (round: Pick<Round, 'after'>) => Promise<string>>> = {
   'connection refused': async () => `http://127.0.0.1:${await freePort()}`,
   'name not found': async () => 'https://gateway.invalid',
@@ -466,7 +466,7 @@ const noWays: Readonly<Record<string, (round: Pick<Round, 'after'>) => Promise<s
   'reset before a byte is written': (round) => secured(round, (socket) => Boolean(socket.resetAndDestroy())),
 };
 
-/** A server that is asked for TLS: `meet` sees each connection first, and true leaves it at that. */
+/** Starts a server that clients reach with TLS. When `meet` returns true for a connection, the server leaves it alone. */
 async function secured(
   { after }: Pick<Round, 'after'>,
   meet: (socket: net.Socket) => boolean,
@@ -483,7 +483,7 @@ const unsent: Readonly<Record<string, Call>> = {
 };
 const noWayCells = Object.keys(unsent)
   .flatMap((call) => Object.keys(noWays).map((way) => ({ call, way })))
-  // Its ten seconds are the real clock's.
+  // The connect timeout takes ten seconds of real time.
   .filter(({ way }) => isLong || way !== 'connect timeout');
 
 torture('no connection for each create and each call', { short: 16, tags: ['openssl'] }, async (round) => {
@@ -499,8 +499,8 @@ torture('no connection for each create and each call', { short: 16, tags: ['open
   expect(run.code, say).toBe(8);
   expect(errorOf(run.err), say).toMatchObject({ kind: 'unavailable' });
   expect(run.err, say).not.toMatch(/may (exist|have been)/);
-  // Nothing left, so it is tried again, also what is paid for.
-  // A certificate that is not trusted is not trusted the next time either.
+  // No byte was sent, so gw retries even a paid create.
+  // gw does not retry after an untrusted certificate, because a retry would find the same certificate.
   expect(here.world.clock.slept, say).toHaveLength(way === 'TLS failure' ? 0 : retries);
   const isCreate = call in creates;
   const states = async () => (await here.jobs()).map(({ state }) => state);
@@ -516,7 +516,7 @@ torture('no connection for each create and each call', { short: 16, tags: ['open
 const bytes = { 'another letter': 0x58, 'a NUL': 0, 'a newline': 0x0a, 'half a character': 0xff };
 const damaged = ['alpha', 'beta text', 'gamma'] as const;
 
-/** Without a checksum a text whose letter changed is another text; what cannot be read, or leads nowhere, is told. */
+/** After one damaged byte of a journal, the output must still be saved, or gw must show that something is wrong. */
 torture('a damaged byte of a journal, then a sync', { short: 16 }, async (round) => {
   const { counts, random } = round;
   counts.faults += 1;
@@ -541,13 +541,13 @@ torture('a damaged byte of a journal, then a sync', { short: 16 }, async (round)
   const saved = () =>
     fs.readdirSync(here.world.cwd, { recursive: true }).filter((each) => String(each).endsWith('.mp4'));
   if (saved().length > 0) return;
-  // Not brought home: it is said, also under -q, and the user's own word brings it home.
+  // The sync saved no output: it must have printed why, also under -q, or the job must be listed. A wait by ID must save it.
   const listed = await here.gw(['jobs', 'list', '--json']);
   if (synced.err === '' && JSON.parse(listed.out).length === 0) counts.lost += 1;
   const brought = await here.gw(cmd`video ${argv[1] ?? ''} wait ${id} -o home.mp4 --profile default`);
   expect([brought.code, saved().length], `${say}; then ${brought.err}`).toEqual([0, 1]);
 });
 
-/** The link in the record, wherever the family has it. */
+/** The output link in the record of any family. */
 const linkOf = (job: Job | undefined): string | undefined =>
   /"(?:video_)?url":"([^"]+)"/.exec(JSON.stringify(job?.record ?? ''))?.[1];

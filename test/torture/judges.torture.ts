@@ -48,15 +48,15 @@ import { imageExamples } from '../wire/image-examples.ts';
 import * as ruleExamples from '../wire/rule-examples.ts';
 import { isLong, randomFrom, seed, tell } from './torture.ts';
 
-// Two judges of one request: gw's checks and its sandbox. Requests are the document's literals with one, two or three
-// fields changed to what the fields' own declarations make of them: each bound at, below and above, each word of each set,
-// other types, nothing. What gw sends the sandbox takes; what gw refuses the strict sandbox refuses; what the sandbox
-// answers gw can read; and each refusal of gw quotes the document, as it stands there. What stays is in two lists, each row with its sentence
-// and with how many of 100,000 requests it may come to.
+// Compares two judges of a request: gw's checks and the sandbox. A request is a literal of the document with up to three
+// fields changed to values from their declarations: each bound at, below and above, each allowed word, other types, or no
+// value. The sandbox must accept what gw sends, the strict sandbox must refuse what gw refuses, gw must be able to read the
+// sandbox's replies, and each refusal of gw must quote the document literally. Two lists hold the known exceptions, each with
+// its sentence of the document and its highest number in 100,000 requests.
 
 const BODIES = isLong ? 100_000 : 1_500;
 
-// Nothing is drawn: what is judged is the request.
+// The sandbox draws no images here, because this test judges requests only.
 vi.mock('../../src/sandbox/image/draw.ts', async (original) => ({
   ...(await original<object>()),
   draw: () => ({ width: 1, height: 1, inBlocks: () => ({}) }),
@@ -66,19 +66,19 @@ vi.mock('../../src/sandbox/image/codecs.ts', async (original) => ({
   encode: async () => new Uint8Array(1),
 }));
 
-/** A row of the two lists. */
+/** One known exception. */
 interface Row {
   readonly says: RegExp;
   readonly at?: RegExp;
-  /** What the document says, literally. */
+  /** A literal quotation from the document. */
   readonly quote: string;
-  /** How gw reads it. */
+  /** How gw understands the quotation. */
   readonly reading: string;
-  /** Most of 100,000 requests. */
+  /** Highest number of such requests in 100,000. */
   readonly most: number;
 }
 
-/** What the sandbox refuses and gw sends. Nothing stands here that the strict sandbox takes and gw refuses. */
+/** Requests that gw sends and the sandbox refuses. No list exists for requests that gw refuses and the strict sandbox accepts. */
 const sandboxRefuses: readonly Row[] = [
   {
     says: /is not a model of this endpoint/,
@@ -150,7 +150,7 @@ const sandboxRefuses: readonly Row[] = [
   },
 ];
 
-/** What gw refuses without a rule that quotes the document: the sentence that each refusal rests on. */
+/** Refusals by rules of gw that quote nothing, each with the sentence of the document on which it rests. */
 const gwRefuses: readonly Row[] = [
   {
     at: /^\/v1beta\/|completions$/,
@@ -222,15 +222,15 @@ const gwRefuses: readonly Row[] = [
   },
 ];
 
-/** An endpoint, how gw judges its bodies, and the literals that others are made from. */
+/** An endpoint, the schema by which gw judges its bodies, and the literal bodies that requests are made from. */
 interface Judged {
   readonly path: string;
   readonly schema: z.ZodMiniType;
-  /** What gw fills in before it looks. */
+  /** Adds the fields that gw fills in before it checks a body. */
   readonly fill?: (body: Record<string, unknown>) => Record<string, unknown>;
-  /** What the fields' `takes` are asked for. */
+  /** Models by name; the `takes` of each field gives its bounds for a model. */
   readonly models?: Readonly<Record<string, unknown>>;
-  /** A GET, and these are the parameters of its query. */
+  /** True for a GET endpoint, whose fields are parameters of the query. */
   readonly isQuery?: true;
   readonly literals: readonly unknown[];
 }
@@ -326,7 +326,7 @@ const judged: readonly Judged[] = [
   },
 ];
 
-// Values that a declaration alone does not tell: texts by what their field is for.
+// Values that a declaration alone does not give: texts chosen by the purpose of their field.
 
 const lengths = [64, 65, 300, 301, 512, 513, 1000, 1001, 2500, 2501, 3072, 3073, 4000, 4001, 7000, 7001];
 const texts = [...lengths, 32_000, 32_001].map((length) => 'a'.repeat(length));
@@ -386,7 +386,7 @@ const textsByField: readonly (readonly [RegExp, readonly unknown[]])[] = [
 const counts = [1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 16, 17, 30, 31, 50, 51];
 const otherTypes = [null, 5, 'x', true, [], {}, ''];
 
-/** Stands for leaving a field out. */
+/** Marks a field to leave out. */
 const nothing = Symbol('nothing');
 
 function unwrapped(schema: z.ZodMiniType): z.ZodMiniType {
@@ -395,7 +395,7 @@ function unwrapped(schema: z.ZodMiniType): z.ZodMiniType {
   return schema instanceof z.ZodMiniLazy ? unwrapped(schema.def.getter() as z.ZodMiniType) : schema;
 }
 
-/** What a field may be changed to. */
+/** Lists the values that a field may be changed to. */
 function valuesFor(declared: z.ZodMiniType, name: string, told: readonly unknown[]): unknown[] {
   const schema = unwrapped(declared);
   const own = [nothing, ...otherTypes, ...told];
@@ -426,7 +426,7 @@ interface Change {
   readonly values: readonly unknown[];
 }
 
-/** The fields of a body, and those that it could have, with what each may be changed to. */
+/** Lists the fields that a body has or could have, each with the values that it may be changed to. */
 function* changesIn(
   of: Judged,
   declared: z.ZodMiniType,
@@ -491,7 +491,7 @@ function* changesIn(
   }
 }
 
-/** What the facts of a declared field say of its values: each bound at, below and above; the models. */
+/** Lists values from the facts of a declared field: each bound at, below and above, and the models. */
 function toldBy({ schema, models = {} }: Judged, path: readonly PropertyKey[]): unknown[] {
   const field = fieldsOf(schema).find((each) => each.path.join('.') === path.map(String).join('.'));
   if (path.join('.') === 'model')
@@ -510,7 +510,7 @@ function toldBy({ schema, models = {} }: Judged, path: readonly PropertyKey[]): 
   });
 }
 
-/** The body with the value at a path; objects on the way are made. */
+/** Returns a copy of the body with this value at a path. Missing objects on the path are added. */
 function changed(body: unknown, [key, ...rest]: readonly PropertyKey[], value: unknown): unknown {
   if (key === undefined) return value;
   if (Array.isArray(body)) return body.map((item, at) => (at === key ? changed(item, rest, value) : item));
@@ -520,7 +520,7 @@ function changed(body: unknown, [key, ...rest]: readonly PropertyKey[], value: u
   return made === nothing ? others : { ...others, [key]: made };
 }
 
-/** The body that a number stands for, and whose it is. */
+/** Makes the request of this index, always the same for a seed: its endpoint, its body, and a text of the changes. */
 function generate(index: number): { readonly of: Judged; readonly body: unknown; readonly made: string } {
   const random = randomFrom(seed + index);
   const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)] as T;
@@ -539,7 +539,7 @@ function generate(index: number): { readonly of: Judged; readonly body: unknown;
 const short = (value: unknown): string =>
   value === nothing ? 'nothing' : (JSON.stringify(value) ?? 'undefined').slice(0, 80);
 
-/** A sandbox that is asked without a socket: the listener of the API itself, with requests that never were on a wire. */
+/** Opens a sandbox without a socket: requests go straight to the listener of its API. */
 function inProcess(strict: boolean) {
   const now = () => Date.UTC(2026, 10, 20);
   const none = () => {};
@@ -564,7 +564,7 @@ function inProcess(strict: boolean) {
   };
   const listener = apiListener(routes, world, none);
   return async ({ path, isQuery }: Judged, body: string): Promise<{ status: number; text: string }> => {
-    // Nothing of the request before: no rate, no number of tasks, no external ID.
+    // The sandbox forgets the request before: its rate limit, its number of tasks and its external ID.
     world.store.clear();
     const request = Object.assign(new IncomingMessage(new Socket()), {
       method: isQuery ? 'GET' : 'POST',
@@ -602,7 +602,7 @@ const endpointOf = ({ path, isQuery }: Judged) => {
   return apiEndpoint(isQuery ? 'GET' : 'POST', { path: pathname, query });
 };
 
-/** What the parameters of a query can be is a text. */
+/** Turns a body into parameters of a query, whose values are all texts. */
 const asQuery = (body: unknown) =>
   Object.fromEntries(
     Object.entries(body as object).map(([name, value]) => [
@@ -635,7 +635,7 @@ test('gw and its sandbox judge generated requests alike', { timeout: 1_800_000 }
       isGiven: () => true,
     });
     const [loosely, strictly] = [await sandbox(of, text), await strict(of, text)];
-    // 404 is of what there is not, such as a group; the body was fine.
+    // 404 means that something named in the request, such as a group, does not exist; the body itself was accepted.
     const refuses = ({ status }: { status: number }) => status === 400 || status === 422;
     if (Math.max(loosely.status, strictly.status) >= 500) differs('the sandbox fails', loosely.text);
     if (loosely.status === 200 && loosely.text.startsWith('{')) {

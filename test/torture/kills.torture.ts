@@ -10,8 +10,8 @@ import { cmd } from '../helpers/cmd.ts';
 import { leaveOldJob } from '../ledger/fixtures.ts';
 import { type Round, torture } from './torture.ts';
 
-// Several gw on one ledger, most of them killed at some moment, with a gateway that fails now and then; then the syncs
-// that cron would run. What must hold after that stands in promises.md, section 3.
+// Several gw use one ledger while the gateway fails now and then, and most of them are killed. Afterwards the syncs run that
+// cron would run, and then everything in promises.md, section 3, must hold.
 
 type World = Place & { readonly sandbox: Sandbox };
 
@@ -30,7 +30,7 @@ const creates: Record<string, readonly string[]> = {
 const others = [
   ['jobs', 'sync'],
   ['jobs', 'list'],
-  // Removes what the round leaves for it, and none of the jobs that are counted.
+  // This prune removes the old job that each round leaves for it, and none of the counted jobs.
   ['jobs', 'prune', '--before', '1m', '--yes'],
   ['jobs', 'stats'],
 ];
@@ -45,7 +45,7 @@ const faults = [
   'output:reset-after:x1,query:429+1:x1',
 ];
 
-/** What a process printed, and the prompt of its create. */
+/** The output of a process, and the prompt of its create. */
 interface Ran {
   readonly prompt: string | undefined;
   readonly printed: string;
@@ -83,7 +83,7 @@ torture('kills over mixed commands of several processes', { short: 4, atOnce: 2 
 });
 
 async function needsNothing(job: Job, place: World): Promise<boolean> {
-  // A lost create of family B that never arrived is looked for again when it is an hour old: no test waits for that.
+  // A create of family B that never arrived is looked for again after an hour, and no test waits that long.
   if (job.id === undefined && job.externalId !== undefined && acceptedOf(place, job.prompt).length === 0)
     return true;
   const family = job.family === 'image' ? await imageFamily() : await loadTaskFamily(job.family as 'alpha');
@@ -92,7 +92,7 @@ async function needsNothing(job: Job, place: World): Promise<boolean> {
 
 const imageFamily = async () => (await import('../../src/gateway/image/job.ts')).imageFamily;
 
-/** Creates of this prompt that the gateway took. */
+/** Lists the creates of this prompt that the gateway accepted. */
 const acceptedOf = ({ sandbox }: World, prompt: string | undefined) =>
   sandbox.requests.filter(
     ({ server, method, path, body, acceptedTaskId }) =>
@@ -150,7 +150,7 @@ async function expectMended(place: World, ran: readonly Ran[], { counts }: Round
       wrong.push(`${job.files[0]?.path} is not what the gateway has`);
     }
   }
-  // The trial of a target by one that was killed in it: the next create that comes ten seconds later clears it.
+  // A process was killed while it tested the target directory. The next create, at least ten seconds later, clears its test file.
   const isTrial = (name: string) =>
     trialNames.some((trial) => name === trial || name === secondOf(trial)) &&
     fs.statSync(path.join(place.cwd, name)).size <= 2;

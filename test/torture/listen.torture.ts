@@ -4,12 +4,12 @@ import { cmd } from '../helpers/cmd.ts';
 import { ask } from '../sandbox/fixture.ts';
 import { isLong, torture } from './torture.ts';
 
-// Challenges among callbacks that name a hundred tasks each, all at once: each must be echoed within 3 s ("Events"), and gw means to within one.
+// Sends challenges among callbacks that name 100 tasks each. The document wants an echo within 3 s ("Events"); gw aims at 1 s.
 
 const CHALLENGES = isLong ? 1_000 : 50;
 const CALLBACKS = 5 * CHALLENGES;
 const LONGEST_MS = 1_000;
-/** A gateway keeps a few connections open; more at once would measure the sender. */
+/** A gateway keeps only a few connections open; more of them would measure the sender instead of gw. */
 const SENDERS = 20;
 const IDS = 100;
 
@@ -48,6 +48,6 @@ torture('a listener answers challenges among callbacks', { short: 1 }, async ({ 
   if (isLong)
     console.log(`${CHALLENGES} challenges among ${CALLBACKS} callbacks: slowest ${Math.round(slowestMs)} ms`);
   expect(tookMs).toHaveLength(CHALLENGES);
-  // The share in npm test runs beside whatever else the machine does, so only its answers are judged.
+  // `npm test` shares the machine with other work, so its short run checks the answers and not the time.
   if (isLong) expect(slowestMs).toBeLessThan(LONGEST_MS);
 });

@@ -12,11 +12,11 @@ import { openRedis, type TestRedis } from '../machines/redis.ts';
 import { isLong, type Round, tell, torture } from './torture.ts';
 
 // @module-tag redis-server
-// Three workers on machines of their own, one of which is killed every few seconds and replaced by one on a new machine, with
-// a new ledger. Afterwards each row has one task, no reply was a 429, every output is what the gateway has, and a row of
-// unknown outcome is one that was killed between "about to send" and its ID, and names who was.
+// Three workers run on separate machines. Every few seconds one is killed and replaced on a new machine, with a new ledger.
+// Afterwards each row has one task, no reply was a 429, and every output is the gateway's. The worker of a row of unknown
+// outcome was killed between "about to send" and the task's ID, and the row names that worker.
 
-/** The long runs are of 300 rows, and of a Redis that is away for a minute. */
+/** Long runs have 300 rows, or a Redis that is down for a minute. */
 const longestRoundMs = isLong ? 900_000 : 120_000;
 
 const kinds = [
@@ -132,16 +132,16 @@ interface Strikes {
   readonly workers: number;
   readonly rows: number;
   readonly speed: number;
-  /** A worker is killed and replaced, or is stopped for a while, so often. */
+  /** Interval at which a worker is killed and replaced, or stopped for a while. */
   readonly everyMs: number;
   readonly kills: number;
-  /** Longest a stopped worker stands still: longer than the queue waits for one. Without it none is stopped. */
+  /** Longest time that a worker is stopped: longer than the queue waits for it. When unset, no worker is stopped. */
   readonly stopMs?: number;
-  /** Every 25th row is 4K, by its body. */
+  /** Every 25th row asks for 4K in its body. */
   readonly has4k?: boolean;
 }
 
-/** The end of a run: what is never sent waits for the next one, and a row of unknown outcome for its user. */
+/** Runs the batch to its end, and again while it reports rows that were never sent. Rows of unknown outcome stay as they are. */
 async function follow(studio: Studio): Promise<void> {
   for (let tries = 0; ; tries += 1) {
     const { code, err } = await batch(studio).ended;
@@ -194,7 +194,7 @@ async function strike(round: Round, { workers: most, everyMs, kills, stopMs, ...
   tell('rows of several machines', { rows: of.rows, unknown });
 }
 
-/** /metrics of the workers that are left against the gateway's own counts, and against the checker of who reads it. */
+/** Compares /metrics of the remaining workers with the gateway's own counts, and checks the format with promtool. */
 async function expectFigures({ sandbox, redis, rows }: Studio, workers: readonly Worker[]): Promise<void> {
   const logs = await Promise.all(
     Array.from({ length: rows }, async (_, at) => {
@@ -225,10 +225,10 @@ async function expectFigures({ sandbox, redis, rows }: Studio, workers: readonly
     // The task of a row of unknown outcome may still run.
     const unknown = logs.filter((log) => log.at(-1)?.step === 'lost').length;
     expect(slots.reduce((sum, used) => sum + used, 0)).toBeLessThanOrEqual(unknown);
-    // It is none of the packages that every run of the suite has.
+    // Short runs cannot rely on promtool, because not every machine has it.
     if (!isLong) continue;
     const checked = spawnSync('promtool', ['check', 'metrics'], { input: text, encoding: 'utf8' });
-    // BullMQ's own names may fail its lint.
+    // BullMQ's own metric names may fail promtool's lint.
     const lines = `${checked.stdout}${checked.stderr}`.split('\n');
     expect(lines.filter((line) => line !== '' && !line.startsWith('bullmq_'))).toEqual([]);
   }

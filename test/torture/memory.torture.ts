@@ -7,16 +7,16 @@ import { type Ended, Place } from '../cli/place.ts';
 import { tinyPng } from '../jobs/save/tiny-media.ts';
 import { isLong, tell } from './torture.ts';
 
-// Promises, section 5: no reply takes gw's memory. Each endpoint answers with 60 MiB of hostile JSON; those whose replies
-// are not read beyond 16 MiB with as much as that, too.
+// No reply may exhaust gw's memory (promises.md, section 5). Each endpoint answers with 60 MiB of hostile JSON. Endpoints whose
+// replies gw reads only up to 16 MiB also answer with almost that much.
 
 const MB = 1024 * 1024;
 const LARGEST_MB = 60;
-/** Less than the limit of what is no answer of a model. */
+/** Below the read limit of every reply that is not the answer of a model. */
 const READ_MB = 15;
 const MAX_PEAK_MB = 400;
 
-/** A command for each endpoint; what it asks for first is answered in the same way. */
+/** A command for each endpoint. Requests that it makes first get the same hostile reply. */
 const commands: readonly (readonly string[])[] = [
   ['chat', 'hi', '--no-stream'],
   ['chat', 'hi', '--no-stream', '--json'],
@@ -68,17 +68,17 @@ const commands: readonly (readonly string[])[] = [
   ['api', 'GET', '/v1/models'],
 ];
 
-/** Something repeated until a text is long enough. */
+/** Fills a text of this length with one repeated piece. */
 const filled = (bytesInAll: number, first: string, again: string, last: string): Buffer => {
   const bytes = Buffer.alloc(bytesInAll);
   const tail = Buffer.from(last);
   bytes.fill(again);
   bytes.write(first);
-  // What was cut in the middle ends within the text that it is in, or breaks the JSON; both are to be borne.
+  // `last` overwrites the end of a piece: it ends inside the text of that piece, or breaks the JSON. gw must survive both.
   tail.copy(bytes, bytes.length - tail.length);
   return bytes;
 };
-/** What every endpoint's reply is told by, so that the rest is looked at too. */
+/** Fields by which gw recognizes the reply of each endpoint, so that it reads the rest too. */
 const known =
   '"id":"vt-1","task_id":"vt-1","code":0,"status":"queued","created":1,"ResponseMetadata":{"RequestId":"r"}';
 const item = (at: number) =>
@@ -111,7 +111,7 @@ interface Measured extends Ended {
   readonly peakMb: number;
 }
 
-/** Runs gw and reads what it took at most. */
+/** Runs gw and reads its peak memory. */
 async function measured(place: Place, argv: readonly string[]): Promise<Measured> {
   const peak = path.join(place.dir, 'peak');
   const hook = path.join(place.dir, 'peak.cjs');
@@ -128,7 +128,7 @@ async function measured(place: Place, argv: readonly string[]): Promise<Measured
   };
 }
 
-/** What was asked for, in all runs: `GET /v1/models`. */
+/** The requests of all runs, such as `GET /v1/models`. */
 const asked = new Set<string>();
 const made = new Map<string, Buffer>();
 
@@ -138,7 +138,7 @@ async function openBomb(name: string, bytes: number): Promise<Place> {
   made.set(`${name} ${bytes}`, known);
   const server = await openServer(({ method, url }, response) => {
     asked.add(`${method} ${url}`);
-    // A lost create of family B is looked for by these for half a minute, unless they are refused.
+    // gw uses this query for half a minute to find a lost create of family B, unless the query is refused.
     if (method === 'GET' && url?.includes('external_task_ids')) return sendJson(response, 401, {});
     response.writeHead(status, { 'content-type': 'application/json' }).end(known);
   });
@@ -207,7 +207,7 @@ describe('an answer of 500 MB takes less than 250 MB', () => {
       const place = new Place(server);
       const { code, peakMb } = await measured(place, ['chat', 'hi', ...flags]);
       tell(`memory: 500 MB of gw chat ${line}`, { peakMb });
-      // What is kept whole is bounded.
+      // gw limits the size of an answer that it keeps whole.
       const isKept = flags.length > 0 && !flags.includes('--stream');
       expect(code).toBe(isKept ? 8 : 0);
       expect(peakMb).toBeLessThan(250);

@@ -6,8 +6,8 @@ import { disks, mountAt } from '../cli/mounts.ts';
 import { openPlace, pause, sha256Of, syncAll, until } from '../cli/place.ts';
 import { type Round, torture } from './torture.ts';
 
-// Several gw that save to one name on a disk that cannot do all that ext4 can, each killed at a random moment; then the syncs
-// that cron would run: nothing is lost, half or overwritten, and nothing of no use stays under a final name.
+// Several gw save to one name on a disk that lacks abilities of ext4, and each is killed at a random moment. After the syncs
+// that cron would run, no output may be lost, partial or overwritten, and no useless file may have a final name.
 
 const waiting = ['--interval', '100ms', '--wait'];
 const commands = [
@@ -30,7 +30,7 @@ const mounted =
       const [video = '', image = ''] = mine;
       const target = command[0] === 'video' ? video : image;
       const running = place.start([...command, '--prompt', `fox ${at}`, '-o', target]);
-      // Half of them while they save.
+      // About half of the processes are killed while they save.
       if (random() < 0.5)
         await Promise.race([until('a download', () => /download/.test(running.err())), running.ended]);
       else await Promise.race([pause(300 + random() * 700), running.ended]);
@@ -44,7 +44,7 @@ const mounted =
     const said = await syncAll(place, isOver, [0, 13, 14]);
     const jobs = await place.jobs();
     const wrong: string[] = [];
-    // The reply of a create that was killed is lost with it; it may be any of those that have no ID.
+    // A killed create loses its reply, so its task may belong to any job without an ID.
     const lost = place.sandbox.tasks().filter(({ id }) => !jobs.some((job) => job.id === id)).length;
     if (lost > jobs.filter(({ state, family }) => state === 'unknown' && family === 'alpha').length) {
       counts.lost += 1;

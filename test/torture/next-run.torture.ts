@@ -3,8 +3,8 @@ import * as path from 'node:path';
 import { creates, openPlace, pause } from '../cli/place.ts';
 import { torture } from './torture.ts';
 
-// A create of family B, by --once or as a row, that is killed at a random moment while its reply is late, lost or never
-// comes: the same command makes it in at most two further runs, exactly once, with exit code 0.
+// Kills a create of family B, by --once or as a row, at a random moment while its reply is late, lost or missing. At most two
+// further runs of the same command must make the task, exactly once, with exit code 0.
 
 const faults = [
   'create:hang:x1',

@@ -7,9 +7,9 @@ import { openRedisProxy } from '../machines/redis-proxy.ts';
 import { isLong, type Round, tell, torture } from './torture.ts';
 
 // @module-tag redis-server
-// A worker that is about to send, and then hears nothing for longer than the queue waits for it: it is stopped, or the way to
-// Redis is cut. Whatever comes first when it is back, nothing is sent after the queue has called the row lost, and the row can
-// be made.
+// A worker that is about to send is stopped, or loses its connection to Redis, for longer than the queue waits for it. Once
+// the queue has called the row lost, the worker must send nothing, whatever happens first when it is back, and the row can
+// still be made.
 
 const kinds = [
   { command: 'video alpha', prompt: 'a fox', model: '2.0-fast', resolution: '480p', duration: 4 },
@@ -61,7 +61,7 @@ async function oneRow({ random, pick, after, counts }: Round): Promise<{ unknown
   const [isLost, before] = [(await logOf()).includes('"step":"lost"'), paid().length];
   if (how === 'cut off') proxy.fault = 'none';
   else worker.child.kill('SIGCONT');
-  // It comes to itself, and says what it knows.
+  // Give the worker time to resume and to report what it knows.
   await pause(4_000);
   if (isLost && paid().length > before) throw new Error(`a request after "lost" (${how}, ${row.command})`);
   let ended = await run();
@@ -82,8 +82,8 @@ torture('a pause of 15 to 25 s at "about to send"', { short: 0, atOnce: 10 }, as
   tell('rows that were called lost by another meanwhile', { unknown });
 });
 
-// A gw that is stopped for longer than --timeout while its reply comes: what has arrived is read, and time in which gw was
-// stopped is no silence. Each phase is so many milliseconds after the gateway has the request, of a reply that comes in pieces.
+// A gw is stopped for longer than --timeout while its reply comes in pieces. It must read the bytes that have arrived, and
+// not count the stopped time as silence. A phase is the time in milliseconds since the gateway got the request.
 
 const commands: Readonly<Record<string, readonly string[]>> = {
   alpha: ['video', 'alpha', 'create', 'a fox', '--duration', '4', '--wait'],

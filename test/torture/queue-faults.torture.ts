@@ -7,8 +7,8 @@ import { openRedisProxy, type RedisFault } from '../machines/redis-proxy.ts';
 import { isLong, tell } from './torture.ts';
 
 // @module-tag redis-server
-// Each fault of a Redis times each step of a row. Whatever happens, the gateway has one task of the row at most, every command
-// has an end, and the row can be saved afterwards, or closed and made.
+// Combines each fault of a Redis with each step of a row. Whatever happens, the gateway has at most one task of the row, every
+// command ends, and the row can afterwards be saved, or closed and made.
 
 const faults = [
   ...(['swallow', 'delay', 'cut', 'reset'] as const),
@@ -23,7 +23,7 @@ const clocks: Partial<Record<Fault, Record<string, string>>> = {
   'ten minutes behind': { ...faketime, FAKETIME: '-10m' },
 };
 
-/** The text of the command that begins a step, and who asks it. */
+/** Text in the Redis command that begins a step, and the process that sends the command. */
 const steps = {
   taking: { text: '"step":"taken"', by: 'worker' },
   'before sending': { text: '"step":"sending"', by: 'worker' },
@@ -46,7 +46,7 @@ const kinds = {
 } as const;
 type Kind = keyof typeof kinds;
 
-/** A command without an end is red. */
+/** A command that takes longer fails the test. */
 const LONGEST_MS = 100_000;
 const FAULT_MS = 7_000;
 
@@ -91,7 +91,7 @@ async function tryCell(
     );
     const creates = () =>
       sandbox.requests.filter(({ server, method }) => server === 'api' && method === 'POST');
-    // Family B may be sent again under its external ID: it is one task.
+    // A create of family B may be sent again under its external ID: the gateway still has one task.
     const paid = () =>
       kind === 'beta'
         ? new Set(creates().flatMap((each) => each.acceptedTaskId ?? [])).size
@@ -99,7 +99,7 @@ async function tryCell(
     const batch = (command: string, env: Record<string, string>, ...words: string[]) =>
       laptop.start(['batch', command, 'day.jsonl', '--redis', ...words], { env });
     let worker: Running | undefined;
-    // A worker may end of the fault, sooner or later: another one takes its place.
+    // The fault may end a worker sooner or later; then another worker takes its place.
     const work = (env: Record<string, string>): Running => {
       worker = anna.start(['worker', '--redis', '--name', 'anna'], { env });
       void worker.ended.then(() => !isOver && work(direct));
@@ -112,7 +112,7 @@ async function tryCell(
       expect((await endOf(batch('run', direct, '--detach'))).code).toBe(0);
     const first = isWorker ? work(troubled) : undefined;
     if (first) await until('the worker is there', () => first.err().includes('takes rows'), 60_000);
-    // The step, or the end of who was to take it: a queue that refuses is told before.
+    // Wait until the step is reached or its process ends: a process ends early when the queue refuses its request.
     const injected: RedisFault = (
       fault.startsWith('redis') || fault.startsWith('gw') || fault.startsWith('ten') ? 'none' : fault
     ) as RedisFault;
@@ -122,7 +122,7 @@ async function tryCell(
     if (isWorker) expect((await endOf(handed)).code).toBe(0);
     const isLooked = () =>
       sandbox.requests.some(({ method, server }) => method === 'GET' && server === 'api');
-    // A row without a worker is followed for ever.
+    // A batch follows a row for ever when no worker is left.
     if (step === 'looking') {
       await until('it is looked at', isLooked, 60_000);
       proxy.fault = injected;
@@ -134,7 +134,7 @@ async function tryCell(
     if (fault === 'redis stopped') redis.signal('SIGCONT');
     if (fault === 'gw stopped') victim.child.kill('SIGCONT');
 
-    // The batch is followed to its end.
+    // `gw batch run` follows the batch to its end, so the test stops it.
     if (victim === handed && by === 'run') {
       await pause(500);
       handed.child.kill('SIGTERM');

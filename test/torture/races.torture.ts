@@ -9,9 +9,8 @@ import { canTrace } from '../helpers/needs.ts';
 import { leaveOldJob } from '../ledger/fixtures.ts';
 import { isLong, torture } from './torture.ts';
 
-// Creates whose reply is lost, beside two looping syncs and a looping prune, on a disk that is slow to say that something
-// lies on it. No timing of them may change what is known of a create: it is never hidden and never sent twice, and one of
-// family B is found (promises.md, sections 2 and 3).
+// Creates lose their replies beside two looping syncs and a looping prune, on a disk whose fsync is slow. Whatever the order
+// of their steps, no create is hidden or sent twice, and a create of family B is found (promises.md, sections 2 and 3).
 
 const creates: Readonly<Record<string, { readonly argv: readonly string[]; readonly code: number }>> = {
   alpha: { argv: ['video', 'alpha', 'create'], code: 14 },
@@ -26,19 +25,19 @@ const creates: Readonly<Record<string, { readonly argv: readonly string[]; reado
   image: { argv: ['image', 'create', '-m', 'img-2', '--size', '256x256'], code: 14 },
 };
 
-/** How much longer each fsync takes, in milliseconds, one a round. */
+/** Delay of each fsync in milliseconds. The rounds use these values in turn. */
 const delaysMs = [30, 0, 150];
 const AT_ONCE = 4;
 
 const isCreate = ({ method, target }: SeenRequest) => method === 'POST' && !/^\/tasks(\?|$)/.test(target);
 
-/** The gateway takes it, and nobody hears of that. */
+/** The gateway accepts the create, but its reply never arrives. */
 const lost: Fault = async (socket, forward) => {
   await forward();
   socket.resetAndDestroy();
 };
 
-/** Each round has as many of each family. */
+/** Each round makes the same number of creates for every family. */
 torture(
   'creates with lost replies beside syncs and prunes',
   { short: 1 },
@@ -52,7 +51,7 @@ torture(
     after(() => place.close());
     const delayMs = delaysMs[index % delaysMs.length] ?? 0;
     const isSlowed = delayMs > 0 && canTrace();
-    // Without strace the disk is as fast as it is: good enough on a desk, not in CI.
+    // Without strace, fsync is not slowed: this is good enough for a local run, but not for CI.
     if (process.env.CI && delayMs > 0) expect(isSlowed).toBe(true);
     const slow = isSlowed ? strace(`fsync,fdatasync:delay_exit=${delayMs * 1000}`) : [];
 
@@ -64,12 +63,12 @@ torture(
     };
     const sync = async () => {
       const { code, err } = await place.run(['jobs', 'sync']);
-      // 14: a create without an answer has nothing to be looked up by.
+      // Exit code 14: a sync cannot look up a create of unknown outcome without an ID.
       expect([0, 13, 14], err).toContain(code);
       printed.push(err);
     };
     const prune = async () => {
-      // It has something to remove, so it writes the journal anew that the creates append to.
+      // The prune has a job to remove, so it rewrites the journal to which the creates append.
       leaveOldJob(place.state, 5_000);
       const argv = ['jobs', 'prune', '--before', '1s', '--yes', '--json'];
       const { code, out, err } = await place.run(argv, { wrap: slow });
@@ -133,8 +132,8 @@ torture(
   },
 );
 
-// Six processes race for what is left of a limit, jobs and money in turn: as many are sent as it has room for, and the rest
-// end with exit 15 before anything is sent.
+// Six processes race for the rest of a limit, which counts jobs in one round and money in the next. Only as many creates are
+// sent as fit into the limit, and the other processes end with exit 15 before they send anything.
 torture('six processes race for the last three places of a budget', { short: 2 }, async (round) => {
   const place = await openPlace({}, round.after);
   fs.writeFileSync(path.join(place.cwd, 'prices.yaml'), 'beta-3.0: {per_second: 0.1, currency: CNY}\n');

@@ -12,8 +12,8 @@ import { newDir } from '../helpers/new-dir.ts';
 import { type Answer, ask } from '../sandbox/fixture.ts';
 import { isLong, randomFrom, seed, tell } from './torture.ts';
 
-// `gw sandbox serve` for other people's programs: many at once, killed with -9 in between, and with forms as large as they
-// come. Long: from the packed tarball in an empty directory, 50 clients for a minute.
+// Many client programs use one `gw sandbox serve` at once and send large forms, while it is killed with -9 in between.
+// The long run installs the packed tarball in an empty directory and uses 50 clients for a minute.
 
 const CLIENTS = isLong ? 50 : 8;
 const SECONDS = isLong ? 60 : 4;
@@ -24,7 +24,7 @@ const MAX_FORM_MB = 250;
 const key = 'ci-only';
 const auth = { authorization: `Bearer ${key}`, 'x-geo-api-key': key };
 
-/** A new directory, and gw as a user has it: from its tarball, or as the tests build it. */
+/** Makes a new directory, and gw from the packed tarball (long run) or as the tests build it. */
 function install(): { readonly dir: string; readonly script: string } {
   const dir = newDir();
   if (!isLong) return { dir, script: builtGw().script };
@@ -78,7 +78,7 @@ class Served {
     for (let tries = 0; tries < 300 && !(await isServing()); tries += 1) await setTimeout(100);
   }
 
-  /** As much memory as it has had at once since it was started. */
+  /** Raises `peakMb` to the peak memory of the running process. */
   measure(): void {
     const status = fs.readFileSync(`/proc/${this.#child?.pid}/status`, 'utf8');
     const [, kb = '0'] = /VmHWM:\s+(\d+) kB/.exec(status) ?? [];
@@ -107,7 +107,7 @@ const json = (body: unknown) => ({
   body: JSON.stringify(body),
 });
 
-/** What a client made, and what the links of it held. */
+/** A task that a client made, and the link and digest of its output. */
 interface Made {
   readonly id: string;
   sha256?: string;
@@ -122,7 +122,7 @@ test('many clients at once, over kills with -9: no wrong reply', { timeout: 400_
   const endMs = performance.now() + SECONDS * 1000;
   let isDown = false;
 
-  /** A reply; undefined where the sandbox was killed meanwhile. */
+  /** The reply, or undefined if the sandbox was killed meanwhile. */
   const asked = async (url: string, options?: Parameters<typeof ask>[1]): Promise<Answer | undefined> => {
     try {
       const answer = await ask(url, { headers: auth, ...options });
@@ -191,7 +191,7 @@ test('many clients at once, over kills with -9: no wrong reply', { timeout: 400_
     for (let nth = 0; performance.now() < endMs; nth += 1) {
       await calls[Math.floor(random() * calls.length)]?.(`word-${number}-${nth}`);
     }
-    // What was made before a kill is there at the end, and so is what its links hold.
+    // Tasks that were made before a kill must still exist at the end, and so must the outputs at their links.
     for (const { id, link } of made) {
       const answer = await asked(`${at}/v2/query/video_generation/${id}`);
       if (answer) check('task at the end', answer.status === 200, answer);

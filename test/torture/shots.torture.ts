@@ -6,9 +6,9 @@ import { openRedis } from '../machines/redis.ts';
 import { createsOf, framesOf, ids, sentPicture, story } from '../shots/chain.ts';
 import { type Round, torture } from './torture.ts';
 
-// Five rows of one CSV, an image and four shots of which each begins with the last frame of the one before it, run until all
-// are saved while their processes are killed. Each row is made once; a reply that was lost with its process is settled as its
-// user would, by what the gateway shows.
+// Runs five rows of one CSV until all are saved, while their processes are killed: an image, and four shots that each begin
+// with the last frame of the row before. Each row must be made once. When a reply is lost with its process, the test resolves
+// the row as a user would, by the tasks that the gateway shows.
 
 type World = Awaited<ReturnType<typeof openPlace>>;
 
@@ -18,7 +18,7 @@ function writeStory({ cwd }: Place): void {
   fs.writeFileSync(path.join(cwd, 'day.csv'), `${[names.join(), ...lines].join('\n')}\n`);
 }
 
-/** What a user does whose row is of unknown outcome, by what the gateway shows. Whether an image is made once more for that. */
+/** Resolves a row of unknown outcome as a user would, by what the gateway shows. Returns whether an image is made again. */
 async function settle({ sandbox }: World, id: string, resolve: (as: string) => ReturnType<Place['run']>) {
   const [made] = createsOf(sandbox, id);
   // An image has no task that could be looked up.
@@ -28,7 +28,7 @@ async function settle({ sandbox }: World, id: string, resolve: (as: string) => R
   return isImage && made !== undefined;
 }
 
-/** Each row was made once, from the very bytes of what the row before it has saved. */
+/** Checks that each row was made once, from exactly the bytes that the row before it saved. */
 async function expectChain(place: World, again: readonly string[], { counts }: Round): Promise<void> {
   const { sandbox, temp } = place;
   for (const id of ids) {
@@ -60,7 +60,7 @@ async function expectChain(place: World, again: readonly string[], { counts }: R
   expect(sentPicture(sandbox, 's1').equals(fs.readFileSync(saved[0]?.path ?? ''))).toBe(true);
 }
 
-/** Kills a process at a random moment; false where it has ended before. */
+/** Kills a process at a random moment. Returns false if the process had already ended. */
 async function killLater(
   { child, ended }: Running,
   mostMs: number,

@@ -2,7 +2,7 @@ import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 
-/** Prints what each suite counted, and the sum, when all have ended. */
+/** Prints the counts of each suite, and their sums, when all suites have ended. */
 export function setup(): () => void {
   const dir = fs.mkdtempSync(path.join(tmpdir(), 'gw-torture-'));
   const file = path.join(dir, 'counts');

@@ -2,60 +2,60 @@ import * as fs from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 
-// Rounds of faults, races and kills. Every suite runs in `npm test`, few rounds of it, the same each time; `npm run
-// test:torture` goes on with it for GW_TORTURE_SECONDS from GW_TORTURE_SEED on. One place decides which, and what is told.
+// Runs suites of faults, races and kills in rounds. `npm test` runs a few rounds of each, always the same ones. `npm run
+// test:torture` runs rounds for GW_TORTURE_SECONDS from GW_TORTURE_SEED on. This file decides which, and what is printed.
 
 const { env } = process;
-/** Whether this is `npm run test:torture`. */
+/** True in `npm run test:torture`. */
 export const isLong = env.GW_TORTURE !== undefined;
 export const seed = Number(env.GW_TORTURE_SEED ?? 20_261_120);
-/** For each suite. Two workers take the suites of the project in about ten minutes. */
+/** Duration of each suite. Two workers run all suites of the project in about ten minutes. */
 const seconds = Number(env.GW_TORTURE_SECONDS ?? 90);
-/** A round that takes longer hangs. */
+/** A round that takes longer counts as hanging. */
 const LONGEST_ROUND_MS = 120_000;
-/** For what a round leaves to be put away. */
+/** Extra time for the cleanup of a round. */
 const CLEANING_MS = 30_000;
 
-/** What a suite did, and what it found; the last three must stay 0. */
+/** What a suite did and found. `lost`, `doubled` and `halfFiles` must stay 0. */
 export interface Counts {
   rounds: number;
   kills: number;
   faults: number;
-  /** Paid for, or printed, and not in the ledger or not to be found again. */
+  /** Tasks or outputs that were paid for or printed, and that are not in the ledger or cannot be found again. */
   lost: number;
-  /** Sent or paid for more than once. */
+  /** Requests that were sent or paid for more than once. */
   doubled: number;
-  /** Final names that hold something else than the whole output. */
+  /** Final names that hold anything but the whole output. */
   halfFiles: number;
-  /** What a suite counts of its own. */
+  /** Further counts of a suite. */
   [own: string]: number;
 }
 
 export interface Round {
-  /** From 0. */
+  /** Number of the round, from 0. */
   readonly index: number;
   readonly counts: Counts;
-  /** From 0 to less than 1; the same for the same seed and round. */
+  /** Returns a number from 0 to less than 1, the same one for the same seed and round. */
   random(): number;
   pick<T>(items: readonly T[]): T;
-  /** Called when the round is over, the last one first. */
+  /** Registers a function that runs when the round is over. The last one registered runs first. */
   after(clean: () => unknown): void;
 }
 
 interface Extent {
-  /** Rounds in `npm test`; 0: none there. */
+  /** Number of rounds in `npm test`. With 0, `npm test` leaves the suite out. */
   readonly short: number;
-  /** Rounds under way at the same time; 1 where nothing else is said. */
+  /** Number of rounds at the same time. When unset: 1. */
   readonly atOnce?: number;
-  /** Under torture a round that takes longer hangs; two minutes where nothing else is said. */
+  /** Longest time of a round in `npm run test:torture`. When unset: two minutes. */
   readonly longestRoundMs?: number;
-  /** What it needs (test/helpers/needs.ts). */
+  /** Tags of the tools that the suite needs (test/helpers/needs.ts). */
   readonly tags?: string[];
 }
 
 /**
- * A suite of rounds. One that throws, or that counts something lost, doubled or half written, fails it; the message names
- * the seed that makes the failed round the first one.
+ * Runs a suite in rounds. The suite fails if a round throws, or counts something lost, doubled or half written. The message
+ * names the seed that makes the failed round the first one.
  */
 export function torture(
   name: string,
@@ -114,7 +114,7 @@ async function run(
   }
 }
 
-/** Numbers from 0 to less than 1, the same for the same seed (mulberry32). */
+/** Makes a generator of numbers from 0 to less than 1, the same ones for the same seed (mulberry32). */
 export function randomFrom(start: number): () => number {
   let state = start >>> 0;
   return () => {
@@ -125,13 +125,13 @@ export function randomFrom(start: number): () => number {
   };
 }
 
-/** How often a property is tried: `fc.assert(property, fuzz(200))`. Under torture fifty times as often, for as long as a suite. */
+/** Settings of a property: `fc.assert(property, fuzz(200))`. Torture makes fifty times as many runs, within a suite's duration. */
 export function fuzz(runs: number) {
   if (!isLong) return { seed, numRuns: runs };
   return { seed, numRuns: runs * 50, interruptAfterTimeLimit: seconds * 1000, markInterruptAsFailure: false };
 }
 
-/** Counts go to the summary at the end of `npm run test:torture`; `npm test` says nothing of a suite that passes. */
+/** Adds counts to the summary of `npm run test:torture`. `npm test` prints no counts. */
 export function tell(name: string, counts: Readonly<Record<string, number>>): void {
   if (env.GW_TORTURE_COUNTS !== undefined) {
     fs.appendFileSync(env.GW_TORTURE_COUNTS, `${JSON.stringify({ name, seed, counts })}\n`);

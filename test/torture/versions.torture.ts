@@ -9,14 +9,14 @@ import { type Round, torture } from './torture.ts';
 
 // @module-tag redis-server
 
-// The version of each fixture, built from the history, beside this one in one home and on one queue: nothing that one of them
-// made is hidden from the other, and nothing is made twice.
+// Runs the version of each fixture, built from the history, beside this version in one home and on one queue. Neither version
+// may miss a job of the other, and nothing may be made twice.
 
 const root = path.join(import.meta.dirname, '../..');
 const LONGEST_BUILD_MS = 300_000;
 const built = new Map<string, string>();
 
-/** The `bin/gw.js` of an earlier commit; built once. Needs the history of the project. */
+/** Path of `bin/gw.js` at an earlier commit, which is built once. Needs the history of the project. */
 function gwOf(commit: string): string {
   const known = built.get(commit);
   if (known !== undefined) return known;
@@ -39,7 +39,7 @@ const before = lefts.at(-1)?.version ?? '';
 const waiting = ['--interval', '100ms', '--wait'];
 const faults = ['create:reset-after:50%', 'create:cut:50%', 'create:slow:50%'];
 
-/** Runs the one version or the other. */
+/** Runs gw in the older or the newer version. */
 const eitherIn = (place: Place, { random }: Round) => {
   const old = gwOf(before);
   return (argv: readonly string[], version = random() < 0.5 ? 'older' : 'newer') =>
@@ -54,7 +54,7 @@ torture(
     const place = await openPlace({ fault: pick(faults) }, round.after);
     const run = eitherIn(place, round);
     const jobs = Array.from({ length: 10 }, (_, at) => `${round.index}-${at}`);
-    // Each twice, at once by both: the second finds what the first has made.
+    // Each name is used twice at once, by random versions: the second run must find the job of the first.
     await Promise.all(
       [...jobs, ...jobs].map((name) => {
         const beta = ['video', 'beta', 'create', `fox ${name}`, '--duration', '3'];

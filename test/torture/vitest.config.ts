@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config';
 import { tags } from '../helpers/needs.ts';
 import { ownTempDir } from '../helpers/temp-dir.ts';
 
-// `npm run test:torture`: what `npm test` has the short share of, for minutes (torture.ts).
+// `npm run test:torture` runs these suites for minutes; `npm test` runs a few rounds of each (torture.ts).
 export default defineConfig({
   test: {
     root: `${import.meta.dirname}/../..`,
@@ -12,7 +12,7 @@ export default defineConfig({
     pool: 'forks',
     reporters: ['default', ownTempDir],
     tags: tags(),
-    // A suite waits for its processes most of the time: two of them keep two cores busy.
+    // A suite mostly waits for its processes, so two suites keep two cores busy.
     maxWorkers: 2,
     testTimeout: 600_000,
     hookTimeout: 60_000,

@@ -1,13 +1,13 @@
 /**
- * One point of the product made wrong, and the tests that must notice. The text is looked for in all of `src`, with
- * any white space between its words, so that an entry outlives moves of code, not changes of it.
+ * One deliberate fault in the product, and the tests that must notice it. The text is searched in all of `src` with any
+ * white space between its words, so that an entry survives when code moves, but not when code changes.
  */
 export interface Breakage {
-  /** What it would do to a user. */
+  /** The harm to a user. */
   readonly costs: string;
-  /** Stands once in `src`. */
+  /** Text that occurs exactly once in `src`. */
   readonly find: string;
   readonly replace: string;
-  /** Under `test/`, without `.test.ts`; one of them must turn red. */
+  /** Test files, named from `test/` on and without `.test.ts`. A test in one of them must fail. */
   readonly tests: readonly string[];
 }

@@ -11,15 +11,15 @@ import { jobs } from './jobs.ts';
 import { ledger } from './ledger.ts';
 import { sandbox } from './sandbox.ts';
 
-// A test that no fault turns red promises nothing. Each breakage is made in a copy of the project, and the test that
-// killers.json names for it must turn red: a build that fails, a file that does not load and a run without a report are
-// errors. GW_BREAKAGE=TEXT takes those with that text, GW_BREAKAGES=fifth those whose turn is today, and
-// GW_BREAKAGES=record writes down which test of its files was the first to notice one that names none.
+// A test that no fault makes fail promises nothing. Each breakage is made in a copy of the project, and the test that
+// killers.json names for it must fail. A failed build, a file that does not load and a missing report are errors.
+// GW_BREAKAGE=TEXT selects breakages by their text, GW_BREAKAGES=fifth selects the fifth of them that is due today, and
+// GW_BREAKAGES=record writes the first failed test of a breakage without an entry into killers.json.
 
 const breakages: readonly Breakage[] = [...download, ...disk, ...sandbox, ...jobs, ...ledger];
 const root = path.join(import.meta.dirname, '../../..');
 const LONGEST_RUN_MS = 180_000;
-/** What hangs is noticed by the test's own end. */
+/** Timeout of one test: a test that hangs fails by itself before its run is stopped. */
 const LONGEST_TEST_MS = 60_000;
 const DAY_MS = 24 * 60 * 60_000;
 
@@ -38,7 +38,7 @@ const sources = fs
     text: fs.readFileSync(path.join(root, 'src', name), 'utf8'),
   }));
 
-/** Where the text stands, with any white space between its words. */
+/** Finds each occurrence of the text in `src`, with any white space between its words. */
 function placesOf({ find }: Breakage) {
   const words = find.split(/\s+/).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
   const wanted = new RegExp(words.join('\\s+'), 'g');
@@ -47,7 +47,7 @@ function placesOf({ find }: Breakage) {
   );
 }
 
-/** What of vitest's report is read. */
+/** The fields of vitest's report that are read here. */
 interface Report {
   readonly numPassedTests: number;
   readonly testResults: readonly {
@@ -87,7 +87,7 @@ function attemptAll(): void {
   );
   let noticed = 0;
 
-  /** Runs tests in the copy, all of the files or the one; resolves with those that failed. Rejects where that is not known. */
+  /** Runs the tests of these files, or one test, in the copy. Resolves with the failed tests; rejects if the result is unknown. */
   function run(
     names: readonly string[],
     longestMs = LONGEST_RUN_MS,
@@ -169,7 +169,7 @@ function attemptAll(): void {
       const [file, only] = killers[breakage.costs] ?? [];
       const names = file === undefined ? breakage.tests : [file.replace(/^test\/|\.test\.ts$/g, '')];
       let { failed, said } = await run(names, LONGEST_RUN_MS, only);
-      // A run that ends at its first failure may leave that one out of its report, and says so.
+      // A run that stops at its first failure may leave that test out of its report; its output then says "still running".
       if (failed.length === 0 && said.includes('still running'))
         ({ failed, said } = await run(names, LONGEST_RUN_MS, only));
       expect(failed, `it survives ${only ?? names.join(', ')}\n${said.slice(-2000)}`).not.toEqual([]);

@@ -1,6 +1,6 @@
 import type { Breakage } from './breakage.ts';
 
-/** Locks and lines, on which the ledger, the settings and the sessions stand. */
+/** Breakages in the locks and appended lines on which the ledger, the settings and the sessions rest. */
 export const disk: readonly Breakage[] = [
   {
     costs: 'the lock of a living process is taken over',

@@ -4,7 +4,7 @@ const [resume, replies, publish, faults] = ['resume', 'replies', 'publish', 'fau
   (name) => `jobs/save/${name}`,
 ) as [string, string, string, string];
 
-/** What is brought home, and how it gets its name. */
+/** Breakages in downloading outputs and in naming their files. */
 export const download: readonly Breakage[] = [
   {
     costs: 'a saved file that was damaged at the same length counts as saved for ever',

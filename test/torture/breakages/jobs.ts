@@ -2,7 +2,7 @@ import type { Breakage } from './breakage.ts';
 
 const looks = ['jobs/watch/poll', 'jobs/watch/follow-many'];
 
-/** What is paid for, looked at and forgotten. */
+/** Breakages in creating jobs, in looking at their tasks and in removing jobs. */
 export const jobs: readonly Breakage[] = [
   {
     costs: 'a create that asks for something else is taken for the lost one',

@@ -3,7 +3,7 @@ import type { Breakage } from './breakage.ts';
 const takenUp = ['jobs/create/exactly-once'];
 const rewritten = ['ledger/remove'];
 
-/** What is known of a paid job, and who may say it. */
+/** Breakages in the record of paid jobs, and in the rules of who may write it. */
 export const ledger: readonly Breakage[] = [
   {
     costs: 'a lost job of another gateway is taken up',

@@ -1,6 +1,6 @@
 import type { Breakage } from './breakage.ts';
 
-/** The rehearsal must refuse what the gateway refuses, and serve this machine alone. */
+/** Breakages of the sandbox, which must refuse what the gateway refuses and serve only this machine. */
 export const sandbox: readonly Breakage[] = [
   {
     costs: 'the sandbox can be reached from the network',
