@@ -1,12 +1,12 @@
 import * as http from 'node:http';
 import { listening } from '../helpers/listening.ts';
 
-/** A reply with this status; a 429 asks for 300 s of patience. */
+/** A reply with this status. A 429 has a Retry-After of 300 s. */
 type Status = 302 | 401 | 402 | 409 | 425 | 429;
 
-/** What becomes of one create. */
+/** The result of one create. */
 export interface CreateFate {
-  /** When the task is there: at once, after so many milliseconds, or never. */
+  /** When the task exists: at once, after a delay, or never. */
   readonly commit: 'now' | 'never' | { readonly afterMs: number };
   /** How the reply ends. */
   readonly reply:
@@ -24,22 +24,22 @@ export interface CreateFate {
 
 export interface BetaGateway {
   readonly url: string;
-  /** External IDs of the creates that came, in order. */
+  /** External IDs of the creates, in the order of their arrival. */
   readonly creates: (string | undefined)[];
   readonly lookUps: string[];
-  /** Task IDs by external ID, as far as they are there now. */
+  /** Task IDs by external ID, for the tasks that exist now. */
   tasks(): Map<string, string>;
-  /** How the next look-ups fail, one after the other. */
+  /** Faults of the next look-ups, in order. */
   readonly lookUpFaults: ('503' | 'reset' | 'garbage' | 'no-list' | '202')[];
-  /** Puts a task there that nobody here made; returns its ID. */
+  /** Adds a task that no create made; returns its ID. */
   add(externalId: string, madeAtMs: number): string;
-  /** Whether a create that is to be refused is so before its external ID is looked at. */
+  /** Whether a create that will be refused is refused before its external ID is checked. */
   refusesFirst: boolean;
-  /** What a create under a taken external ID is answered with. */
+  /** The answer to a create whose external ID is taken. */
   duplicates: 'error' | 'first' | 'lost' | 'conflict';
 }
 
-/** A gateway of family B whose creates end as a test says; external IDs are unique in it, as documented. */
+/** A family B gateway whose creates end as the test says. External IDs are unique in it, as documented. */
 export async function openBetaGateway(
   nowMs: () => number,
   fates: readonly CreateFate[],
@@ -61,7 +61,7 @@ export async function openBetaGateway(
     const fate = fates[creates.length] ?? { commit: 'now', reply: 'whole' };
     const externalId = body.options?.external_task_id;
     creates.push(externalId);
-    // What is not shown yet has its ID all the same.
+    // A task that is not shown yet already occupies its external ID.
     const isRefused = typeof fate.reply === 'number' || fate.reply.startsWith('refused');
     const taken =
       gateway.refusesFirst && isRefused

@@ -4,7 +4,7 @@ import type { Endpoint } from '../../src/gateway/endpoint.ts';
 import type { Client, RequestInput, SendOptions } from '../../src/http/client.ts';
 import type { VirtualClock } from '../helpers/virtual-clock.ts';
 
-/** One look as it reached the gateway. */
+/** One look as the gateway received it. */
 export interface Asked {
   readonly atMs: number;
   readonly ids: readonly string[];
@@ -15,7 +15,7 @@ export interface FakeTasks {
   readonly asked: Asked[];
 }
 
-/** A client that answers looks from a function, and writes down when each was asked; no network. */
+/** A client without a network that answers looks from a function and records the time of each. */
 export function fakeTasks(
   clock: VirtualClock,
   statusOf: (id: string, atMs: number) => string | undefined,
@@ -55,7 +55,7 @@ export function fakeTasks(
   return { client: { send, speed: () => 1 } as unknown as Client, asked };
 }
 
-/** A record that family A and family B both can read. */
+/** A record that is valid in family A and in family B. */
 function recordOf(id: string, status: string) {
   const url = `https://out.example/${id}.mp4`;
   const isDone = status === 'succeeded';
@@ -66,7 +66,7 @@ function recordOf(id: string, status: string) {
   };
 }
 
-/** The most requests that fell into any 60 s. */
+/** The highest number of requests within any 60 s. */
 export function mostInAMinute(asked: readonly Asked[]): number {
   let most = 0;
   let first = 0;

@@ -9,7 +9,7 @@ const DAY_MS = 86_400_000;
 const YEARS_MS = 10 * 365 * DAY_MS;
 const record = { id: 't-1', status: 'succeeded', content: { video_url: 'https://outputs.example/v' } };
 
-/** A job of these events; the first is its intent, at `atMs`. */
+/** A job made of these events. Its first line is its intent, at `atMs`. */
 function jobOf(
   atMs: number,
   events: readonly LedgerEvent[],

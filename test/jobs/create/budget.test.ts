@@ -7,7 +7,7 @@ import type { LedgerEvent } from '../../../src/ledger/event.ts';
 import { openLedger } from '../../../src/ledger/open-ledger.ts';
 import { intent, tempDir } from '../../ledger/fixtures.ts';
 
-// What counts against a limit of money, job by job, as a command makes them.
+// Each test makes jobs one by one, as a command does, and checks what counts against a limit of money.
 
 const asked = {
   family: betaFamily,
@@ -25,7 +25,7 @@ function command(limits: Limits) {
   const ledger = openLedger({ dir: tempDir(), clock, keepPrompts: true });
   const pricing = new Pricing(prices, async () => ledger);
   const deps: BudgetDeps = { ledger, clock, pricing, begun: new Map() };
-  /** Makes a job of 0.4 CNY, and what becomes of it; gives back its key. */
+  /** Makes a job of 0.4 CNY and appends these events to it. Returns its key. */
   const make = async (...events: readonly LedgerEvent[]) => {
     const { family, ...rest } = asked;
     const hold = await beginWithin(limits, asked, deps, (estimate) =>

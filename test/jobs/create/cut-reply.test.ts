@@ -10,7 +10,7 @@ import { intent, tempDir } from '../../ledger/fixtures.ts';
 
 const ID = 'vt-20261120120000-0123456789abcdef0123';
 
-/** A create of family A whose cut reply named a task, and whose process is gone; the gateway answers queries with this. */
+/** A create of family A with a cut reply that named a task, whose process has ended. The gateway answers queries with `body`. */
 async function scene(status: number, body: unknown) {
   const gateway = await fakeGateway(() => ({ status, body }));
   const { client, clock } = testClient(gateway.url);

@@ -22,7 +22,7 @@ const {
   ...asked
 } = intent({ family: 'beta', endpoint: 'beta.create.text' });
 
-/** One user of family B: a ledger, a client and a gateway whose creates end as said. */
+/** One user of family B: a ledger, a client, and a gateway whose creates end as `fates` says. */
 async function scene(...fates: CreateFate[]) {
   const dir = tempDir();
   let nowMs = () => 0;
@@ -60,7 +60,7 @@ async function scene(...fates: CreateFate[]) {
     if (!job) throw new Error('no job');
     return job;
   };
-  /** With another machine's time where `skewMs` is given: its clock was set after the create. */
+  /** Settles the job. With `skewMs`, the clock of the machine was changed after the create. */
   const settle = async ({ keyId, skewMs = 0 }: { keyId?: string; skewMs?: number } = {}) =>
     settleUnanswered(await onlyJob(), betaFamily, {
       ledger,
@@ -160,7 +160,7 @@ describe('a create of family B whose answer is lost', () => {
     },
   );
 
-  // That there is none is said by HTTP 200 alone.
+  // Only a look-up with HTTP 200 can show that the gateway has no such task.
   test.each(['503', '202'] as const)(
     'a gateway that answers each look-up with %s: one create, and the outcome is unknown',
     async (fault) => {
@@ -195,7 +195,7 @@ describe('a create of family B whose answer is lost', () => {
         { commit: { afterMs: 60_000 }, reply: 'reset' },
         { commit: 'never', reply },
       );
-      // Refused for its own reason before the gateway looks at the ID.
+      // The gateway refuses the second create for another reason, before it checks the external ID.
       gateway.refusesFirst = true;
       expect(await errorOf(create())).toMatchObject({ kind: 'unknown_outcome' });
       await clock.sleep(60_000);
@@ -396,7 +396,7 @@ describe('an external ID that is taken', () => {
 describe("the same create again under the user's own external ID, while its answer is lost", () => {
   const body = { prompt: 'a fox', options: { external_task_id: 'order-17' } };
 
-  /** One create whose answer is lost, and no look-up answered. */
+  /** Makes a create whose reply is lost, while every look-up fails too. */
   async function lost(commit: CreateFate['commit']) {
     const made = await scene({ commit, reply: 'reset' });
     made.gateway.lookUpFaults.push(...Array<'503'>(20).fill('503'));
@@ -508,7 +508,7 @@ describe("the same create again under the user's own external ID, while its answ
 
 describe('what a dead process left, settled by jobs sync', () => {
   const died = { event: 'sent' } as const;
-  /** A job whose process ended after it had sent, as the ledger has it. */
+  /** Makes a job whose process ended after the job was sent. */
   async function left(commit: boolean, changes: object = {}) {
     const made = await scene(
       commit ? { commit: 'now', reply: 'reset' } : { commit: 'never', reply: 'reset' },
@@ -582,7 +582,7 @@ describe('what a dead process left, settled by jobs sync', () => {
     expect(await settle({ keyId: 'bbbbbbbbbbbb' })).toMatchObject({ outcome: 'open' });
     expect((await onlyJob()).state).toBe('unknown');
     await clock.sleep(31 * 24 * 3_600_000);
-    // Nor is it told of without end.
+    // After a month, gw stops reporting the job as open.
     expect(await settle({ keyId: 'bbbbbbbbbbbb' })).toEqual({ outcome: 'unknown' });
   });
 
@@ -639,7 +639,7 @@ describe('what a dead process left, settled by jobs sync', () => {
 });
 
 describe('the lost create of a --once key', () => {
-  /** The key is asked for at `at`, after its create was lost at `/a` of the same origin. */
+  /** Asks for the key at the base URL `at`, after its create was lost at `/a` of the same origin. */
   async function askedAt(at: string) {
     const made = await scene();
     const { gateway, ledger, clock, abort } = made;

@@ -3,7 +3,7 @@ import { GwError } from '../../../src/errors.ts';
 import { betaFamily } from '../../../src/gateway/beta/task.ts';
 import { type ExternalLook, lookAtExternalIds } from '../../../src/jobs/create/look-up.ts';
 
-/** Looks at three external IDs, where a request for all of them is refused, and each alone comes to what is said here. */
+/** Looks up three external IDs. The gateway refuses one request for all three; the argument has the reply for each ID alone. */
 function lookAt(comesTo: Readonly<Record<string, object>>) {
   const { externalIds } = betaFamily;
   if (!externalIds) throw new Error('family beta has external IDs');

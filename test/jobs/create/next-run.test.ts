@@ -6,8 +6,8 @@ import { World } from '../../helpers/gw.ts';
 import { openRedis } from '../../machines/redis.ts';
 import { tickingClock } from '../../updates/left.ts';
 
-// A killed create of family B is made by the next run of the same command: the same key, body and external ID. It is looked
-// for first, and sent again only where the gateway has no such task.
+// The next run of the same command makes a create of family B that was killed, with the same key, body and external ID. gw
+// looks for the task first, and sends the create again only if the gateway has no such task.
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -17,7 +17,7 @@ const ways = {
   batch: ['batch', 'run', 'shots.jsonl', '--sandbox'],
 } as const;
 
-/** A home with one job, whose process was killed while it waited for the reply to its create. */
+/** A home with one job whose process was killed while it waited for the reply to its create. */
 async function killedRun(argv: readonly string[], fate: 'swallowed' | 'committed', sendings = 1) {
   const world = await World.open();
   fs.writeFileSync(path.join(world.cwd, 'shots.jsonl'), `${JSON.stringify(row)}\n`);
@@ -28,7 +28,7 @@ async function killedRun(argv: readonly string[], fate: 'swallowed' | 'committed
   const dir = path.join(state, 'ledger');
   const [journal = ''] = fs.readdirSync(dir).filter((name) => name.endsWith('.jsonl'));
   const file = path.join(dir, journal);
-  // As an older gw left them, without sums: what is changed below would be damaged.
+  // Remove the checksums, as in the journal of an older gw: with them, the lines that are changed below would count as damaged.
   const lines = fs
     .readFileSync(file, 'utf8')
     .replace(/,"sum":"\w{8}"\}$/gm, '}')

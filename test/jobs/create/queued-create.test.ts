@@ -27,7 +27,7 @@ const limited = (retryAfter?: string) =>
   );
 const fine = json(200, { task_id: 't-1' });
 
-/** A create under --queue, which waits for a slot for `waitMs`. */
+/** A create under --queue, which waits up to `waitMs` for a slot. */
 async function scene(
   steps: readonly Step[],
   waitMs = 3_600_000,
@@ -70,7 +70,7 @@ const paceMs = gammaFamily.pollIntervalMs.min;
 
 test.each([
   ['120', 120_000],
-  // Gone by when it is said for the second time.
+  // This moment has passed when the gateway names it for the second time.
   ['Fri, 20 Nov 2026 12:02:00 GMT', 120_000, paceMs],
   ['0', paceMs],
   ['Thu, 19 Nov 2026 12:00:00 GMT', paceMs],
@@ -83,7 +83,7 @@ test.each([
     const { create, server, clock, queued } = await scene([limited(value), limited(value), fine]);
     expect(await create).toMatchObject({ id: 't-1' });
     expect([server.requests.length, clock.sleptMs()]).toEqual([3, sleptMs + thenMs]);
-    // Such a wait is told of every 30 s.
+    // gw reports such a wait every 30 s.
     expect(Math.max(...clock.sleeps)).toBeLessThan(30_000);
     expect(queued).toEqual(queued.map(() => expect.stringMatching(/it is sent again at .*Z/)));
     expect(queued).not.toEqual([]);
@@ -114,7 +114,7 @@ test('Ctrl-C while it waits: nothing more is sent, and the ledger says that noth
     return push(...texts);
   };
   expect(await errorOf(create)).toBeInstanceOf(Interrupted);
-  // The wait itself ends, not only what would come after it.
+  // The abort ends the wait itself, not only the steps after it.
   expect([server.requests.length, clock.sleeps]).toEqual([1, []]);
   const [job] = await ledger.find();
   expect(['refused', 'not_sent']).toContain(job?.state);
@@ -132,7 +132,7 @@ test('what is said of a job that is begun holds up nobody else who wants a slot'
     pool: poolOf({ family: 'alpha', settings: {} }, 'personal'),
     onBegun: async (dir) => {
       const locks = readdirSync(path.join(dir, '..', 'locks')).filter((name) => name.endsWith('.lock'));
-      // Its own alone.
+      // Only the create's own lock is held.
       expect(locks).toEqual([expect.stringMatching(/^gw-/)]);
     },
   });

@@ -17,7 +17,7 @@ import { fakeTasks } from '../fake-client.ts';
 
 const gateway = 'https://gateway.example';
 
-/** A user whose tasks end when the test says; ledgers of one directory are other processes of the same user. */
+/** A user whose tasks end at these times. Several ledgers on one directory stand for several processes of this user. */
 function scene(
   endsAtMs: Record<string, number>,
   account: AccountType = 'personal',
@@ -65,7 +65,7 @@ function scene(
   return { clock, dir, ledger, left, asked, notes, beats, kept, run, take };
 }
 
-/** The lock of a living process that never shows it. */
+/** A lock whose process is alive but never refreshes it. */
 const stopped = () => JSON.stringify({ pid: process.ppid, host: hostOf(), started: '', nonce: 'ab12' });
 
 test('a free slot is taken at once, and nothing is asked', async () => {
@@ -139,7 +139,7 @@ test('a full account is waited for, its tasks are looked at, and what ended is w
     expect.stringContaining('no free slot: 3 alpha tasks are queued or running, and the account runs 3'),
   ]);
   expect((await ledger.find({ ids: ['b'] }))[0]?.state).toBe('succeeded');
-  // A sign of life in every 30 s.
+  // The wait reports at least once in 30 s.
   expect(beats.length).toBeGreaterThanOrEqual(Math.floor(atMs / 30_000));
 });
 
@@ -205,7 +205,7 @@ test('jobs of other gateways and families take no slot; tasks that the gateway h
   run('forgotten-1');
   run('forgotten-2');
   await clock.until(clock.sleep(61_000));
-  // Two looks, and not one whole pause.
+  // Two looks fit into this time, but not a whole pause.
   expect((await clock.until(take())).atMs).toBeLessThan(61_000 + 5000);
 });
 
@@ -290,7 +290,7 @@ test('first come, first served: each is told how many are before it, and one tha
     taking.push(take().then(() => order.push(name)));
     await clock.until(clock.sleep(30));
     const line = readdirSync(path.join(dir, 'locks')).find((each) => each.endsWith('.line')) ?? '';
-    // Between the first and the second stands a ticket of a process that is no more.
+    // A dead process left a ticket between the first and the second one.
     if (name === 'first') {
       const dead = { pid: 2 ** 30, host: hostOf(), started: '', nonce: 'ab', atMs: 0 };
       writeFileSync(path.join(dir, 'locks', line, '2'), JSON.stringify(dead));

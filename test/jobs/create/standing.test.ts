@@ -4,8 +4,8 @@ import { isProvenAbsent, MOST_SENDINGS, type Next, nextFor } from '../../../src/
 import { type Job, type LedgerEvent, type LedgerLine, mayExist } from '../../../src/ledger/event.ts';
 import { foldJobs, intent, line } from '../../ledger/fixtures.ts';
 
-// Every way that a gateway, a network and a dying process can answer a create of family B, to a depth, with the ledger's fold
-// and the decision about what may be done next. Whoever acts here does what the decision says and nothing else.
+// Explores, to a limited depth, every way in which a gateway, a network and a dying process can answer a create of family B,
+// with the real fold of the ledger. Each actor here does exactly what the real decision about the next step says.
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
@@ -13,9 +13,9 @@ const HOUR_MS = 3_600_000;
 interface State {
   readonly lines: readonly LedgerLine[];
   readonly nowMs: number;
-  /** When the gateway has the task of each external ID, and from when on it shows it. */
+  /** For each external ID, when the gateway made the task and from when it shows the task. */
   readonly tasks: Readonly<Record<string, { readonly madeMs: number; readonly shownMs: number }>>;
-  /** What the last look since the last sending said. */
+  /** The result of the last look since the last sending. */
   readonly looked: 'absent' | undefined;
   readonly way: string;
 }
@@ -23,7 +23,7 @@ interface State {
 interface Rules {
   readonly next: (job: Job, hasBody: boolean, nowMs: number) => Next;
   readonly isProven: (job: Job, nowMs: number) => boolean;
-  /** Whether a new job may be begun under the key after this one. */
+  /** Whether a new job may begin under the next key. */
   readonly isFree: (job: Job) => boolean;
 }
 
@@ -51,7 +51,7 @@ const said = (
   way: `${state.way} ${way}`,
 });
 
-/** All that may become of one sending; each with the process living on to write it down, and killed before. */
+/** Lists all results of one sending: the process either survives to record the result, or is killed before that. */
 function* sendings(state: State, job: Job): Generator<State> {
   const { key } = job;
   const isFirst = !mayExist(job);
@@ -66,7 +66,7 @@ function* sendings(state: State, job: Job): Generator<State> {
   const lost: LedgerEvent = { event: 'unknown', message: 'lost' };
   const refused = (kind: string): LedgerEvent => ({ event: 'refused', kind, message: kind });
   const ends: [string, Partial<State>, LedgerEvent][] = [
-    // A second task under one ID is refused, which leads back to the look.
+    // The gateway refuses a second task under one ID, so gw looks it up again.
     ['accepted', taken(0, 0), isTaken ? lost : { event: 'accepted', id: `of ${key}` }],
     ['accepted and lost', taken(0, 0), lost],
     ['accepted, lost and shown late', taken(0, 30 * MINUTE_MS), lost],
@@ -81,7 +81,7 @@ function* sendings(state: State, job: Job): Generator<State> {
   }
 }
 
-/** What a look may say; the process may be killed before it writes that down. */
+/** Lists the results of a look; the process may be killed before it records one. */
 function* looks(state: State, job: Job): Generator<readonly ['found' | 'absent' | 'failed', State]> {
   const after = { ...state, nowMs: state.nowMs + 22_000, way: `${state.way} look` };
   yield ['failed', after];
@@ -107,7 +107,7 @@ function* steps(state: State, { next, isProven, isFree }: Rules): Generator<Stat
   for (const hasBody of [true, false]) {
     const who = { ...state, way: `${state.way} ${hasBody ? 'run' : 'sync'}` };
     const does = next(job, hasBody, state.nowMs);
-    // Whoever made it is gone: it is given up, and the next run begins another.
+    // The process that made the job is gone, so the job is given up, and the next run begins another one.
     if (does === 'send')
       yield said(who, job.key, { event: 'refused', kind: 'interrupted', message: 'gone' }, 'give up');
     if (does !== 'look' && does !== 'look-and-send') continue;
@@ -127,7 +127,7 @@ function* steps(state: State, { next, isProven, isFree }: Rules): Generator<Stat
   }
 }
 
-/** The rule that a step breaks. */
+/** Names the rule that a step breaks. */
 function brokenBy(before: State, after: State): string | undefined {
   const made = Object.keys(after.tasks).length;
   if (made > 1) return 'two tasks';
@@ -137,7 +137,7 @@ function brokenBy(before: State, after: State): string | undefined {
   const own = after.lines.filter(({ job: key, event }) => key === job.key && event === 'sent').length;
   if (own > MOST_SENDINGS) return 'sent too often';
   const isAgain = sent(after) > sent(before) && own > 1;
-  // What was looked for last stands behind the last sending but one.
+  // Only the lines between the last two sendings count: an empty look must be among them.
   const facts = after.lines.filter(({ job: key }) => key === job.key).map(({ event }) => event);
   const lastSent = facts.lastIndexOf('sent');
   const between = facts.slice(facts.lastIndexOf('sent', lastSent - 1) + 1, lastSent);
@@ -148,11 +148,11 @@ function brokenBy(before: State, after: State): string | undefined {
   return undefined;
 }
 
-/** Two states that differ only in how they came about are one. */
+/** Gives states the same name if they differ only in how they came about. */
 function nameOf({ lines, nowMs, tasks }: State): string {
   const ago = (ms: number | undefined) =>
     ms !== undefined && Math.min(Math.floor((nowMs - ms) / (20 * MINUTE_MS)), 4);
-  // A job before the last is over, and made nothing.
+  // Every job but the newest is over and made nothing.
   const [job] = foldJobs(lines);
   const task = job && tasks[job.key];
   return JSON.stringify([

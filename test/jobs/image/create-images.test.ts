@@ -367,7 +367,7 @@ describe('faults: the gateway has accepted one request, and nothing was sent aga
 });
 
 describe('links that came whole before the reply was cut are written down, and followed', () => {
-  /** A gateway that cuts its reply of links, and the server behind them, which looks at the ledger before it answers. */
+  /** A gateway that cuts its reply with links, and an output server that reads the ledger before it answers. */
   const linked = async (bodyOf: (url: string) => string, lacking = 5) => {
     const seen: Job[] = [];
     const look: { world?: ReturnType<typeof world> } = {};
@@ -485,7 +485,7 @@ describe('links that came whole before the reply was cut are written down, and f
   });
 });
 
-/** A ledger whose disk is full for these lines. */
+/** Makes the ledger's disk full for these events. */
 function fillFor(here: ReturnType<typeof world>, events: readonly string[]): void {
   const { ledger } = here.deps;
   const append = ledger.append.bind(ledger);

@@ -40,11 +40,11 @@ export interface World {
   readonly warnings: string[];
   readonly abort: AbortController;
   request(changes?: Partial<ImageRequest>): ImageRequest;
-  /** What came; throws the error where nothing did. */
+  /** Resolves with the images that arrived; throws the error if none did. */
   create(changes?: Partial<ImageRequest>): Promise<Came & { readonly id: string; readonly error?: unknown }>;
   /** The one job of the ledger. */
   job(): Promise<Job>;
-  /** What lies in the working directory, hidden files too. */
+  /** Lists the working directory, including hidden files. */
   listing(): string[];
 }
 
@@ -120,7 +120,7 @@ export function world(baseUrl: string, settings: { silenceMs?: number } = {}): W
   };
 }
 
-/** A plan for this name, or directory, in the world's working directory. */
+/** A save plan for this name or directory in the world's working directory. */
 export const saveTo = (world: World, name: string): Partial<ImageRequest> => {
   const { intent } = world.request();
   return { intent: { ...intent, save: { ...intent.save, target: path.join(world.dir, name) } } };

@@ -3,7 +3,7 @@ import { EventSplitter } from '../../../src/jobs/image/event-splitter.ts';
 import { Base64Decoder } from '../../../src/jobs/image/incoming-image.ts';
 import { JsonLifter } from '../../../src/jobs/image/json-lifter.ts';
 
-// Every text is fed cut at every byte, in single bytes and whole: where a chunk ends must not matter.
+// Each text is fed whole, in single bytes and cut at every byte, because the ends of chunks must not matter.
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
@@ -164,7 +164,7 @@ describe('lifting out of JSON', () => {
   });
 
   test('work grows with the length, however many escapes there are', () => {
-    // A quote is looked for once a chunk: with a scan to the end for each escape this would take minutes.
+    // The scanner looks for a quote once per chunk. With a scan to the end for each escape, this test would take minutes.
     let taken = 0;
     const lifter = new JsonLifter(() => ({ push: (piece) => (taken += piece.length), end: () => {} }));
     lifter.push(bytes('{"b64_json":"'));

@@ -142,7 +142,7 @@ test('a stream that is cut at any place is taken once; an image that is whole by
   }
   const server = await serve([
     (socket) => {
-      // More was announced than came, but the final image had come whole.
+      // The reply is shorter than announced, but the whole final image arrived.
       socket.end(replyBytes(200, text, { 'content-type': 'text/event-stream', 'content-length': '99999' }));
     },
   ]);
@@ -192,7 +192,7 @@ describe('a stream whose connection stays open is taken at its end', () => {
   ])('%s', async (_, text, partialsExpected) => {
     const open = replyBytes(200, text, { 'content-type': 'text/event-stream', 'content-length': '99999' });
     const server = await serve([send(open)]);
-    // Longer than a test may take: silence must not be what ends it.
+    // Longer than a test may take, so that the silence timeout cannot end this one.
     const here = world(server.url, { silenceMs: 60_000 });
     const outcome = await here.create({ ...streamed, partialsExpected, keepPartials: true });
     expect([outcome.error, outcome.files.length, here.warnings]).toEqual([undefined, 1, []]);

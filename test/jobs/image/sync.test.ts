@@ -8,7 +8,7 @@ import { leftLedger } from '../../ledger/fixtures.ts';
 import { sha256, tinyPng } from '../save/tiny-media.ts';
 import { fakePng, saveTo, world } from './harness.ts';
 
-// What a process left that was killed at some place of its work, as its ledger and its directory tell.
+// Each ledger and directory is in the state that a process leaves when it is killed at some point of its work.
 
 const left = (here: ReturnType<typeof world>, changes = {}) => {
   const ledger = leftLedger({ dir: path.dirname(here.deps.ledger.dir), clock: here.deps.clock });

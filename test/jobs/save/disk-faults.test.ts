@@ -8,13 +8,13 @@ import { serveFile } from '../../helpers/output-server.ts';
 import { listing, outputServer, tempDir } from './harness.ts';
 import { sha256, tinyMp4, tinyPng } from './tiny-media.ts';
 
-// Each call that saving makes, failing in each way, on the disk of the target alone: before the payment it is done another
-// way, or nothing is sent; after it the output is saved, or rescued and moved home once the disk is mended.
+// Makes each call of saving fail in each way, on the disk of the target only. Before the payment, gw must find another way
+// or send nothing. After it, the output must be saved, or rescued and moved to its place once the disk works again.
 
-/** What fails, in which directory. */
+/** The call that fails, its error code, and the directory in which it fails. */
 let fault: { readonly call: Fault; readonly code: string; readonly dir: string } | undefined;
 
-/** By the functions of Node that make it, and where they are told which file they are about. */
+/** The functions of Node behind each kind of call. */
 const calls = {
   'a second name': ['linkSync'],
   'a rename': ['renameSync'],
@@ -28,7 +28,7 @@ const calls = {
 type Call = keyof typeof calls;
 type Named = (typeof calls)[Call][number];
 
-/** As the driver of a memory card was seen to do it: an error, and neither file is there any more. */
+/** A fault seen with the driver of a memory card: the rename fails, and both files are gone. */
 const LOSING = 'a rename that loses both files';
 type Fault = Call | typeof LOSING;
 
@@ -47,7 +47,7 @@ function failsAt(name: Named, [file, to]: unknown[]): Error | undefined {
   if (fault.call === LOSING && name === 'renameSync')
     for (const lost of [file, to]) nodeFs.unlinkSync(String(lost));
   const errno = -((os.constants.errno as unknown as Record<string, number>)[fault.code] ?? 0);
-  // As Node says it, which has no name for some.
+  // Node has no name for some codes.
   const code = fault.code === 'EDQUOT' ? 'UNKNOWN' : fault.code;
   return Object.assign(new Error(`${code}: injected`), { code, errno, syscall: name });
 }
@@ -70,7 +70,7 @@ afterEach(() => {
   fault = undefined;
 });
 
-// Only now: some take a function of Node's when they are loaded.
+// Import after the functions of Node are replaced, because some modules copy them when they load.
 const { checkTarget } = await import('../../../src/jobs/save/check-target.ts');
 const { run } = await import('./harness.ts');
 const { world, serve } = await import('../image/harness.ts');
@@ -79,7 +79,7 @@ const { syncImageJob } = await import('../../../src/jobs/image/sync-image-job.ts
 type Outcome = 'nothing sent' | 'saved' | 'rescued';
 const counts: Record<Outcome, number> = { 'nothing sent': 0, saved: 0, rescued: 0 };
 
-/** Whether a checked target was refused; then nothing would be sent. */
+/** Returns true if the check refuses the target, in which case gw would send nothing. */
 function isRefused(target: string, family: string): boolean {
   try {
     const before = { family, model: 'm', atMs: 0, outputsExpected: 1 };
@@ -170,7 +170,7 @@ describe.each([
 test('every failure was met, and nothing was refused that can be done another way', () => {
   const cells = Object.keys(calls).length * codes.length * 4;
   const outcomes = Object.values(counts).reduce((sum, count) => sum + count, 0);
-  // Refused is a disk that does not take a byte or does not bring it to safety, and one that cannot be read or looked at.
+  // gw refuses a disk on which it cannot write, sync a file, read a file back or look at a name.
   expect([outcomes, counts['nothing sent']]).toEqual([cells, 4 * codes.length * 2]);
   console.info(`disk faults: ${cells} cells, ${JSON.stringify(counts)}`);
 });

@@ -11,7 +11,7 @@ import { sha256, tinyMp4 } from './tiny-media.ts';
 
 const file = tinyMp4(400_000);
 const etag = '"v1"';
-/** What a killed trial of the directory left, which the next one that comes ten seconds later clears. */
+/** A file that a killed process left from the trial of a directory. A run at least ten seconds later clears it. */
 const isTrial = (name: string) => /^\.gw-\d\.try2?$/.test(name);
 const outputsIn = (dir: string) => listing(dir).filter((name) => !isTrial(name));
 const isPart = (name: string) => /^\.gw-[0-9a-f]{32}\.part$/.test(name);
@@ -43,7 +43,7 @@ describe('a full disk', { tags: ['mount'] }, () => {
     const dir = diskOf('size=1m');
     const big = tinyMp4(900_000);
     fs.writeFileSync(path.join(dir, 'filler'), Buffer.alloc(600_000));
-    // Without an announced length and with no look at what is free, so that only the write can tell.
+    // No length is announced and the free space counts as unlimited, so only the write itself can fail.
     const freeBytes = () => Number.POSITIVE_INFINITY;
     const server = await outputServer((request, response, number) =>
       number === 1
@@ -79,7 +79,7 @@ const orderOf = (dir: string, url: string, force = false) => ({
 });
 const order = (...of: Parameters<typeof orderOf>) => JSON.stringify(orderOf(...of));
 
-/** Whatever happened before, an undisturbed run leaves the whole file under its name, once, and no part. */
+/** Whatever happened before, an undisturbed run must leave the whole file under its name, once, and no part file. */
 async function expectMended(dir: string, url: string, force = false): Promise<void> {
   const ended = await fetchOne(orderOf(dir, url, force));
   expect(ended.failures).toEqual([]);
@@ -87,7 +87,7 @@ async function expectMended(dir: string, url: string, force = false): Promise<vo
   expect(sha256(fs.readFileSync(path.join(dir, 'out', 'fox.mp4')))).toBe(sha256(file));
 }
 
-/** A final name holds the whole file or is not there; of parts there is one at most. */
+/** A final name must hold the whole file or not exist, and there may be one part file at most. */
 function expectClean(dir: string): void {
   const names = fs.existsSync(path.join(dir, 'out')) ? outputsIn(path.join(dir, 'out')) : [];
   expect(names.filter(isPart).length).toBeLessThanOrEqual(1);
@@ -113,7 +113,7 @@ describe('a limit on file sizes', () => {
 });
 
 describe('a system call that fails', { tags: ['strace'] }, () => {
-  // libuv can hide calls from strace in an io_uring of its own.
+  // strace cannot see calls that libuv makes through an io_uring.
   const strace = (inject: string[], ...rest: string[]) => [
     '-f',
     '-qq',
@@ -181,7 +181,7 @@ describe('a system call that fails', { tags: ['strace'] }, () => {
     const dir = tempDir();
     const server = await serve();
     const args = strace(
-      // Those before it are of the trial.
+      // The earlier calls belong to the trial of the directory.
       ['unlink,unlinkat:error=EIO:when=4+'],
       process.execPath,
       script,
@@ -203,7 +203,7 @@ describe('a system call that fails', { tags: ['strace'] }, () => {
     'fdatasync',
   ];
   it.each(calls)('%s, where the process is killed at it, leaves what the next run mends', async (call) => {
-    // After its last call there is nothing left to be killed at.
+    // When `when` is beyond the last such call, the process is not killed any more.
     let isKilled = true;
     for (let when = 1; when <= 6 && isKilled; when++) {
       const dir = tempDir();
@@ -222,7 +222,7 @@ describe('a system call that fails', { tags: ['strace'] }, () => {
   });
 
   it('never makes a second download where all bytes were there when it was killed', async () => {
-    // The calls before these are of the trial.
+    // The earlier calls belong to the trial of the directory.
     const calls = { fsync: 2, fchmod: 2, 'link,linkat': 2, 'unlink,unlinkat': 4 };
     for (const [call, when] of Object.entries(calls)) {
       const dir = tempDir();

@@ -1,4 +1,4 @@
-// For tests that kill the run, deny it system calls or measure its memory:
+// Runs fetchOne in a process that tests can kill, measure, or deny system calls:
 // node fetch-one-script.cjs '{"url","target","ledger","force"?}'.
 import * as fs from 'node:fs';
 import { fetchOne } from './fetch-one.ts';

@@ -1,4 +1,4 @@
-// A run that a process of its own may make, too (fetch-one-script.ts). Facts go to a file of JSON lines as the ledger's do.
+// One run of saveOutputs, also for a process of its own (fetch-one-script.ts). Writes facts as JSON lines, like the ledger.
 import * as fs from 'node:fs';
 import { HttpTransport } from '../../../src/http/transport.ts';
 import type { DownloadJournal, RecordedPart } from '../../../src/jobs/save/part-file.ts';

@@ -32,7 +32,7 @@ export class MemoryJournal implements DownloadJournal {
     this.events.push(`saved ${file.role}`);
     this.files.push(file);
   }
-  /** What a run that starts now would be given. */
+  /** A copy of the journal for a run that starts now. */
   snapshot(): MemoryJournal {
     const copy = new MemoryJournal();
     copy.downloadsSoFar = this.downloadsSoFar;
@@ -43,7 +43,7 @@ export class MemoryJournal implements DownloadJournal {
   }
 }
 
-/** A clock that does not sleep and remembers for how long it was asked to. */
+/** A clock that passes each sleep at once and records its length. */
 export function scriptedClock(): Clock & { readonly slept: number[] } {
   const slept: number[] = [];
   let passed = 0;
@@ -69,7 +69,7 @@ export interface Run extends Partial<SaveInput> {
   readonly url?: string;
 }
 
-/** Runs saveOutputs as a process of its own would: one output, default name, with what the test changes. */
+/** Runs saveOutputs as a separate process would, with one output, the default name and the changes of the test. */
 export async function run({ dir, url, ...changes }: Run) {
   const journal = (changes.journal as MemoryJournal | undefined) ?? new MemoryJournal();
   const clock = scriptedClock();
@@ -110,5 +110,5 @@ export async function run({ dir, url, ...changes }: Run) {
   }
 }
 
-/** Everything in a directory, hidden files too, sorted. */
+/** The sorted names in a directory, including hidden files. */
 export const listing = (dir: string): string[] => fs.readdirSync(dir).sort();

@@ -9,7 +9,7 @@ import { ftyp, moov } from './tiny-media.ts';
 const GB = 1024 ** 3;
 const etag = '"large"';
 
-/** An MP4 of 2 GB that exists only as its first bytes and zeros. */
+/** An MP4 of 2 GB of which only the first bytes are stored; the rest is zeros. */
 const mdat = Buffer.alloc(16);
 mdat.writeUInt32BE(1, 0);
 mdat.write('mdat', 4, 'latin1');
@@ -17,7 +17,7 @@ mdat.writeBigUInt64BE(BigInt(2 * GB - ftyp.length - moov.length), 8);
 const head = Buffer.concat([ftyp, moov, mdat]);
 const zeros = Buffer.alloc(1024 * 1024);
 
-// Slow: moves two gigabytes over loopback and onto the disk.
+// This test is slow, because it moves two gigabytes over loopback and onto the disk.
 it('two gigabytes, cut in the middle, pass through constant memory', async ({ skip }) => {
   const dir = tempDir();
   const { bavail, bsize } = fs.statfsSync(dir);

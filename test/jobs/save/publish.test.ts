@@ -32,7 +32,7 @@ const options = (dir: string, changes = {}) => ({
   ...changes,
 });
 
-/** Puts other calls in the place of Node's until the test is over. */
+/** Replaces functions of Node until the test is over. */
 function withCalls(others: Readonly<Record<string, (...args: never[]) => unknown>>): void {
   const own = Object.fromEntries(Object.keys(others).map((name) => [name, nodeFs[name as 'lstatSync']]));
   const put = (calls: object) => {
@@ -122,7 +122,7 @@ describe('a finished part', () => {
     const renamed = await told({ ways: linkless });
     expect(renamed.names).toEqual([['fox-1.mp4', renamed.there]]);
     const beside = await told({ ways: linkless, sidecar: '{}' });
-    // Twice: for the file beside it, and for itself; never the one that was there.
+    // gw reports the free name for the sidecar and for the output, and never the name of the existing file.
     expect(new Set(beside.names.map(([name]) => name))).toEqual(new Set(['fox-1.mp4']));
     const forced = await told({ force: true });
     expect(forced.names).toEqual([['fox.mp4', forced.there]]);
@@ -239,7 +239,7 @@ describe('a finished part', () => {
     const dir = tempDir();
     const fifo = path.join(dir, 'fifo');
     execFileSync('mkfifo', [fifo]);
-    // A pipe has permissions, and cannot be brought to disk.
+    // A FIFO has permissions, but fsync fails on it.
     const fd = fs.openSync(fifo, fs.constants.O_RDWR);
     const part = partOf(dir, noise(100, 1));
     part.close();
@@ -326,7 +326,7 @@ describe('a race', () => {
 
 describe('a file with the bytes of an output, under its name and in no record', () => {
   const DAY_MS = 86_400_000;
-  // The time of this machine; a file server may have another, and tells it by what it writes.
+  // gw's clock differs by this many days from the file server's clock, which sets the times of the files.
   it.each([-400, 0, 400])(
     'is the output if it is younger than the job, with a clock %i days off',
     async (days) => {

@@ -29,7 +29,7 @@ describe('the request', () => {
     'is not sent to %j',
     async (url) => {
       const { failures, journal } = await run({ dir: tempDir(), url });
-      // What came with its reply has no link.
+      // An output that came inside its reply has no link.
       const why = url === '' ? 'came only once' : 'not an http or https address';
       expect(failures[0]?.error.message).toContain(why);
       expect(journal.downloadsSoFar).toBe(0);
@@ -152,7 +152,7 @@ describe('a dead link', () => {
       refreshLink: async () => fresh(server.url),
     });
     expect(failures).toMatchObject([{ error: { kind: 'download', facts: { status: 403 } } }]);
-    // Images end here too, and have no task.
+    // Images fail with this error too, and they have no task.
     expect(String(failures[0]?.error)).not.toContain('the task has');
     expect(refreshed()).toBe(1);
     expect(server.gets).toHaveLength(gets);

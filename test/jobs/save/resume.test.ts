@@ -24,7 +24,7 @@ describe('after a kill where there are no hard links', () => {
     const [part, to] = [path.join(dir, `.gw-${'d'.repeat(32)}.part`), path.join(dir, 'cgt-1.mp4')];
     if (changes.part) fs.writeFileSync(part, changes.part);
     if (changes.final) fs.writeFileSync(to, changes.final);
-    // Of the file beside it, which is written under a name of its own first.
+    // The part of the sidecar, which gw first writes under a name of its own.
     fs.writeFileSync(part.replace('.part', '.json.part'), '{"gw"');
     if (changes.beside !== undefined) fs.writeFileSync(`${to}.json`, changes.beside);
     journal.parts.video = {
@@ -47,7 +47,7 @@ describe('after a kill where there are no hard links', () => {
       { part: file, beside: sidecar(sha256(file)).replace('{', '{"usage":5,') },
     ],
     ['it had got its name', { final: file, beside: sidecar(sha256(file)) }],
-    // The machine was started anew since: it had been brought to the disk before.
+    // The machine has restarted since: the file had reached the disk before the crash.
     ['it had got its name in the crash', { final: file }, { bootedAtMs: Date.now() + 3_600_000 }],
   ])(
     '%s: it has that name, and is not fetched again',
@@ -148,7 +148,7 @@ describe('resuming', () => {
       .map(({ headers }) => Number(/^bytes=(\d+)-$/.exec(headers.range ?? '')?.[1]));
     expect(starts).toEqual([...starts].sort((a, b) => a - b));
     expect(starts[0]).toBeGreaterThan(0);
-    // Full jitter with random() = 0.5 over base 0.5 s, doubled each time.
+    // The pauses have full jitter, with random() = 0.5 over a base of 0.5 s that doubles each time.
     expect(slept).toEqual([250, 500, 1000, 2000, 4000]);
     expect(journal.events.filter((event) => event === 'get video')).toHaveLength(6);
     expect(journal.events.slice(-2)).toEqual(['saved video', 'gone video']);
@@ -211,7 +211,7 @@ describe('resuming', () => {
   });
   it.each([
     ['another start', (at: number) => ranged(at - 1, file.length, etag, file.subarray(at - 1))],
-    // All of it fits behind the part, and would leave out a byte.
+    // All of these bytes would fit behind the part, but one byte would be missing.
     ['a later start', (at: number) => ranged(at + 1, file.length, etag, file.subarray(at + 1))],
     ['another total', (at: number) => ranged(at, file.length + 5, etag, other.subarray(at))],
     ['another tag', (at: number) => ranged(at, file.length, '"v2"', other.subarray(at))],
@@ -267,7 +267,7 @@ describe('resuming', () => {
     const server = await outputServer((request, response, number) => {
       if (number > 1) return serveFile(file, request, response, { etag });
       response.writeHead(200, { 'content-type': 'video/mp4', etag });
-      // All bytes, but no end: the length was never announced.
+      // All bytes arrive, but no end of the reply, whose length was never announced.
       response.write(file, () => setTimeout(() => response.destroy(), 20));
     });
     const { files } = await run({ dir, url: server.url });
@@ -369,7 +369,7 @@ describe('resuming', () => {
     ]);
     const [part = ''] = listing(dir);
     const keptBytes = fs.statSync(path.join(dir, part)).size;
-    // One look when the body begins, then one every 8 MiB.
+    // gw looks at the free space when the body begins, and then every 8 MiB.
     expect(keptBytes).toBeGreaterThanOrEqual(2 ** 24);
     expect(keptBytes).toBeLessThan(2 ** 24 + 2 ** 20);
 
@@ -399,7 +399,7 @@ describe('resuming', () => {
 });
 
 describe('a later run', () => {
-  /** A run that ends in the middle of the body, as an interrupt or a dead network would end it. */
+  /** A run that ends in the middle of the body, as after an interrupt or a network failure. */
   async function firstRun(dir: string, tag?: string) {
     const journal = new MemoryJournal();
     const abort = new AbortController();

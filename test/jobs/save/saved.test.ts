@@ -9,7 +9,7 @@ import { newDir } from '../../helpers/new-dir.ts';
 import { sha256 } from './tiny-media.ts';
 
 const dir = newDir();
-/** A file of a job as the ledger has it, of three bytes. */
+/** A file of three bytes, as the ledger records it for a job. */
 const fileOf = (name: string, role = 'video', more: Partial<SavedFile> = {}): SavedFile => ({
   ...{ role, path: path.join(dir, name), bytes: 3, sha256: sha256(Buffer.from('fox')), type: 'video/mp4' },
   ...more,

@@ -27,7 +27,7 @@ const names: Naming = {
 };
 const lastFrame = { role: 'last-frame', type: 'image', url: '' } as const;
 
-/** The path that an output gets in an empty directory. */
+/** The path for an output in an empty directory. */
 function pathOf(out: string | undefined, output = video(''), ext = 'mp4', index = 1, naming = names): string {
   const place = outputPath(planTarget(out, '/home/me/{x}'), naming, output, index);
   return path.join(place.dir, place.name(ext, 0));
@@ -137,7 +137,7 @@ describe('names', () => {
       },
       'a-fox-in-the-snow_7_5_720p_nightly-fox_1_none',
     ],
-    // What the request left open is what the record says; what it asked for stays.
+    // The record fills in what the request left open; values that the request set stay.
     [
       {
         settings: { duration: -1, resolution: '480p' },
@@ -368,7 +368,7 @@ describe('the check before anything is paid', () => {
 
   it.each([
     ['/dev/null', 'a device'],
-    // Nobody, not even root, can write beside it.
+    // Nobody, not even root, can write in the directory above.
     ['/proc/self/cwd', 'a symbolic link'],
     ['/dev/null/x.mp4', 'not a directory|a file stands'],
     ['/proc/nowhere/x.mp4', 'is missing|permission|not permitted'],

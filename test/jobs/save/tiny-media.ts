@@ -11,14 +11,14 @@ export function box(type: string, payload: Uint8Array): Buffer {
 export const ftyp = box('ftyp', Buffer.from('isom\0\0\0\0isommp41', 'latin1'));
 export const moov = box('moov', Buffer.alloc(64, 7));
 
-/** Bytes that repeat nowhere nearby, the same for the same seed. */
+/** Bytes without repetition nearby, the same for the same seed. */
 export function noise(length: number, seed: number): Buffer {
   return length === 0
     ? Buffer.alloc(0)
     : createHash('shake256', { outputLength: length }).update(`${seed}`).digest();
 }
 
-/** A file whose boxes are those of a whole MP4. */
+/** A file that has the boxes of a whole MP4. */
 export function tinyMp4(mdatBytes = 200_000, seed = 1): Buffer {
   return Buffer.concat([ftyp, moov, box('mdat', noise(mdatBytes, seed))]);
 }

@@ -21,7 +21,7 @@ import { VirtualClock } from '../../helpers/virtual-clock.ts';
 import { tempDir } from '../../ledger/fixtures.ts';
 import { fakeTasks, mostInAMinute } from '../fake-client.ts';
 
-/** Of the sandbox, whose minutes are as much shorter. */
+/** Speed of the sandbox: its minutes are shorter by this factor. */
 const SPEED = 10;
 const save = { target: '/nowhere/{id}.{ext}', force: false, download: false };
 
@@ -69,7 +69,7 @@ async function followAll(inputs: readonly FollowInput[], deps: FollowDeps, signa
   return ended;
 }
 
-/** A sandbox in virtual time, and a client whose requests time waits for. */
+/** A sandbox in virtual time, and a client for whose requests the virtual clock waits. */
 async function rehearsal(account: AccountType) {
   const clock = new VirtualClock();
   const sandbox = await startSandbox({
@@ -133,7 +133,7 @@ describe('hundreds of tasks waited for at once, counted by the sandbox', () => {
     expect(asked.length).toBeGreaterThanOrEqual(8);
   });
 
-  // More than a minute of the account takes.
+  // Each number of tasks needs more requests than the account allows in a minute.
   test.each([
     ['enterprise', 600, 700],
     ['personal', 180, 400],
@@ -147,7 +147,7 @@ describe('hundreds of tasks waited for at once, counted by the sandbox', () => {
         ids.push(
           await create('/api/v3/contents/generations/tasks', { model: 'alpha-video-2-5-260628', content }),
         );
-        // The account runs few at once: the one before has ended when the next is made.
+        // The account runs few tasks at once, so each task ends before the next one is made.
         await clock.until(clock.sleep(30_000));
       }
       const before = sandbox.requests.length;

@@ -19,7 +19,7 @@ const idsOf = (count: number) => Array.from({ length: count }, (_, at) => `task-
 const lookerOf = (client: Client, clock: VirtualClock, family = alphaFamily) =>
   createLooker({ client, family, clock, account: 'personal', random: () => 0.5 });
 
-/** A gateway that says 429 until a moment; `told` is the moment that it names. */
+/** A gateway that answers 429 until `untilMs`; its replies name `toldMs` as the end. */
 function busyUntil(clock: VirtualClock, untilMs: number, toldMs: number | undefined = untilMs) {
   return fakeTasks(clock, () => 'queued', {
     fail: ({ atMs }) => {
@@ -55,7 +55,7 @@ describe("the gateway's word on waiting", () => {
     expect(asked).toHaveLength(1);
     for (const end of ends)
       expect(end).toMatchObject({ reason: { kind: 'rate_limited', facts: { retryAtMs } } });
-    // Whoever comes later hears the same, without a request.
+    // A later look gets the same error without a request.
     const late = clock.until(looker.look('late', { signal: never() }));
     await expect(late).rejects.toMatchObject({ kind: 'rate_limited', facts: { retryAtMs } });
     expect(asked).toHaveLength(1);
@@ -72,7 +72,7 @@ describe("the gateway's word on waiting", () => {
 });
 
 describe('what is sent again', () => {
-  /** A client that fails each request so often, and pauses as the real one does. */
+  /** A client that fails each request `failures` times, and pauses between its retries as the real client does. */
   function retrying(clock: VirtualClock, failures: number, isRateLimited = false, delayMs = 100) {
     const fake = fakeTasks(clock, () => 'queued');
     const send: Client['send'] = async (endpoint, input, options = {}) => {

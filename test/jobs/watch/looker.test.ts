@@ -21,7 +21,7 @@ const lookerOf = (
   account: AccountType = 'personal',
 ) => createLooker({ client, family, clock, account, random: () => 0.5 });
 
-/** Follows tasks as `wait` does, without a ledger, until each has succeeded. */
+/** Follows tasks without a ledger, as `wait` does, until each has succeeded. */
 async function waitForAll(
   family: TaskFamily,
   count: number,
@@ -197,7 +197,7 @@ describe('many tasks of family A', () => {
       expect(mostInAMinute(asked)).toBeGreaterThan(accountLimits[account].requestsPerMinute / 2);
       const gaps = asked.slice(1).map(({ atMs }, at) => atMs - (asked[at]?.atMs ?? 0));
       expect(Math.min(...gaps)).toBeGreaterThanOrEqual(60_000 / accountLimits[account].requestsPerMinute);
-      // Nobody is forgotten.
+      // No task is looked at much more rarely than the others.
       expect(Math.max(...looks.values()) - Math.min(...looks.values())).toBeLessThanOrEqual(2);
     },
   );

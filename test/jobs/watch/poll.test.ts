@@ -7,7 +7,7 @@ import type { Job } from '../../../src/ledger/event.ts';
 import { scriptedClock } from '../../http/scripted-clock.ts';
 import { errorOf } from '../../http/test-client.ts';
 
-// When a wait ends: by what the looks say, one after the other; the last one repeats.
+// The results of the looks decide when a wait ends. They come in the given order, and the last one repeats.
 
 const output = { role: 'video', type: 'video', url: 'https://example.com/a.mp4' };
 const view = (state: TaskView['state']): Look => ({
@@ -54,7 +54,7 @@ test('three in a row do', async () => {
 test('a gateway that answers nothing is given up after 15 minutes, and not before', async () => {
   const here = world([sick]);
   expect(await errorOf(poll(here.options))).toBe(sick);
-  // The first look that fails comes after one pause.
+  // Ten seconds pass before the first failed look, from which the 15 minutes count.
   expect(here.tookMs()).toBe(15 * 60_000 + 10_000);
 });
 
@@ -81,7 +81,7 @@ test('a gateway that asks not to be asked before a time is not asked before it',
     await poll(here.options);
     return here.tookMs();
   };
-  // After the pause of ten seconds before the first look.
+  // The first look comes after a pause of ten seconds.
   expect(await waits(300_000)).toBe(310_000);
   expect(await waits(3_000)).toBe(20_000);
 });

@@ -11,7 +11,7 @@ import { fakeTasks, mostInAMinute } from '../fake-client.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** A ledger with waiting alpha jobs, the first ones the youngest, and one sync over all of them. */
+/** A ledger with waiting alpha jobs, youngest first, and one sync over all of them. */
 async function syncOver(count: number, account: AccountType) {
   const clock = new VirtualClock();
   const dir = tempDir();
