@@ -17,7 +17,7 @@ import { loadSettled } from '../../src/ledger/settled.ts';
 import { ContentsWriter, loadWriter } from '../../src/ledger/write-contents.ts';
 import { foldJobs, handClock, intent, tempDir } from './fixtures.ts';
 
-// What is found with the index is what the journals say, whatever has become of the index.
+// A find with the index must give the same jobs as the journals, whatever has happened to the index.
 
 const gateway = 'https://gateway.example';
 const saved = (role = 'video'): LedgerEvent => ({
@@ -66,7 +66,7 @@ function seeded(count: number, dir = tempDir()) {
   return { dir, clock, open, ledger, key, add, journals, index: path.join(journals, 'contents') };
 }
 
-/** The jobs as all lines of all journals make them, without an index. */
+/** Folds all lines of all journals into jobs, without an index. */
 function folded(journals: string): Job[] {
   const lines: LedgerLine[] = [];
   for (const name of fs.readdirSync(journals).filter((each) => each.endsWith('.jsonl'))) {
@@ -74,7 +74,7 @@ function folded(journals: string): Job[] {
       try {
         lines.push(JSON.parse(text));
       } catch {
-        // A torn line.
+        // A torn line is no JSON and is left out.
       }
     }
   }
@@ -89,7 +89,7 @@ describe.each([
     const { add, journals, key, open } = seeded(count);
     const asking = open();
     expect(await asking.find()).toEqual(folded(journals));
-    // Of a job that is settled, of one that is not, and a new one.
+    // Add a line to a settled job, a line to an open job, and a new job.
     add(3, { event: 'plan', save: { target: '/elsewhere/', force: true, download: true } });
     add(5, { event: 'status', status: 'running' });
     add(count, intent(), { event: 'accepted', id: 'late' });
@@ -193,7 +193,7 @@ describe.each([
   });
 });
 
-/** Whether a job is wanted, but for `isOpen` and `limit`. */
+/** Whether a job matches `wanted`, apart from `isOpen` and `limit`. */
 function isMeant(job: Job, wanted: Wanted): boolean {
   const { ids, bodySha256, externalId, states, family, gateway: of, sinceMs, where } = wanted;
   return (
@@ -264,7 +264,7 @@ describe('an index that', () => {
   test('leads to nothing is made anew', async () => {
     const { index: file, journals, open } = seeded(100);
     await open().find();
-    // As sound as ours, with stretches that belong to no job.
+    // This index is sound, but its spans belong to no job.
     const contents = Contents.open(journals);
     const rows = [...contents.newestFirst({})]
       .reverse()
@@ -297,14 +297,14 @@ function targetOf(link: string): string {
   }
 }
 
-/** Files whose paths begin so, which this process has open. */
+/** The files that this process has open and whose paths have this beginning. */
 const openFiles = (beginning: string): string[] =>
   fs
     .readdirSync('/proc/self/fd')
     .map((fd) => targetOf(`/proc/self/fd/${fd}`))
     .filter((file) => file.startsWith(beginning));
 
-/** Where the parts of the contents begin and end in their file. */
+/** The offsets at which the parts of an index begin and end in its file. */
 function partsOf(file: string) {
   const text = fs.readFileSync(file, 'latin1');
   const [, tableBytes] = text.slice(-40).trim().split(' ').map(Number);
@@ -326,7 +326,7 @@ function partsOf(file: string) {
 const middle = ([start = 0, end = 0]: readonly number[] = []) => (start + end) >> 1;
 
 describe('of an index of several blocks', () => {
-  /** A byte of it is damaged; what leaves that block alone, and what needs it. */
+  /** One byte of the index is damaged. Each case has a query that does not need the damaged block, and one that does. */
   const everyTenth = Array.from({ length: 60 }, (_, at) => `t-${at * 10}`);
   const cases: [string, (parts: ReturnType<typeof partsOf>) => number, Wanted | undefined, Wanted][] = [
     ['the oldest rows', ({ rows }) => middle(rows[0]), { limit: 3 }, { ids: ['t-3'] }],
@@ -358,7 +358,7 @@ describe('of an index of several blocks', () => {
       expect(fs.readFileSync(index).equals(damaged)).toBe(true);
     }
     expect(await open().find(needing)).toEqual(meant(needing));
-    // Made anew, and whole.
+    // The find has rebuilt the index, which is whole again.
     expect(fs.readFileSync(index).equals(damaged)).toBe(false);
     expect(await open().find()).toEqual(all);
   });
@@ -416,7 +416,7 @@ describe('of an index of several blocks', () => {
     expect(await namesIn(ledger, 'gw-')).toEqual(keys);
     const ids = keys.map((_, at) => `t-${at}`);
     expect(await namesIn(ledger, 't-')).toEqual([...ids].sort());
-    // An external ID is no name that a command takes.
+    // Commands do not accept external IDs as names, so these are not listed.
     expect(await namesIn(ledger, '')).toEqual([...keys, ...ids].sort());
     for (const beginning of ['gw-', 't-', 't-5', 't-599', 't-600', key(599).slice(0, -1)]) {
       const names = [...keys, ...ids].filter((name) => name.startsWith(beginning));
@@ -430,7 +430,7 @@ describe('of an index of several blocks', () => {
     add(600, { event: 'accepted', id: 't-3' });
     add(601, intent({ externalId: 't-4' }), { event: 'accepted', id: key(5) });
     add(602, intent({ externalId: key(602) }), { event: 'accepted', id: 't "quoted", 7\n' });
-    // Enough for the index to be made of them too.
+    // This line is long enough for the index to be rebuilt with these jobs.
     write(journals, clock, key(603), intent({ prompt: 'x'.repeat(400_000) }));
     await open().find();
     expect(partsOf(path.join(journals, 'contents')).names).toHaveLength(4);
@@ -464,7 +464,7 @@ describe('of an index of several blocks', () => {
 });
 
 describe('of very many jobs that are not settled', () => {
-  /** Their intents, and behind all of them the IDs of every hundredth: more than is read in one go. */
+  /** The intents of many jobs, and after them the ID of every hundredth job: more than one read takes. */
   function crowd(count: number, asked?: Partial<IntentEvent>) {
     const dir = tempDir();
     const clock = handClock();
@@ -509,7 +509,7 @@ describe('a job whose lines stand twice is one', () => {
   });
 
   test('also where no index can be kept', async () => {
-    // The longest path that can hold the journal's former name, and no index that is being written.
+    // The path of the journal's former name still fits into the maximum length of a path, and that of a new index does not.
     const top = tempDir();
     const rest = 4_073 - top.length - '/ledger'.length;
     const deep = path.join(top, `${'d'.repeat(199)}/`.repeat(rest / 200), 'e'.repeat((rest % 200) - 1));
@@ -535,7 +535,7 @@ describe('a job whose lines stand twice is one', () => {
 });
 
 describe('a journal that another process rewrites while this one reads it', () => {
-  /** 40 running jobs that are not in the index yet, enough for it to be written anew. */
+  /** A ledger and 40 running jobs to add, which are enough for the index to be rebuilt. */
   function grown() {
     const all = seeded(600);
     const late = Array.from({ length: 40 }, (_, at) => `t-${600 + at}`);
@@ -606,12 +606,12 @@ test('a body is found by its digest, however its intent is written, and no other
   ];
   for (const [at, asked] of alike.entries()) add(100 + at, asked, { event: 'sent' });
   add(105, { event: 'sent' }, intent(of('late')));
-  // Those of other bodies, the last one enough for the index to be made of all.
+  // These jobs have other bodies. The last line is long enough for the index to be rebuilt with all jobs.
   add(106, intent({ ...of('x'), externalId: 'y' }), intent({ externalId: 'y' }));
   add(107, intent({ bodySha256: bodySha256('order-7') }));
   write(journals, clock, key(108), intent({ prompt: 'x'.repeat(400_000) }));
   await open().find();
-  // Would be noticed by whoever reads the whole job.
+  // Reading the whole job would report this damage.
   replace(path.join(journals, '2026-11.jsonl'), '"record":{"id":"t-20",', '"record":{"id":"t-20"!');
   const ledger = open();
   const wanted = { bodySha256, sinceMs: 0 };
@@ -629,7 +629,7 @@ describe('a body is looked for in a ledger that has gone on since its index was 
   const asked = intent({ bodySha256: bodySha256(undefined) });
   const accepted = (at: number): LedgerEvent => ({ event: 'accepted', id: `late-${at}` });
 
-  /** Three jobs of that body in the index, one of which was refused, and behind it one job of another body. */
+  /** The index has three jobs of that body, one of them refused. A job of another body was added after the index was made. */
   async function goneOn() {
     const all = seeded(100);
     const { add, clock, index, journals, key, open } = all;
@@ -639,7 +639,7 @@ describe('a body is looked for in a ledger that has gone on since its index was 
     await open().find();
     const made = fs.readFileSync(index);
     add(104, intent(), { event: 'sent' }, accepted(104));
-    /** As a process finds it that has read nothing yet, and as it finds it when it has. */
+    /** Finds jobs in a ledger that has read nothing yet, and checks that the result is the same after it has read all. */
     const found = async (wanted: Wanted = {}) => {
       const ledger = open();
       const first = await ledger.find({ bodySha256, ...wanted });
@@ -670,7 +670,7 @@ describe('a body is looked for in a ledger that has gone on since its index was 
     expect(await found()).toEqual([106, 105, 102, 101, 100].map(key));
     expect(await found({ limit: 1 })).toEqual([key(106)]);
     expect(await found({ states: ['running'], limit: 1 })).toEqual([key(106)]);
-    // The clock has stepped back to before all of them.
+    // The clock was set back to a time before all of these jobs.
     clock.set(clock.now() - 3_600_000);
     add(107, asked, accepted(107));
     expect(await found()).toEqual([106, 105, 102, 101, 100, 107].map(key));
@@ -690,7 +690,7 @@ describe('a body is looked for in a ledger that has gone on since its index was 
     expect(all.sort()).toEqual([100, 101, 102, 105].map(key));
   });
 
-  /** Has looked for the body, and left what it need not read. */
+  /** A ledger that has looked for the body, and has left out the lines that it need not read. */
   async function hasLooked({ add, key, open }: Awaited<ReturnType<typeof goneOn>>) {
     add(105, asked, accepted(105));
     const ledger = open();
@@ -846,13 +846,13 @@ test('any order of events, over months, clocks that step back, and processes tha
     expect(found.map((job) => job.key)).toEqual(all.map((job) => job.key));
     expect(found).toEqual(all);
     for (let round = 0; round < 60; round += 1) {
-      // One that has read nothing yet reads no more than it needs.
+      // A ledger that has read nothing yet reads only what it needs.
       const ledger = round % 2 === 0 ? asks : open();
       const wanted = { ...asked[round % asked.length]?.(), ...(random(2) === 0 && anyOf(asked)()) };
       const { limit, isOpen, ...rest } = wanted;
       const meant = all.filter((job) => isMeant(job, rest));
       if (isOpen) {
-        // What is settled may be left, so it is not said how far a limit goes.
+        // The ledger may leave out settled jobs, so a limit cannot be checked here.
         const left = await ledger.find({ ...rest, isOpen });
         expect(left, JSON.stringify(wanted)).toEqual(meant.filter(({ key: own }) => hasKey(left, own)));
         expect(meant.filter((job) => !isSettled(job) && !hasKey(left, job.key))).toEqual([]);
@@ -866,7 +866,7 @@ test('any order of events, over months, clocks that step back, and processes tha
 
 const countIn = (ledger: Ledger): Promise<number> => ledger.names((names) => [...names].length);
 
-/** The keys and task IDs of all jobs that begin in a way, sorted. */
+/** The sorted keys and task IDs of all jobs that have this beginning. */
 const namesIn = (ledger: Ledger, beginning: string): Promise<string[]> =>
   ledger.names((names) =>
     [...names]

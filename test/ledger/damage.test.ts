@@ -6,7 +6,7 @@ import { newJobKey } from '../../src/ledger/job-key.ts';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
 import { handClock, intent, leftLedger, tempDir } from './fixtures.ts';
 
-// A byte of a disk that went wrong costs the line it stands in, and no other: what is known from the others is found.
+// A damaged byte on a disk costs only the line that it is in; everything in the other lines is still found.
 
 const events: readonly LedgerEvent[] = [
   intent({ prompt: 'a fox' }),
@@ -43,7 +43,7 @@ test.each([
       const hit = lineAt(whole, at);
       const isOwn = hit.includes(key);
       const job = jobs.find((each) => each.key === key);
-      // Of the other job nothing is lost; of this one the ID is there unless the line that holds it was hit.
+      // The other job loses nothing. This job keeps its ID unless the line with the ID was hit.
       if (!isOwn) expect(job, where).toMatchObject({ state: 'running', prompt: 'a fox' });
       if (!isOwn || !hit.includes('"accepted"')) expect(job?.id, where).toBe(`task-${key.slice(-2)}`);
       else expect(job, where).toMatchObject({ prompt: 'a fox', sentAtMs: expect.any(Number) });
@@ -94,7 +94,7 @@ test.each(['before', 'after'])(
   },
 );
 
-/** The line that a byte stands in; of a newline between lines, the one beside it that it would become part of. */
+/** The line that a byte is in. A newline between lines counts to the line that would absorb the changed byte. */
 function lineAt(bytes: Buffer, at: number): string {
   const start = at === 0 ? 0 : bytes.lastIndexOf(0x0a, at - 1) + 1;
   const end = bytes.indexOf(0x0a, at + 1);

@@ -4,8 +4,8 @@ import { expect, test } from 'vitest';
 import { World } from '../helpers/gw.ts';
 import { asReadNow } from '../updates/left.ts';
 
-// A ledger that gw 0.1.0 wrote, with all families and states over two months, and what that version answered about it; but
-// creates of dead processes are counted as `jobs list` names them.
+// This ledger was written by gw 0.1.0, with all families and states over two months; expected.json has that version's
+// answers, except that creates of dead processes are counted as `jobs list` names them.
 
 const fixture = path.join(import.meta.dirname, 'fixtures/first-format');
 const expectedFile = path.join(fixture, 'expected.json');
@@ -54,11 +54,11 @@ async function answers(): Promise<Answer[]> {
   const all: Answer[] = [];
   for (const argv of commands) all.push({ argv, ...(await world.gw(argv, { env, bare: true })) });
   await world.close();
-  // The cost by a price file is told since then, the user's key, what a job was made from, and which lives of links are assumed.
+  // Newer versions also tell the cost by a price file, the user's key, what a job was made from, and assumed lifetimes of links.
   const asThen = (text: string) =>
     text
       .replaceAll(world.dir, '/home/ada')
-      // Its file is not here, so that sync looks for it.
+      // The file of this job is missing here, so a sync asks for its task.
       .replaceAll('%2Cvb-20261120120110-208cfedb1f0fda61a5ac', '')
       .replaceAll(/,\\"once_key\\":(null|\\"[^"]*\\")/g, '')
       .replaceAll(/,\\"made_from\\":\[\]/g, '')
@@ -71,7 +71,7 @@ test('a ledger of the first format is read as the version that wrote it read it'
   const now = await answers();
   const then = JSON.parse(fs.readFileSync(expectedFile, 'utf8')) as Answer[];
   expect(now.map(({ argv }) => argv)).toEqual(then.map(({ argv }) => argv));
-  // Saved is what is on the disk now, and the files of that time are not: --expiring lists and prune keeps them.
+  // `saved` depends on the files on disk, which are missing here, so --expiring lists more jobs and prune keeps more.
   const anySaved = (answer: Answer | undefined) =>
     asReadNow(JSON.stringify(answer)).replaceAll(/\\"saved\\":(?:true|false|null)/g, '');
   for (const [at, answer] of now.entries())

@@ -11,13 +11,13 @@ import { newDir } from '../helpers/new-dir.ts';
 
 export const novemberMs = Date.UTC(2026, 10, 20, 12);
 
-/** A directory of this test alone, removed when it ends. */
+/** A directory for this test only, removed when the test ends. */
 export function tempDir(): string {
   const dir = newDir();
   return dir;
 }
 
-/** Dates a file so many seconds earlier than its file system did. */
+/** Sets a file's modification time back by this many seconds. */
 export function age(file: string, seconds: number): void {
   const writtenAt = fs.statSync(file).mtimeMs / 1000;
   fs.utimesSync(file, writtenAt - seconds, writtenAt - seconds);
@@ -65,14 +65,14 @@ export function journalText(dir: string): string {
     .join('');
 }
 
-/** Leaves a job in a state directory that a prune removes: it was refused so long ago. */
+/** Leaves a job in a state directory that was refused `agoMs` ago, so that a prune removes it. */
 export function leaveOldJob(dir: string, agoMs: number): void {
   const ledger = leftLedger({ dir, clock: { now: () => Date.now() - agoMs } });
   const key = ledger.begin(intent({ prompt: 'old' }));
   ledger.append(key, { event: 'refused', kind: 'rejected', message: 'bad request' });
 }
 
-/** A ledger that puts lines where they belong as any gw may have left them, whoever holds the jobs. */
+/** A ledger that appends any line that a gw may have left, even for a job that another process holds. */
 export function leftLedger(options: {
   readonly dir: string;
   readonly clock: { readonly now: () => number };

@@ -60,7 +60,7 @@ describe('the state of a job', () => {
     expect(stateAfter(...events)?.state).toBe(state);
   });
 
-  // A row a state: what its holder may still write, and what is neither written nor believed.
+  // One row for each state: the events that its holder may still write. Other events are neither written nor believed.
   const may: [JobState, string][] = [
     ['intent', 'sent, interrupted, not_sent, refused, unknown, accepted, lost, succeeded, failed'],
     ['sent', 'sent, not_sent, refused, unknown, accepted, lost, succeeded, failed'],
@@ -110,12 +110,12 @@ describe('the state of a job', () => {
     const absent: LedgerEvent = { event: 'absent' };
     const withLines = (...told: [number, LedgerEvent][]) =>
       foldJobs([line(key, 0, intent()), ...told.map(([t, event]) => line(key, t, event))])[0];
-    // Sent while the clock was ahead, looked for when it was right again.
+    // The job was sent while the clock was ahead, and looked up after the clock was right again.
     expect(withLines([9000, sent], [10, absent])?.absentSince).toEqual({ atMs: 10, lastMs: 10 });
-    // Found absent while it was ahead, and sent again when it was right.
+    // The job was found absent while the clock was ahead, and sent again after the clock was right again.
     const sentAgain = { absentSince: undefined, resends: 1 };
     expect(withLines([1, sent], [9000, absent], [20, sent])).toMatchObject(sentAgain);
-    // Lines that stand twice, as a rewriting of their journal may leave them, say no more.
+    // Repeated lines, which a rewrite of their journal may leave, must change nothing.
     const lines = [1, 2, 3].map((t): [number, LedgerEvent] => [t, t === 2 ? absent : sent]);
     for (let from = 0; from < 3; from += 1)
       for (let to = from; to <= 3; to += 1)

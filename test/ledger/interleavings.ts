@@ -4,27 +4,27 @@ import { Worker } from 'node:worker_threads';
 import { bundle } from './bundle.ts';
 import { AT_A_STEP, isLeft, RUNNING, tell } from './turns.ts';
 
-// Two actors on one ledger, each in a thread that stops before every step of a lock, an append, a rewriting or a claim. Who
-// goes next is decided here, so that the orders of their steps are gone through one by one and none is left to chance.
+// Two actors use one ledger, each in a thread that stops before every step of a lock, an append, a rewrite or a claim. This
+// file decides who takes the next step, so that it can try all orders of the steps and leaves none to chance.
 
 const LONGEST_STEP_MS = 10_000;
-/** Where the actors say together that one of them threw. */
+/** Index in `shared` at which an actor records that it threw an error. */
 const FAILED = 3;
 
 export interface Orders {
   readonly scenes: readonly [string, string];
-  /** Of one run, before its first step: the directory and the job that both are about. */
+  /** Prepares a run before its first step. Returns the directory and the job that both actors use. */
   readonly setUp: () => { readonly dir: string; readonly key: string };
-  /** What must hold after each run. */
+  /** Checks what must hold after each run. */
   readonly check: (
     place: { readonly dir: string; readonly key: string },
     shared: Int32Array,
   ) => Promise<void>;
-  /** How often one is stopped for the other before it has ended. */
+  /** How often a run may switch away from an actor that has not ended. */
   readonly switches: number;
 }
 
-/** Goes through all orders of the steps of two actors with so many switches. Returns how many there were. */
+/** Tries all orders of the steps of two actors with at most this many switches. Returns the number of runs. */
 export async function goThrough({ scenes, setUp, check, switches }: Orders): Promise<number> {
   const state = new Int32Array(new SharedArrayBuffer(8));
   const shared = new Int32Array(new SharedArrayBuffer(16));
@@ -50,7 +50,7 @@ export async function goThrough({ scenes, setUp, check, switches }: Orders): Pro
       } catch (error) {
         throw new Error(`in the order ${chosen.join('')}: ${String(error)}`, { cause: error });
       }
-      // Each place behind the given beginning where the other one could have gone on.
+      // Queue each point after the given beginning at which the other actor could have gone on.
       for (const { at, other } of others) {
         const next = [...chosen.slice(0, at), other];
         if (at >= first.length && switchesIn(next) <= switches + 1) waiting.push(next);
@@ -67,7 +67,7 @@ interface RunInput {
   readonly scenes: readonly string[];
   readonly state: Int32Array;
   readonly place: { readonly dir: string; readonly key: string };
-  /** Who takes the first steps. */
+  /** The actor of each of the first steps. */
   readonly first: readonly number[];
 }
 
@@ -91,7 +91,7 @@ function run({ actors, scenes, state, place, first }: RunInput) {
   }
 }
 
-/** Waits until an actor stands before its next step or has ended. */
+/** Waits until an actor stops before its next step or has ended. */
 function settle(state: Int32Array, at: number): void {
   if (!isLeft(state, at, RUNNING, LONGEST_STEP_MS)) throw new Error(`actor ${at} neither steps nor ends`);
 }

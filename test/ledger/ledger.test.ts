@@ -113,7 +113,7 @@ describe('writing', () => {
       }),
     ).key;
     const text = journalText(dir);
-    // None of these can come about in a key, whose letters are drawn.
+    // The random letters of a key cannot form any of these words.
     for (const secret of ['aGVsbG8', 's3cr3t', 'passphrase', 'caller']) expect(text).not.toContain(secret);
     for (const kept of [
       'data:image/png;sha256=',

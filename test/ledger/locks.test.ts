@@ -22,7 +22,7 @@ function setUp() {
   return { dir, clock, lock, put, ledger: openLedger({ dir, clock, keepPrompts: true }) };
 }
 const locks = (dir: string) => fs.readdirSync(path.join(dir, 'locks'));
-/** A process ID that was in use a moment ago and is not now. */
+/** The process ID of a process that has just ended. */
 async function deadPid(): Promise<number> {
   const ended = runNode('-e', '0');
   await ended.finished;
@@ -149,7 +149,7 @@ describe('a lock left behind', () => {
     put({ ...ownIdentity(), pid: process.ppid });
     expect(await ledger.hold(key)).toBeUndefined();
     age(lock, 3_610);
-    // It shows a sign of life after all.
+    // The holder refreshes the lock after all.
     const beat = new Worker(
       `setTimeout(() => require('node:fs').utimesSync(${JSON.stringify(lock)}, 1, 1), 1_000)`,
       { eval: true },
@@ -232,7 +232,7 @@ describe('a lock left behind', () => {
       syncBuiltinESMExports();
     };
     onTestFinished(restore);
-    // Between the look at the lock and the marker of its taking over, another process takes it.
+    // Another process takes the lock after this one has looked at it and before it has made the takeover marker.
     nodeFs.linkSync = (from, to) => {
       if (to === `${lock}.ab`) {
         restore();
@@ -288,7 +288,7 @@ it('knows a process that only waits to be collected for a dead one', async (test
   expect(isAlive(ownIdentity())).toBe(true);
   for (const pid of [0, -1, 1.5, Number.NaN]) expect(isAlive({ pid, host: '', started: '' })).toBe(false);
   if (ownIdentity().started === '') return test.skip('the system does not tell the state of a process');
-  // The shell starts a child and becomes a program that never collects it.
+  // The shell starts a child and then becomes a program that never reaps it.
   const parent = new Running('sh', ['-c', 'sleep 30 & echo "pid $!"; exec tail -f /dev/null']);
   await parent.printed('\n');
   const pid = Number(/pid (\d+)/.exec(parent.out)?.[1]);

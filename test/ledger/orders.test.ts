@@ -15,7 +15,7 @@ vi.setConfig({ testTimeout: 240_000 });
 const place = () => ({ dir: tempDir(), key: newJobKey() });
 const jobsIn = (dir: string) => openLedger({ dir, clock, keepPrompts: true }).find();
 
-/** A create whose reply is lost was sent once, and may exist, whatever ran beside it. */
+/** Checks that a create whose reply is lost was sent once and counts as unknown, whatever ran beside it. */
 async function isUnknown({ dir, key }: ReturnType<typeof place>, shared: Int32Array): Promise<void> {
   const jobs = await jobsIn(dir);
   expect(jobs.map((job) => [job.key, job.state])).toEqual([[key, 'unknown']]);
@@ -23,7 +23,7 @@ async function isUnknown({ dir, key }: ReturnType<typeof place>, shared: Int32Ar
   expect(journalText(dir)).not.toContain('"interrupted"');
 }
 
-/** A create of family B whose reply is lost is found by its external ID, by itself or by a sync. */
+/** Checks that a create of family B whose reply is lost is found by its external ID, by its own command or by a sync. */
 async function isFound({ dir, key }: ReturnType<typeof place>, shared: Int32Array): Promise<void> {
   const jobs = await jobsIn(dir);
   expect(jobs.map((job) => [job.key, job.state, job.id])).toEqual([[key, 'running', 'task-1']]);
@@ -61,7 +61,7 @@ test.each(creates)(
   },
 );
 
-// Alpha takes the steps of beta without its look-up.
+// Alpha is left out, because its steps are those of beta without the look-up.
 test.each(['create beta', 'create image'] as const)('%s beside a prune: the job stays', async (create) => {
   const setUp = () => {
     const here = place();

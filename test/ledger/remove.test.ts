@@ -18,7 +18,7 @@ function ageLocks(dir: string): void {
   for (const name of left.filter((each) => each.startsWith('rewrite.lock'))) age(path.join(locks, name), 20);
 }
 
-/** A ledger with a clock of its own, over two months. */
+/** A ledger over two months, with a clock that the test sets. */
 function setUp() {
   const dir = tempDir();
   const clock = handClock(novemberMs - 30 * dayMs);
@@ -100,7 +100,7 @@ describe('removing jobs', () => {
     const old = make('t-1');
     make('t-2');
     const journal = path.join(dir, 'ledger/2026-10.jsonl');
-    // Between the new file's name and the copy of what others had appended to the old one.
+    // The removal was killed after renaming the journal, and before copying the lines that others had appended to it.
     fs.renameSync(journal, `${journal}.abcdef.old`);
     make('t-3');
     fs.writeFileSync(`${journal}.abcdef.new`, 'half');
@@ -162,7 +162,7 @@ describe('removing jobs', () => {
   });
 });
 
-/** Hears of each call that changes a name or makes something durable, with the path that it is about. */
+/** Reports each call that changes a name or makes data durable, with the path of the file. */
 function logCalls(hear: (name: string, file: string) => void): void {
   const { fdatasyncSync, fsyncSync, linkSync, renameSync, unlinkSync } = realFs;
   const spies = [

@@ -1,20 +1,20 @@
-// How two threads take turns over one word of shared memory. It stands alone, because the actors are bundled with it.
+// Two threads take turns through one word of shared memory. This file imports nothing, because it is bundled with the actors.
 
-/** An actor stands before a step, until it is told to go on. */
+/** The actor waits before a step until it is told to go on. */
 export const AT_A_STEP = 2;
-/** It takes its step. */
+/** The actor takes its step. */
 export const RUNNING = 1;
 export const DONE = 0;
 
-/** Tells where an actor stands now, and wakes who waits for that. */
+/** Records the state of an actor, and wakes the thread that waits for a change. */
 export function tell(state: Int32Array, at: number, stands: number): void {
   Atomics.store(state, at, stands);
   Atomics.notify(state, at);
 }
 
 /**
- * Waits until an actor stands there no longer, so many milliseconds each time it is woken; false where it still does. Who
- * tells may be held up before it wakes anybody and wake a later wait by that: only where the actor stands counts.
+ * Waits until an actor leaves a state, up to a limit after each wake-up; returns false if the actor stays in it. A thread may
+ * send its wake-up late, in a later wait, so only the recorded state counts.
  */
 export function isLeft(
   state: Int32Array,

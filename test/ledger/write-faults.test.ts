@@ -151,7 +151,7 @@ describe('a failed sync', () => {
 
 describe('the reserve', () => {
   const reserveIn = (dir: string) => path.join(dir, 'ledger', 'reserve');
-  /** A disk that is full until a file is removed, from when it is told to be. */
+  /** A disk that is full while `isFull` is set and this file exists. */
   function fullUntilGone(file: string) {
     const disk = { isFull: false };
     const writeSync = ((fd: number, bytes: Buffer) => {
@@ -292,7 +292,7 @@ describe('a fault at any call of a create and a save', () => {
       if (done.includes('final')) expect(job?.state).toBe('succeeded');
       if (done.includes('get')) expect(job?.downloads).toBe(1);
       if (done.includes('saved')) expect(job?.files).toHaveLength(1);
-      // A full disk that has room for the ID again has taken it.
+      // If the full disk has room again for the ID, the ID must have been recorded.
       if (code !== 'EIO' && name !== 'fdatasyncSync' && begun && nth === 2)
         expect(done).toContain('accepted');
     },
@@ -327,7 +327,7 @@ describe('what a failure means depends on the moment', () => {
 const appendMany = bundle(path.join(import.meta.dirname, 'scripts', 'append-many.ts'));
 const appendEach = bundle(path.join(import.meta.dirname, 'scripts', 'append-each.ts'));
 
-/** Mounts a small file system of its own. */
+/** Mounts a small file system for the test. */
 function mountSmall(): string {
   const dir = tempDir();
   mountTmpfs(dir, 'size=1m');

@@ -1,4 +1,4 @@
-// One of two actors on a ledger, in a thread of its own: it stops before every step and goes on when it is told to.
+// One of two actors on a ledger, in its own thread: it stops before every step and goes on when it is told to.
 import { parentPort, workerData } from 'node:worker_threads';
 import { pruneClocks, removeSettled } from '../../../src/commands/jobs/prune.ts';
 import { GwError } from '../../../src/errors.ts';
@@ -37,11 +37,11 @@ function step(): void {
 const clock = { now: Date.now, steady: () => performance.now(), sleep: async () => {} };
 const signal = new AbortController().signal;
 const lost = () => new GwError('unknown_outcome', 'the reply was lost');
-/** A create whose reply is lost ends with that, and with nothing else. */
+/** Throws the error of a create unless the error is that the reply was lost. */
 function onlyLost(made: Made): void {
   if (made.kind !== 'unknown' && made.kind !== 'accepted') throw made.error;
 }
-/** Takes a create, and its reply is lost. */
+/** The gateway accepts the create, and its reply is lost. */
 const takeAndLose = async (options?: { readonly onSend?: () => void }) => {
   options?.onSend?.();
   Atomics.add(shared, 0, 1);

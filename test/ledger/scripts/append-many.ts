@@ -1,4 +1,4 @@
-// Begins jobs and prints each key once it is acknowledged: DIR COUNT TAG. Stops at the first error, which it prints as JSON.
+// Arguments: DIR COUNT TAG. Begins jobs and prints each key once it is acknowledged. Prints the first error as JSON and stops.
 import * as fs from 'node:fs';
 import { openLedger } from '../../../src/ledger/open-ledger.ts';
 
