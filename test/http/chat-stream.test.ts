@@ -18,7 +18,7 @@ import {
 } from '../helpers/fault-server.ts';
 import { errorOf, testClient } from './test-client.ts';
 
-// An event stream over the real transport: what is sent again, and a reader that is slower than the server.
+// Event streams over the real transport: which requests are sent again, and a reader that is slower than the server.
 
 const endpoint: Endpoint = {
   name: 'test.chat',
@@ -103,7 +103,7 @@ describe('what is sent again', () => {
 const event = 'data: {"a":1}\n\n';
 const chunked = { ...eventStream, 'transfer-encoding': 'chunked' };
 const chunk = `${event.length.toString(16)}\r\n${event}\r\n`;
-// undici calls some of these broken HTTP; all that happened is that the connection ended too soon.
+// undici reports some of these as broken HTTP, but each time the connection only ended too early.
 test.each<[string, Buffer, 'close' | 'reset']>([
   ['of announced length, reset', stream, 'reset'],
   ['of announced length, closed', stream, 'close'],
@@ -181,7 +181,7 @@ test('the request asks for an event stream, on a connection of its own', async (
   expect(server.requests[0]?.headers).toMatchObject({ accept: 'text/event-stream', connection: 'close' });
 });
 
-/** Writes as fast as the connection takes it and counts what it took. */
+/** Writes as fast as the connection accepts bytes, and counts the accepted bytes. */
 function flood(
   bytes: number,
   { ends, encoded = false }: { ends: 'close' | 'reset' | 'chunked'; encoded?: boolean },
@@ -241,7 +241,7 @@ describe('a reader that is slower than the server', () => {
       }),
     );
     expect(taken).toBe(server.bytes);
-    // What the kernel holds on both sides, and nothing that grows with the stream.
+    // The kernel buffers on both sides hold this much, and nothing grows with the stream.
     expect(most).toBeLessThan(16_000_000);
   });
 
@@ -282,7 +282,7 @@ describe('a reader that is slower than the server', () => {
             () => 'whole',
             (error: { kind?: string }) => error.kind,
           );
-        // A reset may overtake what is still under way; an orderly end may not.
+        // A reset may overtake bytes that are still on their way, but an orderly close may not.
         if (ends === 'close') expect([await ended, taken >= 200_000]).toEqual(['whole', true]);
         else expect(['whole', 'unavailable']).toContain(await ended);
       }

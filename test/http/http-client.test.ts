@@ -250,7 +250,7 @@ test.each([
 });
 
 describe('says what is awaited', () => {
-  /** What was said, and what was taken away again. */
+  /** Records all reported waits, and those that are still open. */
   function listener() {
     const said: string[] = [];
     const open = new Set<string>();

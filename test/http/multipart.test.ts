@@ -126,13 +126,13 @@ test.each([
 ])(
   'a file that %s while it is sent: the form never ends, and its outcome is not known',
   async (_, change, message) => {
-    // More than the kernel takes at once, so that the end has not been read when the first bytes arrive.
+    // Larger than the kernel's buffers, so that gw has not read the end of the file when the first bytes arrive.
     const { form, file } = formOf(Buffer.alloc(48 * 1024 * 1024, 7));
     const server = await serve([fine], {
       onConnection: (socket: net.Socket) => {
         let received = 0;
         socket.on('data', (chunk: Buffer) => {
-          // By then the file is open.
+          // gw has opened the file by then.
           if (received < MB && received + chunk.length >= MB) change(file);
           received += chunk.length;
         });

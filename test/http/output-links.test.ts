@@ -11,10 +11,10 @@ const server = createServer((_, response) => {
 });
 const { port } = await listening(server, '0.0.0.0');
 
-/** Fetches a link that a gateway gave; what came, or why nothing was asked for, and the warnings. */
+/** Fetches a link from a gateway. Resolves with the reply, or the reason why nothing was requested, and with the warnings. */
 async function fetched(link: string, baseUrl: string) {
   const warnings: string[] = [];
-  // What would come to the proxy would be counted too.
+  // The proxy has the address of this server, so a request through the proxy is counted too.
   const plain = new HttpTransport({ proxies: { httpProxy: `http://127.0.0.1:${port}` } });
   const transport = outputTransport(plain, { baseUrl, warn: (text) => warnings.push(text) });
   const request = {

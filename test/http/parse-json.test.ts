@@ -17,7 +17,7 @@ test('the depth is bounded, whatever nests', () => {
     expect(() => parseJson(nested(most + 1, pair))).toThrow(/nests deeper than 256 levels/);
     expect(() => parseJson(nested(100_000, pair))).toThrow(UnreadableJson);
   }
-  // Never closed: what is deep is told before what is broken.
+  // The brackets are never closed: the parser reports too much depth before broken JSON.
   expect(() => parseJson('['.repeat(300))).toThrow(/deeper/);
 });
 
@@ -59,7 +59,7 @@ test('its time is bounded by the length, also for runs of backslashes and open t
   for (const piece of ['\\', '\\"', '"', '"\\\\"', '[]', '{"":']) {
     expect(() => parseJson(piece.repeat(500_000))).toThrow(UnreadableJson);
   }
-  // Work that grows with the square of the length would take hours.
+  // Quadratic work would take hours.
   expect(performance.now() - started).toBeLessThan(20_000);
 });
 
@@ -67,7 +67,7 @@ test('a field of an object that has more than any record counts for four values'
   const object = (fields: number) => `{${Array.from({ length: fields }, (_, at) => `"f${at}":1`).join()}}`;
   expect(parseJson(object(240_000))).toMatchObject({ f7: 1 });
   expect(() => parseJson(object(260_000))).toThrow(/^JSON of more than 1,000,000 values$/);
-  // Many small records are no table.
+  // Many small objects do not count like one large object.
   expect(parseJson(`[${Array.from({ length: 300 }, () => object(999)).join()}]`)).toHaveLength(300);
 });
 

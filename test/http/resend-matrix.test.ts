@@ -18,7 +18,7 @@ import {
 import { freePort } from '../helpers/free-port.ts';
 import { create, errorOf, paidEndpoint, read, readEndpoint, testClient } from './test-client.ts';
 
-// Every fault against a read and a paid create. What counts is what the server took: a paid create never twice.
+// Every fault with a read and with a paid create. The server must never accept a paid create twice.
 
 async function serve(steps: readonly Step[], more: Partial<FaultServerOptions> = {}) {
   return startFaultServer({ steps, ...more });
@@ -27,7 +27,7 @@ async function serve(steps: readonly Step[], more: Partial<FaultServerOptions> =
 const fine = json(200, { id: 't-1' });
 const failure = (promise: Promise<unknown>) => errorOf<GwError>(promise);
 
-/** Each fault: what a read gives up with, and what a paid create ends as at once. */
+/** Each fault, the error with which a read gives up, and the error of a paid create, which is not repeated. */
 const faults: [name: string, step: Step, read: string, paid: string, partialText?: string][] = [
   ['reset after the request', reset, 'unavailable', 'unknown_outcome'],
   ['close after the request', close, 'unavailable', 'unknown_outcome'],
@@ -86,7 +86,7 @@ const faults: [name: string, step: Step, read: string, paid: string, partialText
   ],
 ];
 
-/** Short only where a fault lasts as long: a loaded machine answers late, and what is well must not count as silence. */
+/** Short only for long faults: a loaded machine answers late, and a good reply must not count as silence. */
 const silenceOf = (name: string) => (name.startsWith('silence') ? { silenceMs: 400 } : {});
 
 test.each(faults)('%s: a read is sent again and goes well', async (name, step) => {
@@ -398,7 +398,7 @@ test('each call of the document has its row of the resend table', () => {
       ...['assets.GetAssetGroup', 'assets.ListAssets', 'assets.GetAsset', 'assets.get', 'assets.list'],
       ...['models.list', 'billing'],
     ],
-    // What makes an asset is looked for before it is sent again.
+    // gw looks for the asset or group before it sends such a request again.
     upload: ['assets.CreateAssetGroup', 'assets.CreateAsset', 'assets.upload'],
     change: [
       ...['assets.UpdateAssetGroup', 'assets.DeleteAssetGroup', 'assets.UpdateAsset', 'assets.DeleteAsset'],

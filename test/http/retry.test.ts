@@ -58,7 +58,7 @@ test('a paid call is never sent again after anything that may have reached the g
   );
 });
 
-/** promises, section 2, word for word: each status that says for certain that a create made nothing, and its exit code. */
+/** Each status after which, by promises.md, section 2, a create has certainly made nothing, and its exit code. */
 const refusals: Readonly<Record<number, number>> = {
   400: 5,
   401: 3,

@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/host.ts';
 
-/** Time that stands still but for sleeps, which pass at once and are written down. */
+/** A clock that only sleeps move on. Each sleep passes at once and is recorded. */
 export function scriptedClock(
   startMs = Date.parse('2026-11-20T12:00:00Z'),
 ): Clock & { readonly sleeps: number[]; sleptMs(): number } {
@@ -8,7 +8,7 @@ export function scriptedClock(
   const sleeps: number[] = [];
   return {
     sleeps,
-    // A long wait is told of, and so sleeps in pieces.
+    // A long wait reports its progress, so it sleeps in pieces.
     sleptMs: () => passedMs,
     now: () => startMs + passedMs,
     steady: () => 5_000 + passedMs,

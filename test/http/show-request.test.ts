@@ -42,7 +42,7 @@ test('what is quoted comes through sh as it was', async () => {
   const nasty = fc.string({
     unit: fc.constantFrom("'", '"', '\\', '$', '`', '!', '\n', ' ', '*', '-', '~', '#', 'a'),
   });
-  // Many at once: one shell for each batch.
+  // One shell checks a whole batch of words.
   await fc.assert(
     fc.property(fc.array(fc.oneof(text, nasty), { minLength: 1, maxLength: 40 }), (words) => {
       const script = `printf '%s\\0' ${words.map(shellQuote).join(' ')}`;

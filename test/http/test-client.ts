@@ -38,7 +38,7 @@ interface Settings {
   readonly awaiting?: (what: string) => () => void;
 }
 
-/** A client of a gateway on loopback, with scripted time and half-way jitter. */
+/** A client of a gateway on loopback, with scripted time and a fixed jitter of one half. */
 export function testClient(baseUrl: string, settings: Settings = {}) {
   const clock = scriptedClock();
   const transport = closing(new HttpTransport({ proxies: undefined }));
@@ -62,7 +62,7 @@ export function testClient(baseUrl: string, settings: Settings = {}) {
 export const read = { params: { task_id: 'task-1' } };
 export const create = { body: { prompt: 'a fox' } };
 
-/** The error that a promise ends with; fails where it ends well. */
+/** The error with which a promise rejects; fails if the promise resolves. */
 export async function errorOf<E = Error & { kind?: string; hint?: string; facts?: Record<string, unknown> }>(
   promise: Promise<unknown>,
 ): Promise<E> {

@@ -120,7 +120,7 @@ describe('heads with 1xx before a reply, on every way that reads one', () => {
       });
       const transport = open(tlsKeys ? { ca: [tlsKeys.cert] } : {});
       const whole = await transport.exchange(get(server.url));
-      // The second comes on the connection that was kept.
+      // The second request uses the connection that was kept.
       const again = await transport.exchange(get(server.url));
       let streamed = '';
       const head = await transport.stream(get(server.url, { freshConnection: true }), {
@@ -237,7 +237,7 @@ test('reset before a byte of the reply, and after the request: may have been sen
     const error = await failure(transport.exchange(get(server.url)));
     expect([error.sent, error.partial]).toEqual(['maybe', undefined]);
   }
-  // undici sends some requests again by itself; here it must not.
+  // undici sends some requests again by itself, and must not do so here.
   expect(server.requests).toHaveLength(2);
 });
 
@@ -306,7 +306,7 @@ test('silence ends a request, before and within the reply', async () => {
 });
 
 describe('gw that is stopped for longer than the silence', () => {
-  /** The gateway runs on while this process stands still. */
+  /** A gateway in a thread of its own, which runs on while this thread is stopped. */
   async function serveBeside(answerAfterMs: number): Promise<string> {
     const answer = `setTimeout(() => response.end('{"id":1}'), ${answerAfterMs})`;
     const lines = [
@@ -328,7 +328,7 @@ describe('gw that is stopped for longer than the silence', () => {
     const url = await serveBeside(answerAfterMs);
     const reply = open().exchange(get(url, { silenceMs: 1_000 }));
     await new Promise((resolve) => setTimeout(resolve, 400));
-    // After this, timers come before sockets, as when a stopped process goes on.
+    // After this, timers run before sockets, as in a stopped process that resumes.
     await new Promise<void>((resolve) => setImmediate(() => resolve(void stopMs(1_500))));
     expect(text((await reply).bytes)).toBe('{"id":1}');
   });
@@ -338,7 +338,7 @@ test('bytes that dribble in, also within the head, are not silence', async () =>
   const bytes = replyBytes(200, '{"id":1}');
   const server = await serve({ steps: [dribble(bytes, 20)] });
   const got = await open().exchange(get(server.url, { silenceMs: 400 }));
-  // The whole took several times the limit.
+  // The whole reply took several times the limit.
   expect(bytes.length * 20).toBeGreaterThan(2 * 400);
   expect(text(got.bytes)).toBe('{"id":1}');
 });
@@ -349,7 +349,7 @@ test('a large body that a slow server takes is not silence, and arrives exactly'
   const began = performance.now();
   await open().exchange(get(server.url, { method: 'POST', body, silenceMs: 1_000 }));
   const tookMs = performance.now() - began;
-  // Only an upload longer than the limit shows anything.
+  // The test shows something only if the upload takes longer than the limit.
   expect(tookMs).toBeGreaterThan(1_000);
   expect(server.requests[0]?.headers['content-length']).toBe(String(body.length));
   expect(server.requests[0]?.headers['transfer-encoding']).toBeUndefined();
@@ -388,7 +388,7 @@ test('an abort rejects with its reason and ends the connection, before, while an
   });
   const transport = open();
   const reason = new Error('enough');
-  // The server never shakes hands: with TLS all of it is connecting.
+  // The server never answers the TLS handshake, so with https the client is still connecting.
   const shaking = server.url.replace('http:', 'https:');
   for (const [url, delayMs] of [[server.url], [server.url, 0], [server.url, 30], [shaking, 30]] as const) {
     const aborting = new AbortController();
@@ -397,7 +397,7 @@ test('an abort rejects with its reason and ends the connection, before, while an
     expect(await failure(transport.exchange(get(url, { signal: aborting.signal })))).toBe(reason);
   }
   await transport.close();
-  // The server may hear of a connection after its client has ended it.
+  // The server may see a connection only after its client has ended the connection.
   await expect.poll(() => [server.connections() > 0, server.connections() - ended]).toEqual([true, 0]);
 });
 
