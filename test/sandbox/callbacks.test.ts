@@ -9,14 +9,14 @@ const fast = { speed: Number.POSITIVE_INFINITY, callbackPorts: 'any' } as const;
 
 interface Caller {
   readonly url: string;
-  /** What was posted so far. */
+  /** The bodies that were posted so far. */
   // biome-ignore lint/suspicious/noExplicitAny: bodies are looked at field by field, each expectation is the check
   readonly bodies: any[];
-  /** Resolves when so many were posted. */
+  /** Resolves when `count` bodies were posted. */
   came(count: number): Promise<void>;
 }
 
-/** A listener on this machine that answers each post as `answer` says; by default it echoes a challenge. */
+/** A listener on this machine that handles each post with `answer`; by default it echoes a challenge. */
 async function caller(
   answer: (body: { challenge?: string }, response: ServerResponse) => void = echo,
   host = '127.0.0.1',
@@ -83,7 +83,7 @@ describe('callbacks of family C', () => {
     const wrong = await caller(answer);
     await post(at, '/v2/video_generation', gamma(wrong.url));
     await wrong.came(1);
-    // A later task's callbacks come through, and by then the first one's would have.
+    // The callbacks of the first task would have arrived before those of this later task.
     const right = await caller();
     await post(at, '/v2/video_generation', gamma(right.url));
     await right.came(2);
@@ -138,7 +138,7 @@ it('a challenge that is not echoed in time ends them', async () => {
   callbacks.send(silent.url, [{ atMs: 0, body: () => ({ from: 'silent' }) }], true);
   callbacks.send(url, [{ atMs: 60, body: () => ({ from: 'other' }) }], false);
   await came(1);
-  // On a busy machine not even the challenge arrives in time.
+  // On a busy machine even the challenge may be missing here, so only the callback itself must be absent.
   expect(silent.bodies).not.toContainEqual({ from: 'silent' });
 });
 
@@ -204,7 +204,7 @@ it('none is sent by a sandbox that was not told of a port', async () => {
   const at = await sandbox({ speed: Number.POSITIVE_INFINITY });
   const { url, bodies } = await caller();
   await post(at, '/v2/video_generation', gamma(url));
-  // A second one that is allowed has its answer by the time the first would have been sent.
+  // A second sandbox may send callbacks. When its callbacks have arrived, those of the first would have arrived too.
   const second = await sandbox(fast);
   const { url: heard, came } = await caller();
   await post(second, '/v2/video_generation', gamma(heard));

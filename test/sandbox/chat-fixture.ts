@@ -5,7 +5,7 @@ import { type Answer, ask, auth, key, sandbox } from './fixture.ts';
 export const geoModel = 'geo-3.6-flash';
 export const messagesModel = 'sandbox-chat-1';
 
-/** A sandbox whose answers take no time, with chat faults where a SPEC is given. */
+/** A sandbox whose answers take no time. */
 export const quick = (options: Parameters<typeof sandbox>[0] = {}) =>
   sandbox({ speed: Number.POSITIVE_INFINITY, slowGapMs: 1, ...options });
 
@@ -18,13 +18,13 @@ const post = (url: string, headers: Record<string, string>, body: unknown): Prom
     body: JSON.stringify(body),
   });
 
-/** Asks a stream of completions for its figures. */
+/** Asks a completions stream for its token usage. */
 export const withUsage = { stream_options: { include_usage: true } };
 
 export const messagesAuth = { 'x-api-key': key, 'provider-version': '2023-06-01' };
 export const geoAuth = { 'x-geo-api-key': key };
 
-/** A request on each surface: the least body that is taken, with more laid over it. */
+/** A request on each surface: the smallest accepted body, with the fields of `over` added or replaced. */
 export const completions = (at: Sandbox, over: Body = {}, headers: Record<string, string> = auth) =>
   post(`${at.baseUrl}/v1/chat/completions`, headers, {
     model: geoModel,
@@ -54,7 +54,7 @@ export const geo = (at: Sandbox, over: Body = {}, options: GeoOptions = {}) =>
     { contents: [{ role: 'user', parts: [{ text: 'hello there' }] }], ...over },
   );
 
-/** One question in the words of each surface, and what is read of its reply. */
+/** One question in the form of each surface, and the parts of its reply that tests read. */
 export interface Surface {
   readonly name: string;
   /** Asks with a prompt, streamed or not. */

@@ -19,7 +19,7 @@ describe('the pace', () => {
     expect(paceOf({ tokensPerS: Number.POSITIVE_INFINITY })(1000)).toBe(0);
   });
 
-  /** A chat request whose reply is read piece by piece. */
+  /** Sends a chat request whose reply is read piece by piece. */
   async function begin(at: Sandbox, stream: boolean) {
     const asked = request(`${at.baseUrl}/v1/chat/completions`, {
       method: 'POST',
@@ -48,7 +48,7 @@ describe('the pace', () => {
       expect(first).toBe('a query');
       asked.destroy();
     }
-    // A client that goes is let go: both requests end, unanswered.
+    // When the client closes its connection, the sandbox ends both requests without an answer.
     const chats = () => ended.filter(({ path }) => path.includes('chat'));
     while (chats().length < 2) await new Promise((resolve) => setImmediate(resolve));
   });
@@ -108,7 +108,7 @@ describe('a SPEC for chat', () => {
 
 describe.each(surfaces)('faults of a stream on $name', ({ say }) => {
   const prompt = 'hello there';
-  /** The stream as it comes without a fault, and with one. */
+  /** The whole stream without a fault, and the reply with this fault. */
   async function both(spec: string): Promise<[whole: string, struck: Answer]> {
     const whole = await say(await faulty('query:500'), prompt, true);
     return [whole.text, await say(await faulty(`${spec}:x1`), prompt, true)];

@@ -5,7 +5,7 @@ import type { Sandbox } from '../../src/sandbox/server.ts';
 import { listening } from '../helpers/listening.ts';
 import { ask, auth, bodyOf, create, createdId, get, json, newStateDir, query, sandbox } from './fixture.ts';
 
-// What a test of another program steers a sandbox by.
+// The control requests with which the test of another program steers a sandbox.
 
 const control = (
   at: Sandbox,

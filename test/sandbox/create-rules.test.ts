@@ -13,7 +13,7 @@ import {
   wavUri,
 } from './fixture.ts';
 
-// Literal requests from the rules of the gateway's document: what is taken, and what is refused with which field named.
+// Literal requests for the rules of the gateway's document: those that are accepted, and the refused ones with the named field.
 const v25 = (over: Record<string, unknown> = {}) => bodyOf({ model: models['2.5'], ...over });
 const many = <T>(count: number, item: T) => Array.from({ length: count }, () => item);
 const reference = image('reference_image');

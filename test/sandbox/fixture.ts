@@ -20,7 +20,7 @@ export const models = {
   '2.5': 'alpha-video-2-5-260628',
 } as const;
 
-/** 2026-11-20T12:00:00Z, a time that a test moves by hand. */
+/** A clock that starts at 2026-11-20T12:00:00Z and that a test moves by hand. */
 export function handClock() {
   const clock = {
     nowMs: Date.UTC(2026, 10, 20, 12),
@@ -32,7 +32,7 @@ export function handClock() {
   return clock;
 }
 
-/** A sandbox that ends with the test. */
+/** A sandbox that is closed when the test ends. */
 export async function sandbox(options: Partial<SandboxOptions> = {}): Promise<Sandbox> {
   const started = await startSandbox({
     key,
@@ -54,7 +54,7 @@ export interface Answer {
   readonly text: string;
 }
 
-/** A reply that ended before its length; `bytes` is what came. */
+/** A reply that ended before its announced length. `bytes` has what arrived. */
 export class CutReply extends Error {
   readonly code: string | undefined;
   constructor(
@@ -66,7 +66,7 @@ export class CutReply extends Error {
   }
 }
 
-/** One request over node:http on a connection of its own; rejects when the connection breaks, with a CutReply where a reply had begun. */
+/** Sends one request on its own connection. Rejects if the connection breaks: with a CutReply if a reply had begun. */
 export function ask(
   url: string,
   options: { method?: string; headers?: Record<string, string>; body?: string | Uint8Array } = {},
@@ -110,7 +110,7 @@ export const audio = (url = 'https://example.com/a.mp3') => ({
   role: 'reference_audio',
 });
 
-/** A create body for standard 2.0 with a prompt, and what is laid over it. */
+/** A create body for standard 2.0 with a prompt. The fields of `over` are added or replaced. */
 export const bodyOf = (over: Record<string, unknown> = {}) => ({
   model: models.standard,
   content: [text('a fox in the snow')],
@@ -141,7 +141,7 @@ export async function createdId(at: Sandbox, body?: unknown): Promise<string> {
   return json(answer).task_id;
 }
 
-/** The record of a task that was created and has ended at once; for sandboxes at infinite speed. */
+/** The record of a new task that has ended at once. Only for sandboxes at infinite speed. */
 export async function finished(at: Sandbox, body?: unknown) {
   return json(await query(at, await createdId(at, body)));
 }
@@ -151,7 +151,7 @@ export async function pngUri(widthPx: number, heightPx: number): Promise<string>
   return `data:image/png;base64,${Buffer.from(png).toString('base64')}`;
 }
 
-/** Silence as a WAV of 8 kHz, 8 bit. */
+/** A silent WAV of 8 kHz, 8 bit. */
 export function wavUri(seconds: number): string {
   const samples = Buffer.alloc(8000 * seconds, 128);
   const head = Buffer.alloc(44);
@@ -172,7 +172,7 @@ export function wavUri(seconds: number): string {
 
 export const run = promisify(execFile);
 
-/** A directory that ends with the test, and in it the path of a state directory that is not made yet. */
+/** The path of a state directory that does not exist yet, in a directory that is removed after the test. */
 export async function newStateDir(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'gw-sandbox-'));
   onTestFinished(async () => {
@@ -187,12 +187,12 @@ export interface Probe {
   readonly format: Readonly<Record<string, unknown>>;
 }
 
-/** What ffprobe says of a file. */
+/** Returns what ffprobe reports about a file. */
 export async function probe(path: string): Promise<Probe> {
   const args = ['-v', 'error', '-show_streams', '-show_format', '-of', 'json', path];
   return JSON.parse((await run('ffprobe', args)).stdout);
 }
 
-/** Decodes every frame; ffmpeg says nothing where all is well. */
+/** Decodes every frame. Returns ffmpeg's errors: an empty text if there are none. */
 export const decode = async (path: string) =>
   (await run('ffmpeg', ['-v', 'error', '-i', path, '-f', 'null', '-'])).stderr;

@@ -2,10 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { FormSplitter } from '../../src/sandbox/request-body.ts';
 import { seededRandom } from '../../src/sandbox/seeded.ts';
 
-// The reader of multipart bodies, against Node's own.
+// Compares the reader of multipart bodies with Node's own.
 
 const type = (boundary: string) => `multipart/form-data; boundary=${boundary}`;
-/** The parts of a form that came in pieces of so many bytes. */
+/** The parts of a form that arrived in pieces of `pieceBytes`. */
 function splitForm(body: Buffer, contentType: string, pieceBytes = body.length) {
   const splitter = new FormSplitter(contentType);
   for (let at = 0; at < body.length; at += pieceBytes) splitter.take(body.subarray(at, at + pieceBytes));
@@ -73,7 +73,7 @@ describe('a form', () => {
 
   it('is read as Node reads it, whatever bytes the files hold', async () => {
     const random = seededRandom(7);
-    // Bytes that delimiters are made of, so that there are many near misses.
+    // Delimiters consist of these bytes, so random bytes of them often almost match a delimiter.
     const alphabet = Buffer.from('\r\n-"a\0\xff', 'latin1');
     const noise = () =>
       Uint8Array.from(

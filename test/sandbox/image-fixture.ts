@@ -21,7 +21,7 @@ export const post = (at: Sandbox, to: string, body: unknown): Promise<Answer> =>
 
 export const generate = (at: Sandbox, body: object) => post(at, generationsPath, { prompt, ...body });
 
-/** A form as a client sends it; a file is its bytes and its name. */
+/** Posts a form as a client does. A value of bytes is sent as a file. */
 export async function postForm(
   at: Sandbox,
   parts: readonly (readonly [field: string, value: string | Uint8Array])[],
@@ -42,7 +42,7 @@ export async function postForm(
 /** A PNG of one colour. */
 export const png = (widthPx = 320, heightPx = 200) => makePng(widthPx, heightPx, (row) => row.fill(90));
 
-/** The images of a reply of 200, wherever they are. */
+/** The images of a reply with status 200, in the format of any endpoint. */
 export async function imagesOf(answer: Answer): Promise<Buffer[]> {
   if (answer.status !== 200) throw new Error(`refused: ${answer.status} ${answer.text}`);
   const { data, candidates } = json(answer);
@@ -57,7 +57,7 @@ export async function imagesOf(answer: Answer): Promise<Buffer[]> {
   return found;
 }
 
-/** What an image library, ffprobe and the program `file` say of an image, each as `png 1024x1024`. */
+/** The type and size of an image by an image library, ffprobe and the program `file`, each as `png 1024x1024`. */
 export async function judged(bytes: Uint8Array): Promise<readonly string[]> {
   const { type, width, height } = imageSize(bytes);
   const at = await saved(bytes);

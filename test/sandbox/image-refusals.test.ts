@@ -13,7 +13,7 @@ import {
   prompt,
 } from './image-fixture.ts';
 
-// What the image endpoints refuse, over raw HTTP: status, code, and the field that the message names.
+// Refusals of the image endpoints over raw HTTP: the status, the code, and the field that the message names.
 
 const fast = { speed: Number.POSITIVE_INFINITY };
 const url = 'https://example.com/a.png';

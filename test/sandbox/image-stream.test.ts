@@ -6,7 +6,7 @@ import { inSteps } from '../../src/sandbox/image/order.ts';
 import { type Answer, ask, CutReply, json, sandbox } from './fixture.ts';
 import { editsPath, generate, png, postForm } from './image-fixture.ts';
 
-// Streamed images over raw HTTP, and what the faults of creates make of them.
+// Streamed images over raw HTTP, and the effects of create faults on them.
 
 const fast = { speed: Number.POSITIVE_INFINITY };
 const body = { model: 'img-2', size: '256x128', stream: true };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { draw, fitText, glyphColumns, glyphOf, heightOf, wrapText } from '../../src/sandbox/image/draw.ts';
 
-// The words on the sandbox's pictures.
+// The texts on the sandbox's images.
 
 const printable = Array.from({ length: 95 }, (_, nth) => String.fromCharCode(32 + nth));
 

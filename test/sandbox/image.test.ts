@@ -16,11 +16,11 @@ import {
   prompt,
 } from './image-fixture.ts';
 
-// Images of the sandbox, judged by a library and by ffprobe.
+// Images of the sandbox, checked with an image library and ffprobe.
 
 const fast = { speed: Number.POSITIVE_INFINITY };
 
-/** What was asked for, and the image that must come. */
+/** The request, and the image that it must get. */
 const cases: readonly (readonly [body: object, image: string])[] = [
   [{ model: 'img-2' }, 'png 1024x1024'],
   [{ model: 'img-2', size: 'auto', prompt: 'a wide valley' }, 'png 1536x1024'],

@@ -37,7 +37,7 @@ describe('requests a minute', () => {
     const later = await query(at, 'nope');
     expect([later.status, later.headers['retry-after']]).toEqual([429, '1']);
     clock.pass(1_000);
-    // The first half has left the window; what was refused in between does not count.
+    // The first half has left the window, and the refused requests in between do not count.
     for (let nth = 0; nth < most / 2; nth++) expect((await query(at, 'nope')).status).toBe(404);
     expect(rateLimited(await query(at, 'nope'))).toBe(true);
   });

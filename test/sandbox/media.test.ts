@@ -108,7 +108,7 @@ describe('the made video, as ffprobe sees it', { tags: ['ffmpeg'] }, () => {
     expect(frame.headers['content-type']).toBe('image/png');
     const png = await saved('last.png', frame.bytes);
     expect((await probe(png)).streams[0]).toMatchObject({ codec_name: 'png', width: 720, height: 960 });
-    // The drawn frame is the film's own last frame, but for what compression lost.
+    // The drawn frame must equal the video's own last frame, apart from compression losses.
     const film = join(folder, 'record.mp4');
     const filter = '[0:v]select=eq(n\\,143),format=gbrp[a];[1:v]format=gbrp[b];[a][b]psnr=stats_file=-';
     const { stdout } = await run('ffmpeg', [

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { ownHosts, strangerIn } from '../../src/loopback.ts';
 import { ask, auth, createdId, json, query, sandbox, tasksPath } from './fixture.ts';
 
-// A page in a browser reaches every port of this machine: it must get nothing out of a sandbox, and nothing in.
+// A page in a browser can reach every port of this machine, but it must neither read from a sandbox nor change it.
 
 const port = (url: string) => new URL(url).port;
 const page = 'https://app.example.com';
@@ -94,7 +94,7 @@ it('a page of an allowed origin may preflight, call and fetch outputs', async ()
     expect([status, headers['access-control-allow-origin']]).toEqual([200, page]);
     expect(headers['access-control-expose-headers']).toContain('x-request-id');
   }
-  // Without an origin, or with a refusal, nothing else changes.
+  // A refused request gets this header too. A request without an origin does not.
   const bad = await ask(`${at.baseUrl}/v1/models`, { headers: { origin: page } });
   expect([bad.status, bad.headers['access-control-allow-origin']]).toEqual([401, page]);
   const own = await ask(`${at.baseUrl}/v1/models`, { headers: auth });

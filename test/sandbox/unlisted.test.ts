@@ -3,8 +3,8 @@ import { completions, geo, geoModel, messages, messagesAuth, quick } from './cha
 import { ask, auth, bodyOf, create, get, image, json, post, text } from './fixture.ts';
 import { editsPath, generate, postForm } from './image-fixture.ts';
 
-// The common clients send more than the document lists. What it does not forbid is taken without effect, and said once;
-// what it forbids, or what has a wrong type, is refused all the same. A strict sandbox refuses both.
+// Common clients send fields that the document does not list. The sandbox ignores an unlisted field and reports it once; it
+// refuses a field that the document forbids or that has a wrong type. A strict sandbox refuses all of these.
 
 const user = (content: unknown) => [{ role: 'user', content }];
 const past = { Filter: { GroupType: 'AIGC' }, PageNumber: 1000, PageSize: 100 };
