@@ -4,7 +4,7 @@
 export interface Example {
   readonly rule: string;
   readonly body: unknown;
-  /** Absent: accepted. Else a piece of the sentence that names the rule. */
+  /** A pattern in the refusal that names the rule. When unset, the body is accepted. */
   readonly refused?: RegExp;
 }
 

@@ -3,7 +3,7 @@ import { alphaFamily } from '../../src/gateway/alpha/task.ts';
 import { type Answer, type FakeGateway, fakeGateway } from '../helpers/fake-gateway.ts';
 import { World } from '../helpers/gw.ts';
 
-// Literal replies of family A: as documented, and as no document allows.
+// Literal replies of family A: those that the document allows, and those that it does not allow.
 
 describe('a task record', () => {
   const succeeded = {

@@ -6,7 +6,7 @@ import { breachesOf } from '../helpers/breaches.ts';
 import { KEY, World } from '../helpers/gw.ts';
 import { alphaExamples } from './alpha-examples.ts';
 
-// Fast enough that no example meets the limit of concurrent tasks.
+// The speed is so high that no example reaches the limit of concurrent tasks.
 const world = await World.open({ speed: 1e9 });
 
 const post = async (body: unknown) => {
@@ -31,7 +31,7 @@ describe('literal requests of family A', () => {
     world.clock.ms += 10_000;
     const run = await world.gw(['video', 'alpha', 'create', '--body', file]);
     expect(run).toMatchObject({ code: 0, out: expect.stringMatching(/^[\w.-]+\n$/) });
-    // What was sent is what was written, to the letter.
+    // gw must send exactly the literal body.
     expect(world.sandbox.requests.at(-1)?.body).toEqual(body);
   });
 
@@ -44,7 +44,7 @@ describe('literal requests of family A', () => {
       expect(await reply.json()).toMatchObject({
         error: { message: expect.any(String), code: expect.any(String) },
       });
-      // Through the command: a usage error, and not one request. What gw fills in for the user is pinned by null.
+      // The command must end with a usage error and send no request.
       const file = path.join(world.cwd, 'body.json');
       writeFileSync(file, JSON.stringify(body));
       const before = world.sandbox.requests.length;
@@ -54,7 +54,7 @@ describe('literal requests of family A', () => {
       expect(run.code, run.err).toBe(2);
       expect(run.out).toBe('');
       expect(run.err).toMatch(/^error: /);
-      // A model that gw does not know is looked for in the gateway's list.
+      // gw looks up an unknown model in the gateway's list.
       const sent = world.requests().slice(before);
       expect(sent.filter((line) => line !== 'GET /v1/models')).toEqual([]);
     },

@@ -9,15 +9,15 @@ export interface AssetExample {
   readonly action: string;
   readonly rule: string;
   readonly body: unknown;
-  /** Absent: accepted. Else the code of the refusal, and a piece of the sentence that names the rule. */
+  /** The code of the refusal, and a pattern that names the rule. When unset, the body is accepted. */
   readonly refused?: { readonly code: string; readonly says: RegExp };
-  /** The command fills in what is missing here, or never sends it: only the body by itself is refused. */
+  /** Only the body itself is refused: the command fills in the missing field, or never sends such a body. */
   readonly onlyBody?: true;
 }
 
 const refused = (code: string, says: RegExp) => ({ refused: { code, says } });
 const name64 = '1234567890123456789012345678901234567890123456789012345678901234';
-/** One code point, two UTF-16 units. */
+/** One code point that is two UTF-16 units. */
 const fox = '🦊';
 const asset = { GroupId: GROUP, URL: 'https://example.com/fox.png', AssetType: 'Image', Name: 'fox' };
 const aigc = { Filter: { GroupType: 'AIGC' } };

@@ -46,7 +46,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-/** The literal body, about things that exist. */
+/** The literal body, with the IDs of a group and an asset that exist. */
 const real = (body: unknown): Record<string, unknown> =>
   JSON.parse(
     Object.entries(ids).reduce((text, [from, to]) => text.replaceAll(from, to), JSON.stringify(body)),
@@ -122,7 +122,7 @@ describe('literal requests of the asset library', () => {
     await world.ok(argvOf(example, body));
     const sent = world.sandbox.requests.at(-1);
     expect(sent?.path).toBe(`/?Action=${example.action}&Version=2024-01-01`);
-    // What was sent is what was written, to the letter.
+    // gw must send exactly the literal body.
     expect(sent?.body).toEqual(body);
   });
 

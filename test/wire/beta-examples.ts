@@ -6,7 +6,7 @@ export interface Example {
   /** The path of the create endpoint, below the base address. */
   readonly path: string;
   readonly body: unknown;
-  /** Absent: accepted. Else a piece of the sentence that names the rule. */
+  /** A pattern in the refusal that names the rule. When unset, the body is accepted. */
   readonly refused?: RegExp;
 }
 
@@ -52,7 +52,7 @@ const image = (n: number) => ({ type: 'refer_image', url: `https://example.com/$
 const feature = { type: 'feature_video', url: 'https://example.com/feature.mp4' };
 const base = { type: 'base_video', url: 'https://example.com/base.mov' };
 const element = (n: number) => ({ type: 'element', id: `hero${n}`, element_id: `el-20260101-${n}` });
-/** A black picture of 300x300 px, the smallest that is taken. */
+/** A black image of 300x300 px, the smallest size that is accepted. */
 const png =
   'iVBORw0KGgoAAAANSUhEUgAAASwAAAEsAQAAAABRBrPYAAAAIklEQVR42u3BMQEAAADCoPVPbQo/oAAAAAAAAAAAAAAAeBkttAABAZVTBAAAAABJRU5ErkJggg==';
 const wide = { aspect_ratio: '16:9' };
@@ -279,7 +279,7 @@ const o1Examples: Example[] = [
     /element does not go with/,
   ),
   o1('an element and a first frame', { contents: [words, first, element(1)] }, /element does not go with/),
-  // how many
+  // counts
   o1('seven images', { contents: [words, ...[1, 2, 3, 4, 5, 6, 7].map(image)], settings: wide }),
   o1(
     'eight images',

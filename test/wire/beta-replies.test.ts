@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { betaCreateText } from '../../src/gateway/beta/create.ts';
 import { betaFamily, betaRefusal, betaReplyWarning, betaTasks } from '../../src/gateway/beta/task.ts';
 
-// Literal replies of family B: as documented, and as no document allows.
+// Literal replies of family B: those that the document allows, and those that it does not allow.
 
 const created = {
   code: 0,
@@ -49,7 +49,7 @@ describe('the reply to a create', () => {
     expect(betaReplyWarning(reply)).toMatch(/it is taken for/);
   });
 
-  // None of these says what became of the request: it is looked up, never sent again on a guess.
+  // None of these replies says whether a task was made: gw must look for the task and never send the create again on a guess.
   test.each<[string, unknown]>([
     ['no data', { code: 0 }],
     ['no ID', { code: 0, data: {} }],

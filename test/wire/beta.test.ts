@@ -6,7 +6,7 @@ import { breachesOf } from '../helpers/breaches.ts';
 import { KEY, World } from '../helpers/gw.ts';
 import { betaExamples, flagsOfPath } from './beta-examples.ts';
 
-// External IDs are unique in an account: what is sent raw and what the command sends go to an account each.
+// External IDs are unique in an account, so the raw requests and those of the command go to separate accounts.
 const raw = await World.open({ speed: 1e9 });
 const world = await World.open({ speed: 1e9 });
 
@@ -44,7 +44,7 @@ describe('literal requests of family B', () => {
       });
       const run = await create(at, body);
       expect(run, run.err).toMatchObject({ code: 0, out: expect.stringMatching(/^[\w.:-]+\n$/) });
-      // What was sent is what was written, to the letter, and the ID by which a lost reply is found.
+      // gw must send exactly the literal body, plus the external ID by which it finds the task of a lost reply.
       const sent = world.sandbox.requests.at(-1);
       expect(sent?.path).toBe(at);
       const { options, ...rest } = body as { options?: { external_task_id?: string } };
@@ -65,7 +65,7 @@ describe('literal requests of family B', () => {
       expect(answer.message).toEqual(expect.any(String));
       const before = world.sandbox.requests.length;
       const run = await create(at, body);
-      // A length that the shots imply is filled in; nothing else is.
+      // gw may fill in a duration that the shots imply, but nothing else.
       expect(run.code, run.err).toBe(2);
       expect(run.out).toBe('');
       expect(run.err).toMatch(/^error: /);

@@ -7,9 +7,9 @@ export interface ChatExample {
   /** The model in the path, for geo. */
   readonly model?: string;
   readonly body: unknown;
-  /** The field at which it is refused. */
+  /** The field at which the body is refused. */
   readonly refused?: string;
-  /** Refused by the sandbox alone: gw lets fields of `--set` pass. */
+  /** Only the sandbox refuses the body, because gw lets unknown fields of `--set` pass. */
   readonly strictly?: true;
 }
 

@@ -31,7 +31,7 @@ const credentials: Record<ChatApi, Record<string, string>> = {
   geo: { 'x-geo-api-key': KEY },
 };
 
-/** A literal request over raw HTTP. */
+/** Sends a literal request over raw HTTP. */
 const post = ({ api, model = '', body }: ChatExample, { sandbox } = world) =>
   fetch(`${sandbox.baseUrl}${paths[api].replace('{model}', model)}`, {
     method: 'POST',
@@ -39,7 +39,7 @@ const post = ({ api, model = '', body }: ChatExample, { sandbox } = world) =>
     body: JSON.stringify(body),
   });
 
-/** Where a schema refuses a body; undefined where it does not. */
+/** The field at which a schema refuses a body. Undefined if the schema accepts the body. */
 async function breachAt({ api, model, body }: ChatExample, isStrict: boolean): Promise<string | undefined> {
   const schema = isStrict ? strict[api] : (await loadSurface(api)).schema(model ?? 'm');
   return issuesOf(schema, body).broken[0]?.path.join('.');

@@ -5,7 +5,7 @@ import { audio, type Example, first, image, last, text, times, video } from './a
 
 const H3 = 'gamma-H3';
 const MAX = 'gamma-H3-Max';
-// Text-to-video as it must be; image-to-video and reference generation leave the ratio out.
+// Text-to-video needs these fields. Image-to-video and reference generation leave out the ratio.
 const t2v = { model: H3, content: [text], resolution: '768P', duration: 5, ratio: '16:9' };
 const t2vMax = { model: MAX, content: [text], resolution: '768P', duration: 5, ratio: '16:9' };
 const rest = { model: H3, resolution: '768P', duration: 5 };

@@ -4,7 +4,7 @@ import { cmd } from '../helpers/cmd.ts';
 import { type Answer, type FakeGateway, fakeGateway } from '../helpers/fake-gateway.ts';
 import { World } from '../helpers/gw.ts';
 
-// Literal replies of family C: as documented, and as no document allows.
+// Literal replies of family C: those that the document allows, and those that it does not allow.
 
 const succeeded = {
   id: 'task-1',
@@ -110,7 +110,7 @@ describe('through the command', () => {
     expect(JSON.parse(listed.out)).toMatchObject([{ id: 'task-1', family: 'gamma', status: 'queued' }]);
   });
 
-  // The document says nothing of the form of an ID, and Base64 is a usual one.
+  // The document does not define the form of an ID, and Base64 is a common one.
   test.each(['YWJj+A==', '_x~1', 'task@eu:1'])('an ID %s is asked for as it is', async (id) => {
     const task = { id, status: 'succeeded', content: { url: 'https://example.com/v.mp4' } };
     const { world, gateway, env } = await start((request) =>

@@ -25,7 +25,7 @@ const create = (body: unknown) => {
 const accepted = gammaExamples.filter((example) => !example.refused);
 const refused = gammaExamples.filter((example) => example.refused);
 
-/** Data that is Base64 but no medium: the schema looks at the form, the sandbox at the bytes as well. */
+/** Whether a body has Base64 data. It is no real medium: the schema checks only its form, and the sandbox also its bytes. */
 const holdsData = (body: unknown) => JSON.stringify(body).includes(';base64,');
 
 describe('literal requests of family C: the schema', () => {
@@ -71,14 +71,14 @@ describe('literal requests of family C: the command', () => {
     expect(world.sandbox.requests.at(-1)?.body).toEqual(body);
   });
 
-  // The command has a default model.
+  // The command fills in a default model, so bodies without a model are left out.
   test.each(refused.filter(({ body }) => (body as { model?: unknown }).model !== undefined))(
     'refused, and nothing is sent: $rule',
     async ({ body }) => {
       const before = world.sandbox.requests.length;
       const run = await create(body);
       expect(run, run.err).toMatchObject({ code: 2, out: '', err: expect.stringMatching(/^error: /) });
-      // A model that gw does not know is looked for in the gateway's list.
+      // gw looks up an unknown model in the gateway's list.
       const sent = world.requests().slice(before);
       expect(sent.filter((line) => line !== 'GET /v1/models')).toEqual([]);
     },

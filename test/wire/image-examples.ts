@@ -4,9 +4,9 @@
 export interface ImageExample {
   readonly rule: string;
   readonly body: Readonly<Record<string, unknown>>;
-  /** Absent: accepted. Else a piece of the sentence that names the rule. */
+  /** A pattern in the refusal that names the rule. When unset, the body is accepted. */
   readonly refused?: RegExp;
-  /** Accepted, but not asked of the sandbox: drawing it takes seconds. */
+  /** The body is accepted, but not sent to the sandbox, because drawing the image takes seconds. */
   readonly notDrawn?: true;
 }
 
@@ -234,9 +234,9 @@ const ofLegacy = (model: string, size: string): ImageExample[] => [
 interface DeltaModel {
   readonly model: string;
   readonly presets: readonly string[];
-  /** A preset that it does not have, and who does. */
+  /** A preset that the model does not have, and a pattern that names the models with it. */
   readonly missing: readonly [string, RegExp];
-  /** Sizes at the ends of its range of pixels, and just beyond them. */
+  /** Sizes at the ends of the model's range of pixels, and just beyond them. */
   readonly least: string;
   readonly most: string;
   readonly tooFew: string;
@@ -447,7 +447,7 @@ export const imageExamples: readonly ImageExample[] = [
     body: { model: 'delta-image-4-5-251128', prompt: fox, size: '500x500' },
     refused: /3686400-16777216 pixels.*the nearest is 1920x1920/,
   },
-  // the common variant, for a model that no table lists
+  // the common variant, for a model without a table
   { rule: 'common: the smallest request', body: { model: 'sandbox-image-1', prompt: fox, size: '256x256' } },
   {
     rule: 'common: every parameter',

@@ -4,8 +4,8 @@ import { bodyOfEditForm, editFormTexts } from '../../src/gateway/image/create.ts
 import { imageFamily } from '../../src/gateway/image/job.ts';
 import { readImageEvent, readImages, readImageUsage, readRefusal } from '../../src/gateway/image/reply.ts';
 
-// Literal replies and events of the image endpoints: as documented, in the public shapes that the document leaves out,
-// and as no document allows.
+// Literal replies and events of the image endpoints: those that the document allows, those in public forms that the document
+// leaves out, and those that it does not allow.
 
 const link = 'https://example.com/i.png?signature=1';
 
@@ -179,7 +179,7 @@ describe('an event of a stream', () => {
       { partial_image_index: 2, b64_json: 'AAAA' },
       { kind: 'partial', index: 2 },
     ],
-    // What is no place among images is none.
+    // An index that cannot be a position among images is ignored.
     ...[1.5, -1, 2 ** 60, '1', null].map((index): [unknown, object] => [
       { partial_image_index: index, b64_json: 'AAAA' },
       { kind: 'final' },

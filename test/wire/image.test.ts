@@ -32,7 +32,7 @@ describe.each(endpoints)('literal requests of POST $route', ({ words, route, sch
     const before = world.sandbox.requests.length;
     const shown = await command(body, '--dry-run', '--json');
     expect(shown.code, shown.err).toBe(0);
-    // What would be sent is what was written, to the letter, and nothing is sent.
+    // --dry-run must print exactly the literal body and send nothing.
     expect(JSON.parse(shown.out).body).toEqual(body);
     expect(world.sandbox.requests.length).toBe(before);
     if (notDrawn) return;

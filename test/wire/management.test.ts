@@ -3,9 +3,9 @@ import { billingQuery, modelsList } from '../../src/gateway/models.ts';
 import { fakeGateway } from '../helpers/fake-gateway.ts';
 import { KEY, World } from '../helpers/gw.ts';
 
-// "Management" and "Model list entry", literally: the schemas, the sandbox over raw HTTP, and the commands.
+// Literal examples for "Management" and "Model list entry": the schemas, the sandbox over raw HTTP, and the commands.
 
-/** Runs a command against a gateway that says only this. */
+/** Runs a command with a gateway that gives only this reply. */
 async function told(argv: readonly string[], body: string) {
   const world = await World.open();
   const gateway = await fakeGateway(() => ({ body }));
@@ -14,9 +14,9 @@ async function told(argv: readonly string[], body: string) {
 
 const acceptedLists = [
   '{"object":"list","data":[{"id":"geo-3.6-flash","object":"model","created":1767225600,"owned_by":"geo","supported_endpoint_types":["openai","anthropic"]}]}',
-  // A restricted key may see nothing.
+  // A restricted API key may see no models.
   '{"object":"list","data":[]}',
-  // Only the ID is needed; what else is missing or odd costs no more than a dash.
+  // Only the ID is needed. Any other missing or odd field is shown as a dash.
   '{"data":[{"id":"x"}]}',
   '{"data":[{"id":"x","created":null,"owned_by":7,"supported_endpoint_types":null,"more":{"a":1}}]}',
 ];

@@ -5,25 +5,25 @@ import { document, markedBetween } from '../helpers/document.ts';
 import { fakeGateway } from '../helpers/fake-gateway.ts';
 import { World } from '../helpers/gw.ts';
 
-// Every field that the document lists of a reply, once: each row's literal holds them all. gw shows each with --json, as it
-// came; what it tells people of them stands in `told`; and its sandbox sends them, but for those that are named.
+// The literal reply of each row has all fields that the document lists for it. gw must show every field unchanged with --json,
+// must tell people what `told` says, and its sandbox must send every field that `leavesOut` does not name.
 
 interface Row {
-  /** Where in the document they are listed, and what is marked there and is no field. */
+  /** The part of the document that lists the fields, and the words that are marked there but are no fields. */
   readonly section?: { readonly from: string; readonly to: string; readonly values?: string };
   readonly reply: unknown;
-  /** The command that shows the reply, and what of its output is the reply. */
+  /** The command that shows the reply, and which part of its output is the reply. */
   readonly argv: readonly string[];
   readonly as?: 'record';
-  /** What is said of the fields without --json, by stdout and stderr. */
+  /** What stdout and stderr must say about the fields without --json. */
   readonly told?: readonly RegExp[];
-  /** Commands against the sandbox whose replies have the fields together; ID is that of the first one. */
+  /** Commands to the sandbox whose replies together have all fields. ID stands for the ID from the first reply. */
   readonly sandbox: readonly (readonly string[])[];
   /** The fields that the sandbox leaves out, and why. */
   readonly leavesOut?: Readonly<Record<string, string>>;
 }
 
-// Nothing listens there.
+// Nothing listens on this port.
 const link = 'http://127.0.0.1:1/out';
 const asset = {
   Id: 'asset-1',
@@ -410,7 +410,7 @@ const rows: Readonly<Record<string, Row>> = {
   },
 };
 
-/** The paths of all that a value holds: `data[].url`; what is told of in a list, once. */
+/** The paths of all fields in a value, such as `data[].url`. A path in a list is given once. */
 function pathsOf(value: unknown, above = ''): string[] {
   if (Array.isArray(value)) return [...new Set(value.flatMap((item) => pathsOf(item, `${above}[]`)))];
   if (typeof value !== 'object' || value === null || Object.keys(value).length === 0) return [above];

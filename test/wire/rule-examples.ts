@@ -1,4 +1,4 @@
-// For every rule between fields a body that keeps it and one that breaks it, written by hand from the document's sentence.
+// For every rule between fields: a body that keeps it and one that breaks it, written by hand from the document's sentence.
 // Nothing here may be computed from the product's own tables.
 
 export interface RuleExample {
@@ -307,7 +307,7 @@ const legacy3 = { ...fox, model: 'legacy-image-3' };
 const delta = { ...fox, model: 'delta-image-5-0-pro-260628' };
 const other = { ...fox, model: 'img-9' };
 
-/** The same on both endpoints. */
+/** These examples hold for both image endpoints. */
 const imageRuleExamples = {
   'image.fields-by-model': { kept: { ...fox, moderation: 'low' }, broken: { ...legacy2, moderation: 'low' } },
   'image.size-by-model': { kept: { ...fox, size: '2048x1024' }, broken: { ...legacy2, size: '2048x1024' } },
@@ -478,7 +478,7 @@ export const messagesRuleExamples: Readonly<Record<string, RuleExample>> = {
 const said = { contents: [{ parts: [{ text: 'hi' }] }] };
 const config = (thinkingConfig: object) => ({ ...said, generationConfig: { thinkingConfig } });
 
-/** On geo-3.7-flash. */
+/** These examples hold for geo-3.7-flash. */
 export const geoRuleExamples = {
   'geo.one-kind-of-part': {
     kept: said,
@@ -498,7 +498,7 @@ export const geoRuleExamples = {
   },
 } satisfies Record<string, RuleExample>;
 
-/** Of a model that is none of geo's. */
+/** These examples hold for a model that is not one of geo's. */
 export const otherModelRuleExamples: Readonly<Record<string, RuleExample>> = {
   'geo.one-kind-of-part': geoRuleExamples['geo.one-kind-of-part'],
   'geo.limit-by-its-name': geoRuleExamples['geo.limit-by-its-name'],
@@ -507,7 +507,7 @@ export const otherModelRuleExamples: Readonly<Record<string, RuleExample>> = {
 
 const aigc = { Filter: { GroupType: 'AIGC' } };
 
-/** The same of assets and of groups. */
+/** These examples hold for lists of assets and of groups. */
 export const assetListRuleExamples: Readonly<Record<string, RuleExample>> = {
   'asset.one-mode-of-paging': {
     kept: { ...aigc, MaxResults: 10, NextToken: 'abc' },

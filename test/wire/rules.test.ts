@@ -33,10 +33,10 @@ const bodies: [name: string, schema: z.ZodMiniType, of: Readonly<Record<string, 
   ['asset groups, list', ListGroupsBody, examples.assetListRuleExamples],
 ];
 
-/** Holds of every body of its endpoint: there is none that keeps it. */
+/** Rules that apply to every body of their endpoint, so that no example can keep them. */
 const always = ['beta.body-not-shown'];
 
-/** The names of the rules that a body breaks, or is told of. */
+/** The names of the rules that a body breaks, and of those that only cause a warning. */
 const namesIn = (schema: z.ZodMiniType, body: unknown): { broken: unknown[]; odd: string[] } => {
   const found = issuesOf(schema, body);
   const issues = [...found.broken, ...found.unstated];
@@ -62,7 +62,7 @@ describe.each(bodies)('rules of %s', (_, schema, of) => {
     );
     const { breaches, oddities } = lookAtBody(schema, broken, () => undefined);
     const said = [...breaches, ...oddities].map(({ says }) => says);
-    // What is printed of a refusal, as a terminal of 80 columns shows it.
+    // The printed refusal must fit into three lines on a terminal of 80 columns.
     const [printed] = breaches.map(({ text, says }) => [`error: ${text}`, `hint: ${says}`]);
     expect(printed?.flatMap((line) => wrapLine(line, 80)).length ?? 0).toBeLessThanOrEqual(3);
     const quotations = said.flatMap((says = '') => says.split('the document says: ').slice(1));
