@@ -1,6 +1,6 @@
-// Manifests of 10,000 rows: `batch check` of mixed rows and of rows of one kind, and `batch run` where all rows are saved
-// already, beside a process that reads the file with the JSON parser alone: time, time of a CPU, and the most memory.
-// Prints; asserts nothing.
+// Measures manifests of 10,000 rows: `batch check` of mixed rows and of rows of one kind, and `batch run` when all rows are
+// already saved. For comparison a process only parses the JSON of the file. Prints wall time, CPU time and peak memory;
+// asserts nothing.
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -30,7 +30,7 @@ const kinds = [
   { command: 'image create', size: '1024x1024' },
 ];
 
-/** What each kind of row sends, with the prompt PROMPT. */
+/** The body that each kind of row sends, with the prompt PROMPT. */
 function bodyOf({ command, ...flags }) {
   const words = command.startsWith('video') ? [...command.split(' '), 'create'] : command.split(' ');
   const typed = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, String(value)]);
@@ -40,7 +40,7 @@ function bodyOf({ command, ...flags }) {
   return stdout.toString().replace(/\n$/, '');
 }
 
-/** A ledger in which every row has been saved. */
+/** Makes a ledger in which every row is saved. */
 async function seed() {
   const outfile = path.join(dir, 'once.mjs');
   const contents = `export { fieldDigests } from './src/jobs/create/once.ts'; export { onceJobKey } from './src/ledger/job-key.ts';`;
@@ -102,7 +102,7 @@ async function seed() {
 
 const promptOf = (at) => `fox number ${at} runs through the snow at dawn while a paper boat sails by`;
 
-/** Time of a process in ms, alone and of a CPU, and the most memory that it took in MB. */
+/** Wall time and CPU time of a process in ms, and its peak memory in MB. */
 function measure(args) {
   return new Promise((resolve) => {
     const startMs = performance.now();

@@ -1,4 +1,4 @@
-// The official SDK printing the same stream, as its README shows it.
+// Prints the same stream with the official SDK, as the SDK's README shows it.
 import OpenAI from 'openai';
 
 const client = new OpenAI({ baseURL: `${process.env.GW_BASE_URL}/v1`, apiKey: 'bench-key' });

@@ -1,5 +1,5 @@
-// A loopback server of recorded completions, in a process of its own: prints its address, then answers every request
-// with the stream that the model's name asks for. Whatever is to be sent is made beforehand.
+// A loopback server of recorded completions in its own process. It prints its address, then answers every request with the
+// stream that the model's name selects. All streams are made in advance.
 import { createServer } from 'node:http';
 
 const chunkOf = (content) =>
@@ -25,7 +25,7 @@ function stream(count, content) {
 
 const line = `${'a line of an answer that a model might write, '.repeat(20)}\n`;
 const streams = {
-  // 50 MB on the wire.
+  // This stream has 50 MB.
   large: stream(Math.floor(50_000_000 / chunkOf(line).length), line),
   small: stream(20_000, 'word '),
   many: stream(400_000, 'word '),
@@ -38,7 +38,7 @@ const server = createServer((request, reply) => {
     body += chunk;
   });
   request.on('end', () => {
-    // A list of models is asked for too.
+    // gw also asks for a list of models.
     if (request.method === 'GET') return reply.end('{}');
     const pieces = streams[JSON.parse(body).model] ?? streams.first;
     reply.writeHead(200, { 'content-type': 'text/event-stream' });

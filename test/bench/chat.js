@@ -1,5 +1,5 @@
-// A streamed chat, side by side in one run: time to the first byte on stdout, throughput and peak memory against curl -N
-// and against the official SDK printing the same stream. Prints medians; asserts nothing.
+// Compares a streamed chat with curl -N and with the official SDK printing the same stream: time to the first byte on stdout,
+// throughput and peak memory. Prints medians; asserts nothing.
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -37,7 +37,7 @@ if (spawnSync('curl', ['--version']).status === 0) {
   ];
 }
 
-/** Linux tells the peak of a living process; elsewhere it is not known. */
+/** Peak memory of a living process. Known on Linux only. */
 function peakMiB(pid) {
   try {
     const kiB = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];

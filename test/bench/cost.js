@@ -1,9 +1,9 @@
-// What a run of Node costs, as the process itself tells it at its end.
+// Measures the cost of a Node process, which the process itself reports at its end.
 import { spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
-/** What runs Node with some words: exit code, milliseconds, those of a CPU, and the peak of memory, told by a file in `dir`. */
+/** Makes a function that runs Node and returns its exit code, wall time, CPU time and peak memory, through a file in `dir`. */
 export function costsIn(dir) {
   const hook = path.join(dir, 'hook.cjs');
   const usage = path.join(dir, 'usage');
@@ -27,5 +27,5 @@ const sorted = (runs, of) => runs.map((run) => run[of]).toSorted((a, b) => a - b
 
 export const median = (runs, of) => sorted(runs, of)[runs.length >> 1];
 
-/** `12 to 15`: the least and the most. */
+/** The minimum and the maximum, as `12 to 15`. */
 export const spread = (runs, of) => [0, -1].map((at) => sorted(runs, of).at(at).toFixed(0)).join(' to ');

@@ -1,5 +1,5 @@
-// A download of 1 GiB, side by side with curl: gw (with SHA-256, as always), `curl -o`, and `curl | sha256sum`. The server
-// and the disk are in memory. Prints medians and ratios; asserts nothing.
+// Compares a download of 1 GiB by gw (with SHA-256, as always), by `curl -o` and by `curl | sha256sum`. The server and the
+// disk are in memory. Prints medians and ratios; asserts nothing.
 import { fork, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -11,7 +11,7 @@ const GIB = 1024 ** 3;
 const ROUNDS = 5;
 const id = 'vt-20261120120000-00000000000000000001';
 
-/** Serves the record of one task, and its output: a small clip with a gibibyte of nothing behind it. */
+/** Serves the record of one task, and its output: a small clip that is filled up with zeros to 1 GiB. */
 function serve() {
   const clips = path.join(import.meta.dirname, '../../src/sandbox/clips');
   const clip = readFileSync(
@@ -77,7 +77,7 @@ async function compare() {
         const code = await new Promise((resolve) => child.on('exit', resolve));
         if (code !== 0) throw new Error(`${name} exited ${code}`);
         if (round >= 0) times[name].push({ ms: performance.now() - startMs });
-        // The ledger too, so that each time all is fetched; the code cache stays.
+        // Remove the ledger too, so that each round downloads everything. The code cache stays.
         for (const left of ['out.mp4', '.local'])
           rmSync(path.join(dir, left), { recursive: true, force: true });
       }

@@ -1,5 +1,5 @@
-// The README's first line, from the return key to a saved video: on a machine that has just run `npm ci`, and once more.
-// Prints what takes the time; asserts nothing.
+// Measures the README's first command from the return key to a saved video: on a machine that has just run `npm ci`, and a
+// second time. Prints the times of the steps; asserts nothing.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,13 +12,13 @@ const [, line] = /^\$ npm ci && (npx gw .*)$/m.exec(readme) ?? [];
 if (line === undefined) throw new Error('the README begins with no `npm ci && npx gw …`');
 const { NODE_EXTRA_CA_CERTS: _, ...env } = process.env;
 
-/** Notes when each Node of the run was started: npx is one, gw another. */
+/** Records the start of each Node process of the run: npx is one, gw is another. */
 const starts = path.join(home, 'starts');
 const notes = path.join(home, 'note-start.cjs');
 const entry = "process.argv[1] + ' ' + performance.timeOrigin + '\\n'";
 writeFileSync(notes, `require('node:fs').appendFileSync(${JSON.stringify(starts)}, ${entry});`);
 
-/** What is told on stdout with --events, and when it came. */
+/** The events on stdout of --events, and the time of each. */
 async function run() {
   const beganMs = performance.now();
   const beganAtMs = performance.timeOrigin + beganMs;
@@ -28,7 +28,7 @@ async function run() {
     env: {
       ...env,
       ...{ NODE_OPTIONS: `--require ${notes}`, HOME: home, npm_config_update_notifier: 'false' },
-      // What npm ci has left there.
+      // These are the settings and the cache that npm ci used.
       npm_config_userconfig: path.join(env.HOME ?? home, '.npmrc'),
       npm_config_cache: env.npm_config_cache ?? path.join(env.HOME ?? home, '.npm'),
     },

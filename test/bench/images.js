@@ -1,5 +1,5 @@
-// Images, in two figures that are promised: what saving a large one costs in memory, against its size, and what sending
-// sixteen large ones as a form costs. Each beside curl doing the same transfer. Prints medians; asserts nothing.
+// Measures two promised figures for images: the memory for saving a large image, relative to its size, and the cost of sending
+// sixteen large images as a form. Compares each with curl doing the same transfer. Prints medians; asserts nothing.
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ const SMALL = 'gw image create (1 kB as Base64)';
 const gw = path.join(import.meta.dirname, '../../bin/gw.js');
 const home = mkdtempSync(path.join(tmpdir(), 'gw-bench-'));
 
-/** Bytes that begin and end as a PNG does, and do not compress. */
+/** Bytes that begin and end like a PNG and do not compress. */
 function fakePng(bytes) {
   const png = Buffer.alloc(bytes);
   for (let at = 0, block = 0; at < bytes; at += 32, block += 1) {
@@ -52,7 +52,7 @@ const inputs = Array.from({ length: SENT }, (_, index) => {
   return file;
 });
 
-/** Linux tells the peak of a living process; elsewhere it is not known. */
+/** Peak memory of a living process. Known on Linux only. */
 function peakMiB(pid) {
   try {
     const kiB = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
@@ -127,7 +127,7 @@ try {
   }
   const columns = ['ms', 'peak MiB', 'for it MiB', 'x image'];
   console.log(`${''.padEnd(42)}${columns.map((word) => word.padStart(15)).join('')}`);
-  // What gw takes for any image at all is no part of what a large one costs.
+  // Memory that gw needs for any image does not count as the cost of a large one.
   const floor = median(found[SMALL], 'peak');
   for (const [name, results] of Object.entries(found)) {
     const peak = median(results, 'peak');

@@ -1,5 +1,5 @@
-// Many jobs: what the ledger costs with 10,000 of them, and what a process costs that waits for 100, 1,000 and 10,000.
-// Prints times and ratios; asserts nothing. The last part reads /proc and is left out elsewhere.
+// Measures the cost of the ledger with 10,000 jobs, and of a process that waits for 100, 1,000 and 10,000 jobs. Prints times
+// and ratios; asserts nothing. The last part reads /proc and is left out on systems without it.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -18,7 +18,7 @@ const line = (fields) => `\n${JSON.stringify(fields)}\n`;
 const keyOf = (at) => `gw-0${at.toString(8).padStart(25, '0')}`;
 const idOf = (at) => `vt-20261121001503-${String(at).padStart(20, '0')}`;
 
-/** A ledger with `count` jobs that are running, or with all six events that a saved one has. */
+/** A ledger with `count` jobs: running ones, or saved ones with all six events of a saved job. */
 function seed(state, count, { family, gateway, saved = false }) {
   const now = new Date();
   const name = `${now.getUTCFullYear()}-${String(now.getUTCMonth() + 1).padStart(2, '0')}.jsonl`;
@@ -51,7 +51,7 @@ function seed(state, count, { family, gateway, saved = false }) {
   return file;
 }
 
-/** What saving finished jobs asks of the ledger: each is looked up and written to, 100 and 1,000 of them. */
+/** Measures the ledger's part in saving 100 and 1,000 finished jobs: a look-up and appends for each job. */
 async function savingTimes(openLedger) {
   console.log(
     '\nsaving finished jobs of a ledger that holds 1,000: a look-up and three lines each, with all syncs\n',
@@ -95,7 +95,7 @@ async function ledgerTimes() {
       for (const text of readFileSync(file, 'utf8').split('\n')) if (text) JSON.parse(text);
     },
     'find all': () => ledger.find(),
-    // Each with a ledger just opened.
+    // Each of these opens the ledger anew.
     'find the first': () => open().find({ ids: [ids[0]] }),
     'find the last': () => open().find({ ids: [ids.at(-1)] }),
     'find 50': () => open().find({ ids: ids.slice(0, 50) }),
@@ -119,7 +119,7 @@ async function ledgerTimes() {
   await savingTimes(openLedger);
 }
 
-/** Every task runs for ever. */
+/** A gateway whose tasks run for ever. */
 async function openGateway() {
   let requests = 0;
   const server = createServer((request, reply) => {

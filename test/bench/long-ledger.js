@@ -1,6 +1,5 @@
-// A long ledger: 100,000 saved jobs (about 209 MB), and what a command costs with it against `node -e 0` and against an
-// empty ledger: in time, and in time of a CPU, which a busy machine spoils less. Prints medians, ratios and the peak of
-// memory; asserts nothing.
+// Measures commands with a ledger of 100,000 saved jobs (about 209 MB), against `node -e 0` and an empty ledger: wall time, and
+// CPU time, which other work on the machine distorts less. Prints medians, ratios and peak memory; asserts nothing.
 import { spawnSync } from 'node:child_process';
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -9,12 +8,12 @@ import path from 'node:path';
 import { costsIn, median, spread } from './cost.js';
 
 const JOBS = 100_000;
-/** A busy account: three weeks of jobs. */
+/** Interval between jobs: a busy account makes this ledger in three weeks. */
 const APART_MS = 20_000;
 const ROUNDS = 9;
 const gw = path.join(import.meta.dirname, '../../bin/gw.js');
 const dir = mkdtempSync(path.join(tmpdir(), 'gw-bench-long-'));
-/** What every job was saved as: a file that is gone would be fetched again. */
+/** The saved file of every job. gw would download a missing file again. */
 const film = path.join(dir, 'film.mp4');
 writeFileSync(film, 'mp4');
 const idOf = (at) => `vt-20261121001503-${String(at).padStart(20, '0')}`;
@@ -42,7 +41,7 @@ function linesOf(at, t) {
   ].join('');
 }
 
-/** One month's journal; older ones cost the same. */
+/** Fills the journal of one month, because older journals cost the same. */
 function seed(state) {
   const now = Date.now();
   const name = `${new Date(now).toISOString().slice(0, 7)}.jsonl`;
@@ -101,7 +100,7 @@ try {
     `the first command makes the index: ${first.ms.toFixed(0)} ms, ${first.cpuMs.toFixed(0)} of a CPU, ${first.mb.toFixed(0)} MB\n`,
   );
   const runs = {};
-  // What is sent becomes a job that is open, so creates have ledgers of their own.
+  // A create leaves an open job, so creates have separate ledgers.
   const kept = path.join(dir, 'kept');
   spawnSync('cp', ['-a', states.long, kept]);
   for (let round = 0; round < ROUNDS; round += 1) {

@@ -1,7 +1,7 @@
-// Several machines on one account: workers as processes, each with a home of its own, one redis-server, and a gateway that
-// runs ten tasks at once and takes 600 requests a minute, and counts what is too much. `npm run bench -- machines`: how much
-// of the slots three workers use with tasks of 5 s and 29 s and a look a second; then many workers, killed at random; what a
-// row costs Redis. GW_BENCH_WORKERS (20), GW_BENCH_ROWS (2000): fewer where the machine is small. Prints; asserts nothing.
+// Several machines on one account: each worker is a process with its own home, on one redis-server. The gateway runs ten tasks
+// at once, accepts 600 requests a minute and counts everything above. `npm run bench -- machines` measures the share of slots
+// that three workers use with tasks of 5 s and 29 s and one look per second, then many workers that are killed at random, then
+// the memory of a row in Redis. Small machines set GW_BENCH_WORKERS (20) and GW_BENCH_ROWS (2000) lower. Asserts nothing.
 import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -29,7 +29,7 @@ const freePort = () =>
     });
   });
 
-/** A gateway of family A whose tasks last `lastMs`, and what it saw. */
+/** A gateway of family A whose tasks last `lastMs`, with counts of its requests. */
 async function openGateway(lastMs) {
   const seen = { tasks: new Map(), byPrompt: new Map(), tooManyTasks: 0, tooManyRequests: 0, looks: 0 };
   const recent = [];
@@ -93,7 +93,7 @@ async function openRedis(dir) {
   return { client, url: `redis://127.0.0.1:${port}`, close };
 }
 
-/** What Redis holds under the first key of each pattern. */
+/** The bytes that Redis uses for the first key of each pattern. */
 async function bytesOf(client, patterns) {
   let bytes = 0;
   for (const pattern of patterns) {

@@ -1,5 +1,5 @@
-// Start-up, side by side in one run: what a command costs against `node -e 0`, in time of a CPU, and against curl for the
-// same request. Prints medians and ratios; asserts nothing.
+// Measures start-up: the CPU time of a command against `node -e 0`, and its wall time against curl for the same request.
+// Prints medians and ratios; asserts nothing.
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -7,14 +7,14 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { costsIn, median, spread } from './cost.js';
 
-// `npm run bench -- machines` is that file alone.
+// `npm run bench -- machines` runs that file only.
 if (process.argv[2] !== undefined) {
   await import(`./${process.argv[2]}.js`);
   process.exit();
 }
 
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 25);
-/** Jobs in the ledger of `jobs list`. */
+/** Number of jobs in the ledger that `jobs list` reads. */
 const LISTED = 36;
 const root = path.join(import.meta.dirname, '../..');
 const gw = path.join(root, 'bin/gw.js');
@@ -40,13 +40,13 @@ const create = ['video', 'alpha', 'create', 'a fox'];
 const sdk = `import(${JSON.stringify(import.meta.resolve('openai'))}).then(({ OpenAI }) =>
   new OpenAI({ baseURL: '${base}/v1', apiKey: 'k' }).models.list()).then(({ data }) => console.log(JSON.stringify(data)));`;
 const get = `require('node:http').get('${base}/v1/models', (reply) => reply.pipe(process.stdout));`;
-/** Creates of one process, beside as many of a shell loop. */
+/** Number of creates in one process, and in a shell loop for comparison. */
 const CREATES = 30;
 const many = `import(${JSON.stringify(path.join(root, 'bin/gw-cli.js'))}).then(async ({ gw }) => {
   for (let at = 0; at < ${CREATES}; at += 1)
     if ((await gw(${JSON.stringify(create)})).exitCode !== 0) process.exitCode = 1;
 });`;
-/** The words for Node, and what else stands in the environment. */
+/** The arguments for Node of each command. */
 const commands = {
   'node -e 0': ['-e', '0'],
   'gw --version': [gw, '--version'],
@@ -64,7 +64,7 @@ const commands = {
   'gw video beta create … --external-id': [gw, 'video', 'beta', 'create', 'a fox', '--external-id', 'ORDER'],
   [`gw video alpha create …, ${CREATES} calls of gw()`]: script('many.cjs', many),
 };
-// What is no run of Node has a time alone: curl, and gw as one file, where `npm run binaries` has made it.
+// Only the wall time is known for programs other than Node: curl, and gw as one file if `npm run binaries` has made it.
 const oneFile = path.join(root, `dist/binaries/gw-linux-${process.arch}`);
 const others = existsSync(oneFile)
   ? {
@@ -95,7 +95,7 @@ try {
       if (round >= 0) runs[name] = [...(runs[name] ?? []), found];
     };
     for (const [name, words] of Object.entries(commands)) {
-      // What is created stays out of the ledger that is listed.
+      // New jobs must not enter the ledger that `jobs list` reads.
       const state = /create …(?! --dry)/.test(name)
         ? { GW_STATE_DIR: path.join(home, `created${round}`) }
         : {};

@@ -1,5 +1,5 @@
-// The system calls of a save that are about the directory of its target, in all and of the trial before the create: what
-// bringing an output home costs. GW_BENCH_SCRIPT is the bin/gw.js of another version. Prints counts; asserts nothing.
+// Counts the system calls of a save in its target directory: all of them, and those of the trial before the create.
+// GW_BENCH_SCRIPT is the bin/gw.js of another version. Prints counts; asserts nothing.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ const saves = {
   'an image': [...image, 'fox.png'],
 };
 
-/** The calls that name something in a directory. */
+/** Lists the calls that name something in a directory. */
 function callsIn(dir, argv) {
   const log = path.join(home, 'strace');
   const tracing = ['-f', '-y', '-qq', '-e', 'trace=%file,%desc', '-o', log];

@@ -1,6 +1,6 @@
-// How much of an account's slots several gw of one user use: `create --wait --interval 1s`, all started at once, against
-// a gateway whose tasks last 5 s and 29 s and which runs three at once. Counted by the gateway itself: the time that tasks
-// ran, over three times the time from the first create to the end of the last task. Prints; asserts nothing.
+// Measures the share of an account's slots that several gw of one user fill with `create --wait --interval 1s`, all started at
+// once. The gateway's tasks last 5 s and 29 s, three run at once, and it counts the share: the tasks' time divided by three
+// times the time from the first create to the end of the last task. Prints the shares; asserts nothing.
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -10,7 +10,7 @@ import path from 'node:path';
 const gw = path.join(import.meta.dirname, '../../bin/gw.js');
 const SLOTS = 3;
 
-/** Runs `count` creates against tasks that last `lastMs`; resolves to what the gateway saw. */
+/** Runs `count` creates with tasks that last `lastMs`. Resolves with the gateway's counts. */
 async function round(lastMs, count) {
   const tasks = new Map();
   let refused = 0;
