@@ -1,6 +1,6 @@
-// Drives one gw, which may be a file of `npm run binaries`, under wine or qemu, as its user would: `node test/binaries/drive.js
-// ROUNDS COMMAND…`. The jobs that users do first; then ROUNDS of a create that is killed at any moment, and what `gw jobs sync`
-// makes of it: nothing lost, doubled or half. Prints the counts; a promise that is broken ends it with 1.
+// Uses one gw as a user would, even a file of `npm run binaries` under wine or qemu: `node test/binaries/drive.js ROUNDS
+// COMMAND…`. Runs common jobs, then ROUNDS creates that are killed at random moments, each followed by `gw jobs sync`: nothing
+// may be lost, doubled or partial. Prints the counts, and exits with 1 if a promise is broken.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import * as fs from 'node:fs';
@@ -26,7 +26,7 @@ const env = {
 };
 fs.mkdirSync(env.HOME);
 
-/** Its streams are files: wine takes no socket for one, which a pipe of Node's is. */
+/** The streams of gw are files, because Node's pipes are sockets, which wine does not accept as streams. */
 function start([file, ...args], stdin = '') {
   const at = fs.mkdtempSync(path.join(dir, 'run-'));
   const [input, out, err] = ['in', 'out', 'err'].map((name) => path.join(at, name));
@@ -125,7 +125,7 @@ try {
     await new Promise((resolve) => setTimeout(resolve, Math.random() * tookMs));
     if (child.kill('SIGKILL')) kills += 1;
     await ended;
-    // The sync sends no create: a job that the gateway never heard of is made by its own command, once.
+    // A sync sends no create. When the gateway never got a create, only the same command can make its task, once.
     if ((await run('jobs', 'sync')).code === 14)
       await good(...beta, `round ${round}`, '--once', `round ${round}`);
   }
@@ -138,7 +138,7 @@ try {
   while ((await open()).length > 0) {
     assert.ok(Date.now() < until, `not finished: ${JSON.stringify(await open())}`);
     if ((await run('jobs', 'sync')).code !== 14) continue;
-    // A process that was still ending held its job from the sync of its round.
+    // The killed process had not ended yet, so the sync of its round could not hold the job.
     for (const { once_key: key } of await open())
       if (/^round/.test(key)) await good(...beta, key, '--once', key);
   }

@@ -8,7 +8,7 @@ import { listening } from '../helpers/listening.ts';
 import { newDir } from '../helpers/new-dir.ts';
 
 // @module-tag curl
-// bin/install.sh, from a release in a folder and served on loopback; a script stands for the file, `.ci/binaries` has the real one.
+// Tests bin/install.sh with a release in a folder and on loopback. A script replaces the binary; `.ci/binaries` tests the real one.
 
 const name = `gw-${process.platform === 'darwin' ? 'macos' : 'linux'}-${process.arch}`;
 const installer = path.join(import.meta.dirname, '../../bin/install.sh');

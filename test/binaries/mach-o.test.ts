@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { expect, test } from 'vitest';
 
-// The signature of a program for macOS: `npm run binaries` mends the digests of pages that the runtime's builder leaves wrong.
+// The signature of a macOS program: `npm run binaries` repairs the page digests that the runtime's builder leaves wrong.
 
 const { wrongPages } = createRequire(import.meta.url)('../../bin/mach-o.js') as {
   wrongPages: (program: Buffer, mend?: boolean) => number[];
@@ -11,7 +11,7 @@ const { wrongPages } = createRequire(import.meta.url)('../../bin/mach-o.js') as 
 const PAGE = 4096;
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest();
 
-/** A program of two pages and a half, its one load command that of its signature; the first digest follows the header. */
+/** A program of two and a half pages with one load command, for its signature. The first digest follows the header. */
 function signedProgram() {
   const codeBytes = 2.5 * PAGE;
   const program = Buffer.alloc(codeBytes + 256, 7);

@@ -6,12 +6,12 @@ import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { newDir } from '../helpers/new-dir.ts';
 
-// bin/release.js in a clone: what is handed on, and what stops it. `.ci/binaries` makes the files of the platforms.
+// bin/release.js in a clone: what it publishes and what stops it. `.ci/binaries` makes the files of the platforms.
 
 const root = path.join(import.meta.dirname, '../..');
 const run = promisify(execFile);
 
-/** A repository of this project as it is now, in one commit. */
+/** A repository with this project's present state in one commit. */
 async function clone() {
   const dir = newDir();
   const { stdout } = await run('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
