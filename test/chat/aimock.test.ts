@@ -4,7 +4,7 @@ import { LLMock } from '@copilotkit/aimock';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { World } from '../helpers/gw.ts';
 
-// The three surfaces against a server that nobody here wrote.
+// The three surfaces with a third-party server.
 
 const said = 'Hello from the mock 🦊, in several pieces so that there is something to stream.';
 const weather = { type: 'object', properties: { city: { type: 'string' } } };
@@ -88,7 +88,7 @@ describe.each(surfaces)('%s', (api, at) => {
 
   test('an image', async () => {
     expect(await chat('picture', '--image', 'dot.png')).toEqual({ code: 0, out: 'a red dot', err: '' });
-    // Its journal keeps the images of completions only.
+    // The server's journal keeps the images of completions only.
     if (api === 'completions') expect(JSON.stringify(mock.getLastRequest()?.body)).toContain('iVBORw0KGgo');
   });
 });

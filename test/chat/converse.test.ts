@@ -14,7 +14,7 @@ import type { Client, Reply } from '../../src/http/client.ts';
 import type { WireHead } from '../../src/http/exchange.ts';
 import { recordedStreams } from './recorded-streams.ts';
 
-// Promise 12: a recorded stream, cut at every byte.
+// Recorded streams are cut at every byte (promise 12).
 
 interface Came {
   readonly text: string;
@@ -24,7 +24,7 @@ interface Came {
   readonly error?: unknown;
 }
 
-/** A client whose stream brings these pieces, then ends well or with an error. */
+/** A client whose stream delivers these pieces, then ends normally or with an error. */
 const clientOf = (pieces: readonly Uint8Array[], failure?: Error): Pick<Client, 'send' | 'stream'> => ({
   send: () => Promise.reject(new Error('not asked for')),
   async stream(_endpoint, _input, { onHead, takeChunk }) {
@@ -98,7 +98,7 @@ describe.each(recordedStreams)('$name', (recorded) => {
         expect(came.error, `cut at byte ${at}`).toMatchObject({ kind: 'unavailable' });
       }
     }
-    // At least without the last blank line, and less than from the middle on.
+    // The answer is already whole without the last blank line, but never when less than half of the stream has arrived.
     expect(wholes).toBeGreaterThan(1);
     expect(wholes).toBeLessThan(bytes.length / 2);
   });
@@ -269,7 +269,7 @@ test('what the listener throws ends the answer and is thrown on', async () => {
   await expect(talking).rejects.toBe(closed);
 });
 
-/** What comes of a reply in one piece, through the endpoint's own schema. */
+/** Gives a whole reply to the endpoint's own schema, and returns the result of the chat. */
 function talkWhole(api: ChatApi, json: unknown, stream: boolean): Promise<Came> {
   const reply = ({ reply: reader }: Endpoint) => {
     expect(reader.safeParse(json).success).toBe(true);
@@ -463,7 +463,7 @@ describe('an answer without an end', () => {
     },
     geo: { candidates: [{ content: { parts: [{ functionCall: { name: 'f', args: { words } } }] } }] },
   };
-  /** Brings the same event 80 times, 80 MiB; how many were taken. */
+  /** Delivers the same event 80 times, 80 MiB in all. Returns how many events were read. */
   const endless = (event: unknown) => {
     const bytes = Buffer.from(`data: ${JSON.stringify(event)}\n\n`);
     const told = { count: 0 };

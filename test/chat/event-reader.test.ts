@@ -4,7 +4,7 @@ import { chatApis } from '../../src/chat/chat.ts';
 import { EventReader } from '../../src/chat/event-reader.ts';
 import { loadSurface } from '../../src/chat/surface.ts';
 
-/** One that is read in another way than a short one. */
+/** The reader handles a long text in another way than a short one. */
 const long = 'long words '.repeat(30);
 const words = fc.constantFrom(
   long,
@@ -23,7 +23,7 @@ const words = fc.constantFrom(
 );
 const oneOf = <T>(...all: readonly T[]) => fc.constantFrom(...all);
 
-/** A text in each shape that an event of the surface may have, with what else may stand beside it. */
+/** A text in each form that an event of the surface may have, with the other fields that may be beside it. */
 const shapes = {
   completions: fc
     .record({
@@ -101,7 +101,7 @@ test.each(chatApis)('%s: an event of which the text alone is parsed says all tha
       for (const { shape, texts, isEscaped } of all)
         for (const [nth, text] of texts.entries()) {
           const json = JSON.stringify(shape(text, nth));
-          // A service may escape what need not be escaped.
+          // A service may escape characters that need no escape.
           const data = isEscaped ? json.replace(/"word "(?!.*"word ")/, '"\\u0077ord "') : json;
           for (const { events, heard } of sides)
             events.read(data, {

@@ -4,7 +4,7 @@ import { newDir } from '../helpers/new-dir.ts';
 
 export const KEY = 'canary-key-5f1d8c7e9ab24d60';
 
-/** A directory of its own, removed after the test. */
+/** A directory for one test, removed after it. */
 export function tempDir(): string {
   const dir = newDir();
   return dir;
@@ -15,7 +15,7 @@ export interface Said {
   readonly warnings: string[];
 }
 
-/** What a session needs of a run, with a clock that stands still and ears for what is said. */
+/** The context of a session, with a clock that stands still and a record of all notes and warnings. */
 export function sessionContext(stateDir: string, env: Record<string, string> = {}): SessionContext & Said {
   const notes: string[] = [];
   const warnings: string[] = [];

@@ -23,7 +23,7 @@ const drawn = (more: Partial<Drawing> = {}): Drawing => ({
   ...more,
 });
 
-/** The whole text drawn from these pieces. */
+/** The whole text as it is drawn from these pieces. */
 function render(pieces: readonly string[], drawing = drawn()): string {
   const stream = new MarkdownStream(lex);
   const lines = pieces.flatMap((piece) => stream.push(piece, drawing));
@@ -237,7 +237,7 @@ describe('text from outside cannot drive the terminal', () => {
 });
 
 describe('drawing costs what the answer is long, at any nesting', () => {
-  /** Draws a text that comes in pieces; counts how often a block or a mark of it is looked at while it is drawn. */
+  /** Draws a text that arrives in pieces. Counts how often the drawing looks at a block or mark of it. */
   function work(text: string, pieceLength = text.length) {
     let steps = 0;
     let tokens = 0;

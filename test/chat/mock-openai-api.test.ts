@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { World } from '../helpers/gw.ts';
 import { listening } from '../helpers/listening.ts';
 
-// Chat completions against a second server that nobody here wrote (the first: aimock.test.ts).
+// Chat completions with a second third-party server (the first is in aimock.test.ts).
 
 const { default: app } = createRequire(import.meta.url)('mock-openai-api/dist/app.js') as {
   default: RequestListener;

@@ -6,7 +6,7 @@ import { builtGw } from '../cli/built.ts';
 import { listening } from '../helpers/listening.ts';
 import { newDir } from '../helpers/new-dir.ts';
 
-// The spawned gw between real pipes.
+// Runs the spawned gw with real pipes.
 
 const home = newDir();
 let gw = '';
@@ -20,12 +20,12 @@ const end = 'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n
 
 interface Streamer {
   readonly url: string;
-  /** Bytes of each request's body. */
+  /** Length of each request's body in bytes. */
   readonly bodies: number[];
   readonly closed: Promise<void>;
 }
 
-/** A gateway that streams as the test says; `closed` resolves when a client has left. */
+/** A gateway that streams as the test says. `closed` resolves when a client has disconnected. */
 async function serve(stream: (write: (text: string) => boolean, socket: Socket) => void): Promise<Streamer> {
   const bodies: number[] = [];
   let left = () => {};
@@ -126,7 +126,7 @@ test('a prompt of 30 MB from stdin is sent whole', async () => {
   });
   const ended = await run('head -c 30000000 < <(yes) | $GW chat "what is this?"', url);
   expect(ended).toEqual({ code: 0, out: 'ok', err: '' });
-  // Each newline is two characters of JSON.
+  // JSON writes each newline as two characters.
   expect(bodies[0]).toBeGreaterThan(44_000_000);
 });
 

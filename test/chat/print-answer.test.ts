@@ -53,7 +53,7 @@ test('a long reply is written piece by piece, the same JSON at every border', as
   const { written, printer } = printing(false, 'reply');
   for (const shift of ['', 'x']) {
     written.length = 0;
-    // A surrogate pair, a control character and a quote stand at borders of the pieces.
+    // A surrogate pair, a control character and a quote are at the borders of the pieces.
     const text = `${shift}${'\u{1f600}'.repeat(50_000)}\u009b"\n\ud800`;
     const reply = { choices: [{ message: { content: text }, short: 'x' }], other: [text] };
     await printer.finish({ ...answer, reply });

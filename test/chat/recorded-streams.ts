@@ -1,6 +1,6 @@
 import type { ChatApi, ChatUsage, ToolCall } from '../../src/chat/chat.ts';
 
-/** A stream as it came off the wire, and what it says. */
+/** A recorded stream, and the content that it has. */
 export interface RecordedStream {
   readonly name: string;
   readonly api: ChatApi;
@@ -10,7 +10,7 @@ export interface RecordedStream {
   readonly toolCalls: readonly ToolCall[];
   readonly finishReason: string;
   readonly usage: ChatUsage;
-  /** As it would have come unstreamed. */
+  /** The same reply without streaming. */
   readonly reply: unknown;
 }
 
@@ -185,7 +185,7 @@ export const recordedStreams: readonly RecordedStream[] = [
       event({
         type: 'message_delta',
         delta: { stop_reason: 'tool_use', stop_sequence: null },
-        // What is null here was said before.
+        // A null here means that an earlier event had the value.
         usage: { input_tokens: null, output_tokens: 40, output_tokens_details: { thinking_tokens: 7 } },
       }),
       event({ type: 'message_stop' }),

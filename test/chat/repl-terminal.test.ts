@@ -8,7 +8,7 @@ import { openPlaceFor } from './terminal.ts';
 
 const script = bundle(path.join(import.meta.dirname, 'scripts', 'talk.ts'));
 const PROMPT = /^>$/m;
-/** The prompt, empty, as the last thing on the screen. */
+/** The empty prompt at the end of the screen. */
 const READY = /(?:^|\n)>$/;
 
 describe('a conversation on a terminal', { tags: ['tmux'] }, () => {
@@ -112,7 +112,7 @@ describe('a conversation on a terminal', { tags: ['tmux'] }, () => {
     terminal.keys(' end', 'Enter');
     await terminal.shows('line29 end>');
     expect(terminal.screen()).toContain('\nline28\nline29 end>');
-    // The word stands for nothing in another run.
+    // The placeholder means nothing in another run, so the history does not keep this line.
     expect(fs.existsSync(path.join(stateDir, 'chat', 'history.jsonl'))).toBe(false);
   });
 
@@ -326,7 +326,7 @@ describe('a conversation on a terminal', { tags: ['tmux'] }, () => {
     await left.shows(PROMPT);
     await right.shows(PROMPT);
     left.line('from the left');
-    // An answer is shown while it comes, and kept in the session when the next line is asked for.
+    // The answer is shown while it arrives, and is in the session only when the prompt is back.
     await left.shows(/you said "from the left"\n\n>/);
     right.line('turns');
     await right.shows(/turns so far: 3\n\n>/);
@@ -343,7 +343,7 @@ describe('a conversation on a terminal', { tags: ['tmux'] }, () => {
     const terminal = openPlaceFor(script).start('', { env: 'MARK=1' });
     await terminal.shows(PROMPT);
     terminal.line('pid');
-    // The number comes in pieces: it is whole when the next line is asked for.
+    // The number arrives in pieces, and is complete when the prompt is back.
     const pid = Number(/pid (\d+)\n\n>/.exec(await terminal.shows(/pid \d+\n\n>/))?.[1]);
     terminal.keys('half a line');
     await terminal.shows('> half a line');

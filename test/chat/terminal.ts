@@ -8,21 +8,21 @@ import { tempDir } from './fixtures.ts';
 const LONGEST_MS = 15_000;
 let count = 0;
 
-/** A program on a terminal of its own (tmux), to be typed at and looked at. */
+/** A program on its own terminal (tmux), into which a test types and whose screen it reads. */
 export class Terminal {
   readonly #socket: string;
 
   constructor(command: string, { columns = 60, rows = 24 } = {}) {
     count += 1;
     this.#socket = `gw-test-${process.pid}-${count}`;
-    // What the program leaves of the terminal is shown behind it, and the screen stays.
+    // When the program has ended, the screen also shows its exit code and the terminal's mode, and stays.
     const shown = `${command}; echo "[exit $?]"; stty -a | grep -o '.icanon'; exec sleep 1000`;
     this.#tmux('-f', '/dev/null', 'new-session', '-d', '-x', `${columns}`, '-y', `${rows}`, shown);
     this.#tmux('set-option', '-s', 'set-clipboard', 'on');
     onTestFinished(() => void spawnSync('tmux', ['-L', this.#socket, 'kill-server'], { stdio: 'ignore' }));
   }
 
-  /** Keys by their names (`Enter`, `C-c`), everything else as text. */
+  /** Presses keys by their names (`Enter`, `C-c`), and types everything else as text. */
   keys(...keys: string[]): void {
     for (const key of keys) {
       const isName = /^(?:[CM]-.+|Enter|Tab|Up|Down|Home|End|Left)$/.test(key);
@@ -30,12 +30,12 @@ export class Terminal {
     }
   }
 
-  /** Types a line and ends it. */
+  /** Types a line and presses Enter. */
   line(text: string): void {
     this.keys(...(text === '' ? [] : [text]), 'Enter');
   }
 
-  /** Pastes as a terminal does, between the marks that tell it from typing where the program asked for them. */
+  /** Pastes as a terminal does: between paste marks, if the program has asked for them. */
   paste(text: string): void {
     this.#tmux('set-buffer', '--', text);
     this.#tmux('paste-buffer', '-p', '-r');
@@ -45,26 +45,26 @@ export class Terminal {
     this.#tmux('resize-window', '-x', `${columns}`, '-y', `${rows}`);
   }
 
-  /** The lines on the screen, the last empty ones left out. */
+  /** The lines on the screen, without the empty ones at the end. */
   screen(): string {
     return this.#tmux('capture-pane', '-p')
       .replace(/[ \t]+$/gm, '')
       .trimEnd();
   }
 
-  /** Everything since the start, lines that were wrapped joined, with what has left the screen. */
+  /** Everything since the start, including scrolled lines, with wrapped lines joined. */
   all(): string {
     return this.#tmux('capture-pane', '-p', '-J', '-S', '-')
       .replace(/[ \t]+$/gm, '')
       .trimEnd();
   }
 
-  /** What the program has put on the terminal's clipboard. */
+  /** The text that the program has put on the terminal's clipboard. */
   clipboard(): string {
     return this.#tmux('show-buffer');
   }
 
-  /** Resolves with the screen as soon as it matches; rejects, showing it, when it never does. */
+  /** Resolves with the screen as soon as it matches. Rejects with the screen if it never does. */
   async shows(wanted: RegExp | string): Promise<string> {
     const endMs = performance.now() + LONGEST_MS;
     for (;;) {
@@ -78,14 +78,14 @@ export class Terminal {
   #tmux(...args: string[]): string {
     return execFileSync('tmux', ['-L', this.#socket, ...args], {
       encoding: 'utf8',
-      // What shifts the clock (libfaketime) ends a shell or tmux now and then.
+      // libfaketime, which shifts the clock, sometimes ends a shell or tmux.
       env: { ...process.env, LD_PRELOAD: undefined },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
   }
 }
 
-/** A home for conversations, and the way to start one there. */
+/** A home for conversations, and a function that starts one there. */
 export function openPlaceFor(script: string) {
   const dir = tempDir();
   const stateDir = path.join(dir, 'state');

@@ -1,4 +1,4 @@
-// One of several processes that add to the same session: STATE_DIR NAME WHO COUNT.
+// One of several processes that add to the same session. Arguments: STATE_DIR NAME WHO COUNT.
 import { setTimeout as delay } from 'node:timers/promises';
 import { openSession } from '../../../src/chat/session/session.ts';
 

@@ -1,4 +1,4 @@
-// A conversation on the real terminal with a model that is made up here: it answers by what it is asked.
+// A conversation on the real terminal with a made-up model, whose answer depends on the question.
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ChatAnswer } from '../../../src/chat/chat.ts';
 import { type Ask, startConversation } from '../../../src/chat/repl/start-conversation.ts';
@@ -80,7 +80,7 @@ const ask: Ask = async ({ turns, system, model, signal }, onEvent) => {
   }
   const calls = question === 'call' ? [{ id: 'c1', name: 'weather', arguments: '{"city":"Rome"}' }] : [];
   if (question === 'notes') {
-    // Side talk beside an answer, and behind it while the next line is being typed.
+    // Notes during an answer, and after it while the next line is being typed.
     io.note('a note before');
     await say('begin ');
     io.note('a note amid');
