@@ -5,7 +5,7 @@ import { openServer } from '../cli/fake-gateway.ts';
 import { cmd } from '../helpers/cmd.ts';
 import { CompletionPlace, taskId } from './place.ts';
 
-// `gw complete` as the scripts call it: the built gw, in a home of its own.
+// Tests `gw complete` as the scripts call it: the built gw in its own home.
 
 let place: CompletionPlace;
 beforeAll(() => {

@@ -6,7 +6,7 @@ import { completionTable } from '../../src/completion/table.ts';
 import { program } from '../../src/program.ts';
 import { builtGw } from '../cli/built.ts';
 
-// What is generated is what the sources give now.
+// The stored files must equal the files that the sources generate now.
 
 const dir = path.join(import.meta.dirname, '../../completions');
 
@@ -19,5 +19,4 @@ test('the built table is that of the command tree', async () => {
   const file = path.join(path.dirname(builtGw().script), '../dist/complete.json');
   const built: unknown = JSON.parse(fs.readFileSync(file, 'utf8'));
   expect(built).toEqual(JSON.parse(JSON.stringify(await completionTable(program))));
-  // It may have to build gw first.
 });

@@ -4,7 +4,7 @@ import { beforeEach, expect, test } from 'vitest';
 import { shells } from '../../src/completion/shells.ts';
 import { World } from '../helpers/gw.ts';
 
-// `gw completion`, whole commands in process.
+// Runs `gw completion` in process.
 
 let world: World;
 beforeEach(async () => {

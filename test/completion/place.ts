@@ -8,8 +8,8 @@ import { serialize } from '../../src/ledger/serialize.ts';
 import { writeModelCache } from '../../src/models/model-cache.ts';
 import { builtGw } from '../cli/built.ts';
 
-// A home with a profile, a ledger and a list of models, and a gw on the PATH that answers completion for real and
-// otherwise says how it was called.
+// A home with a profile, a ledger and a list of models. The gw on the PATH really answers completion; for other commands it
+// only prints how it was called.
 
 const terminal = path.join(import.meta.dirname, '../cli/terminal.py');
 
@@ -55,7 +55,7 @@ export class CompletionPlace {
 
   inHome = (...names: string[]): string => path.join(this.home, ...names);
 
-  /** Adds an event to the ledger, as the ledger itself writes it. */
+  /** Adds an event to the ledger in the ledger's own format. */
   append(job: string, event: LedgerEvent): void {
     this.timeMs += 1000;
     const file = this.inHome('.local/state/gw/ledger', journalNameAt(this.timeMs));
@@ -64,19 +64,19 @@ export class CompletionPlace {
     fs.appendFileSync(file, `${line}\n`);
   }
 
-  /** Keeps a gateway's list of models, as `gw models` does. */
+  /** Stores a gateway's list of models, as `gw models` does. */
   models(ids: readonly string[]): void {
     const host = { env: this.env, cwd: this.cwd, platform: process.platform, homeDir: this.home };
     writeModelCache(host, 'https://gateway.example.com', { fetchedAtMs: this.timeMs, ids });
   }
 
-  /** The real gw. */
+  /** Runs the real gw. */
   spawn(argv: readonly string[], options: { cwd?: string; env: NodeJS.ProcessEnv }) {
     const [file, ...first] = this.command;
     return spawnSync(file, [...first, ...argv], { ...options, encoding: 'utf8' });
   }
 
-  /** Runs it to a good end. */
+  /** Runs gw and throws unless it succeeds. */
   run(...argv: readonly string[]): void {
     const run = this.spawn(argv, { env: this.env });
     if (run.status !== 0) throw new Error(run.stderr);
@@ -88,7 +88,7 @@ export class CompletionPlace {
     if (id !== undefined) this.append(key, { event: 'accepted', id });
   }
 
-  /** The answer to a script's question: the first line, and the values of the others. */
+  /** The answer to a script's question: its first line, and the values of the other lines. */
   ask(
     words: readonly string[],
     current: string,
@@ -100,7 +100,7 @@ export class CompletionPlace {
     return { kind, before, values: lines.map((line) => line.split('\t')[0] ?? ''), text: run.stdout };
   }
 
-  /** Types on a terminal at which a shell runs, and gives what the terminal showed. */
+  /** Types on a terminal on which a shell runs. Returns what the terminal showed. */
   type(argv: readonly string[], types: readonly (readonly [string, string])[]): string {
     const order = JSON.stringify({ argv, columns: 120, rows: 40, types });
     const run = spawnSync('python3', [terminal, order], {

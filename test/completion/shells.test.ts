@@ -3,7 +3,7 @@ import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CompletionPlace, taskId } from './place.ts';
 
-// The scripts in the shells they are for, driven through a terminal, from where `gw completion --install` put them.
+// Runs the scripts in their shells through a terminal, from the place where `gw completion --install` put them.
 
 const readyRows: Record<
   string,
@@ -35,7 +35,7 @@ const readyRows: Record<
   },
 };
 
-/** What is typed, and the words that gw is called with then. */
+/** The typed keys, and the words with which gw is then called. */
 const lines: readonly (readonly [what: string, typed: string, called: readonly string[]])[] = [
   [
     'commands, a flag and a value with a colon',
@@ -73,7 +73,7 @@ const lines: readonly (readonly [what: string, typed: string, called: readonly s
   ],
 ];
 
-// A bash is wherever the tests run.
+// Every machine that runs the tests has bash.
 const tagsOf = (shell: string) => ['python3', ...(shell === 'bash' ? [] : [shell])];
 
 describe.each(Object.entries(readyRows))('%s', (shell, { argv, start }) => {
