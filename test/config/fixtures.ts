@@ -5,7 +5,7 @@ import { GwError } from '../../src/errors.ts';
 import type { Host } from '../../src/host.ts';
 import { newDir } from '../helpers/new-dir.ts';
 
-/** A host with a home of its own; nothing of the real environment reaches it. */
+/** A host with its own home, which sees nothing of the real environment. */
 export function testHost(
   env: Record<string, string> = {},
   changes: Partial<Host> = {},

@@ -139,7 +139,7 @@ describe('the gateway and its key', () => {
         profile: { value: 'sandbox' },
         baseUrl: { value: undefined },
       });
-      // A new one in each run: no other program can use the gateway of this one.
+      // The key is new in each run, so no other program can use this run's gateway.
       expect(await settings.key()).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
     }
   });

@@ -157,7 +157,7 @@ describe('directories', () => {
     const env = { APPDATA: 'D:\\Roaming', LOCALAPPDATA: 'D:\\Local' };
     expect(configDir({ ...windows, env })).toBe('D:\\Local\\gw\\config');
     expect(configDir({ ...windows, env: {} })).toBe('C:\\Users\\u\\AppData\\Local\\gw\\config');
-    // What an older gw has left in the roaming profile is in use until there is another.
+    // gw uses the files that an older gw left in the roaming profile, until there are others.
     const left = (...files: string[]) =>
       configDir({ ...windows, env }, (file) => files.includes(String(file)));
     const former = 'D:\\Roaming\\gw\\config.json';
