@@ -8,8 +8,8 @@ import { onceJobKey } from '../../src/ledger/job-key.ts';
 import { World } from '../helpers/gw.ts';
 import { newDir } from '../helpers/new-dir.ts';
 
-// A gw that is stopped (Ctrl-Z, a frozen machine) lives and lets go of nothing. A lock of a living process that never beats
-// is what it leaves to look at.
+// A gw that is stopped (Ctrl-Z, a frozen machine) is alive and releases nothing. Other processes then see a lock of a living
+// process that never refreshes it.
 
 const sleeper = spawn('sleep', ['600'], { stdio: 'ignore' });
 const dir = newDir();
@@ -64,7 +64,7 @@ describe('waitForOther', () => {
       facts: { hint: 'it goes on; run this again to wait longer' },
     });
     expect(waitedMs()).toBe(60_000);
-    // At once, after 25 and after 50 s.
+    // The messages come at once, after 25 s and after 50 s.
     expect(told).toHaveLength(3);
   });
 

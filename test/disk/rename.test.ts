@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { renameFile } from '../../src/disk/durable-directory.ts';
 
-/** A disk that refuses so often, and then renames. */
+/** A disk that refuses a rename `refusals` times, and then renames. */
 function disk(code: string, refusals: number) {
   let tries = 0;
   const rename = () => {
