@@ -51,7 +51,7 @@ test('what refuses an empty value shows that it is empty, and numbers say what t
   );
 });
 
-/** The error that a function throws; undefined where it throws none. */
+/** The error that a function throws. Undefined if it throws none. */
 function refusalOf(act: () => unknown): GwError | undefined {
   try {
     act();
