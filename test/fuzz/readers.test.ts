@@ -29,14 +29,14 @@ import { newDir } from '../helpers/new-dir.ts';
 import { heif, pngHead } from '../media/fixtures.ts';
 import { fuzz, tell } from '../torture/torture.ts';
 
-// What reads files and text of others, given damaged ones: it ends within a second, and fails in its own words only.
-// `GW_TORTURE=1 npx vitest run --config test/torture/vitest.config.ts test/fuzz` tries 20,000 inputs a target.
+// Gives damaged input to all readers of foreign files and texts: each must end within a second and fail only with its own errors.
+// `GW_TORTURE=1 npx vitest run --config test/torture/vitest.config.ts test/fuzz` tries 20,000 inputs for each target.
 
 const RUNS = 400;
 const LONGEST_MS = 1000;
 const HANG_MS = 20_000;
 
-/** One of these, changed: bytes replaced, lengths made extreme, a stretch cut out or doubled, the end cut off. */
+/** A sample with some changes: bytes replaced, lengths made extreme, a part cut out or doubled, the end cut off. */
 function damaged(samples: readonly Uint8Array[]): fc.Arbitrary<Buffer> {
   const change = fc.record({
     at: fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
@@ -60,7 +60,7 @@ function damaged(samples: readonly Uint8Array[]): fc.Arbitrary<Buffer> {
   });
 }
 
-/** Odd while an input is read. A loop in this thread cannot be ended from it: another one ends the process then. */
+/** Odd while an input is read. This thread cannot end its own endless loop, so another thread ends the process. */
 const turns = new Int32Array(new SharedArrayBuffer(4));
 const watch = `
   const turns = require('node:worker_threads').workerData;
@@ -75,7 +75,7 @@ const watch = `
 const watcher = new Worker(watch, { eval: true, workerData: turns });
 afterAll(() => watcher.terminate());
 
-/** Tries a reader on damaged samples: none may take longer than a second, and none may fail in another way than `expected`. */
+/** Tries a reader on damaged samples. No try may take longer than a second or fail with an error that is not `expected`. */
 function target(
   name: string,
   samples: readonly (string | Uint8Array)[],
@@ -95,7 +95,7 @@ function target(
       } finally {
         Atomics.add(turns, 0, 1);
       }
-      // The time of this process alone: others on the machine do not count.
+      // The CPU time of this process only, because other processes of the machine do not count.
       const { user, system } = process.cpuUsage(before);
       counts.inputs += 1;
       counts.longestMs = Math.max(counts.longestMs, Math.round((user + system) / 1000));
@@ -209,8 +209,8 @@ target(
   isRefusal,
 );
 
-// The tracks of films and sounds, read in a thread that is ended when its time is up, as gw does (media/in-worker.ts); here
-// one thread reads many.
+// Reads tracks of videos and sounds in a thread that is ended when its time is up, as gw does (media/in-worker.ts). Here one
+// thread reads many files.
 const { buildAlone } = createRequire(import.meta.url)('../../bin/build-alone.js') as {
   buildAlone(entryPoint: string): Promise<{ readonly outputFiles: readonly [{ readonly text: string }] }>;
 };
@@ -237,7 +237,7 @@ const openThread = () =>
   });
 afterAll(async () => (await thread)?.terminate());
 
-/** Throws `ended` where the thread had to be ended: nothing else may go wrong in it. */
+/** Throws `ended` if the thread had to be ended. No other failure may happen in it. */
 async function readInThread(bytes: Buffer): Promise<void> {
   thread ??= openThread();
   const worker = await thread;
@@ -327,7 +327,7 @@ const http = (line: string, body = '', type = 'application/json') =>
 const form =
   '--b\r\ncontent-disposition: form-data; name="model"\r\n\r\nimg-2\r\n' +
   '--b\r\ncontent-disposition: form-data; name="image"; filename="a.png"\r\n\r\nx\r\n--b--\r\n';
-/** Sends bytes as they are, and reads what comes until the sandbox has ended the connection, or half a second. */
+/** Sends bytes unchanged, and reads until the sandbox has ended the connection or half a second has passed. */
 function request(bytes: Buffer): Promise<string> {
   return new Promise((resolve) => {
     let came = '';
