@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { WebSocket } from 'undici';
 
-// A page in a headless Chromium of the system, driven over its DevTools protocol.
+// A page in a headless Chromium of the system, which is driven over its DevTools protocol.
 
 interface Message {
   readonly id?: number;
@@ -17,24 +17,24 @@ interface Message {
 
 export interface BrowserPage {
   send(method: string, params?: object): Promise<Record<string, unknown>>;
-  /** The value of an expression in the page; promises are waited for. */
+  /** Evaluates an expression in the page, and awaits its promise. */
   evaluate<T>(expression: string): Promise<T>;
-  /** Waits, at most 20 s, until an expression is true. */
+  /** Waits up to 20 s for an expression to become true. */
   until(expression: string): Promise<void>;
   /** Presses a key as a person does: `/`, `a`, `Enter`, `ArrowRight`. */
   press(key: string): Promise<void>;
   type(text: string): Promise<void>;
   open(url: string): Promise<void>;
-  /** Every address that was asked for so far. */
+  /** Every URL that was requested so far. */
   readonly asked: string[];
-  /** What the page complained of: errors, and what its policy forbade. */
+  /** Errors of the page, and requests that its content security policy blocked. */
   readonly complaints: string[];
   close(): Promise<void>;
 }
 
 const LONGEST_MS = 20_000;
 
-/** Throws what Chromium said where it cannot be started. */
+/** Throws Chromium's own message if it cannot be started. */
 export async function openChromium(size = { width: 1280, height: 800 }): Promise<BrowserPage> {
   const profile = mkdtempSync(path.join(tmpdir(), 'gw-chromium-'));
   const child = spawn(
@@ -44,7 +44,7 @@ export async function openChromium(size = { width: 1280, height: 800 }): Promise
       ...['--disable-background-networking', '--disable-component-update', '--disable-sync', '--mute-audio'],
       ...['--remote-debugging-port=0', `--user-data-dir=${profile}`, 'about:blank'],
     ],
-    // Nothing shifts its clock (libfaketime): the pages of one process would wait for another's.
+    // Chromium runs without libfaketime: with shifted clocks, its processes would wait for each other.
     { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, LD_PRELOAD: '', HOME: profile } },
   );
   const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));

@@ -12,9 +12,9 @@ import { clipsDir, test, World } from '../helpers/gw.ts';
 import { tinyPng } from '../jobs/save/tiny-media.ts';
 import { type BrowserPage, openChromium } from './chromium.ts';
 
-// `gw gallery`: what is written to the disk, and what the page does in a browser.
+// Tests of `gw gallery`: the files that it writes, and the page in a browser.
 
-/** A job whose output lies in the working directory. */
+/** A job whose output is in the working directory. */
 const output = (world: World, id: string, changes: Parameters<typeof savedJob>[3] = {}) =>
   savedJob(world, id, 1000, changes);
 const itemsOf = (world: World, name = 'gallery.html'): GalleryItem[] => {
@@ -353,7 +353,7 @@ describe('in a browser', { tags: ['chromium'] }, () => {
     await page.open(pathToFileURL(file).href);
     expect(await page.evaluate("document.getElementById('count').textContent")).toBe('2000 outputs');
     expect(await page.evaluate("document.querySelectorAll('.card').length")).toBeLessThanOrEqual(300);
-    // What has left the view is let go of.
+    // Videos outside the view must be unloaded.
     expect(await page.evaluate("document.querySelectorAll('video[src]').length")).toBeLessThanOrEqual(60);
     await page.press('/');
     await page.type('number 1234');
