@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { imageModels } from '../../src/gateway/image/models.ts';
 import { nearestSize, parseImageSize, takesSize } from '../../src/gateway/image/size.ts';
 
-/** Numbers that repeat with their seed. */
+/** Pseudo-random numbers, the same for the same seed. */
 function* numbers(seed: number): Generator<number, never> {
   let state = seed;
   for (;;) {

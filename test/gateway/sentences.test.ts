@@ -7,7 +7,7 @@ import { modelSheets } from '../../src/gateway/model-facts/sheets.ts';
 import { sourcesOf } from '../../src/sources/model-rows.ts';
 import { document, isQuoted } from '../helpers/document.ts';
 
-// "The document says" stands before a literal quotation alone.
+// Only a literal quotation may follow "The document says".
 
 const bodies = allEndpoints.flatMap(({ body }) => (body ? [body] : []));
 const rules = [...bodies.flatMap((body) => rulesOf(body)), ...geoModelRules('geo-3.7-flash')];
