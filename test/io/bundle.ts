@@ -3,7 +3,7 @@ import * as os from 'node:os';
 import * as path from 'node:path';
 import { build } from 'esbuild';
 
-/** A script around a real process's io, bundled as the product is: one CommonJS file. `body` sees `io` and `host`. */
+/** Bundles a script with a real process's io into one CommonJS file, as the product is bundled. `body` sees `io` and `host`. */
 export async function bundleScript(body: string): Promise<{ readonly file: string; remove(): void }> {
   const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'gw-io-'));
   const file = path.join(dir, 'script.cjs');

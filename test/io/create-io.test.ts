@@ -40,7 +40,7 @@ describe.each(allModes().map((options) => [nameOf(options), options] as const))(
     await io.outJsonRows(rows(0));
     await io.outJsonRows(rows(9_000));
     expect(stdout.text).toBe(`[]\n[${Array(9_000).fill(hostileJson).join(',')}]\n`);
-    // However many there are, few of them wait to be written.
+    // However many rows there are, few of them wait to be written.
     expect(written).toBeGreaterThan(stdout.text.length - 200_000);
   });
 
@@ -335,7 +335,7 @@ describe('what is awaited', () => {
     const before = stderr.text.length;
     await new Promise((resolve) => setTimeout(resolve, 300));
     expect(stderr.text.length).toBe(before);
-    // The line is cleared and the cursor is back where it was.
+    // The line is cleared, and the cursor is back at its start.
     expect(stderr.text).toMatch(/\x1b\[(0?J|2?K)[^A-Za-z⠋-⠿]*(\x1b\[\?25h)?\r?$/);
   });
 

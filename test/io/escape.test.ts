@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { cutCodePoints, oneLine, safeJson, visible } from '../../src/io/escape.ts';
 import { SafeStream, SecretFilter } from '../../src/io/secret-filter.ts';
 
-/** Written again from the promise, as code points, so that a wrong character class cannot prove itself right. */
+/** The promise is written here again as code points, so that a wrong character class cannot prove itself right. */
 function isForbidden(code: number): boolean {
   if (code === 0x0a || code === 0x09) return false;
   if (code < 0x20 || (code >= 0x7f && code <= 0x9f)) return true;
@@ -16,7 +16,7 @@ function forbiddenIn(text: string): string[] {
   return [...text].filter((character) => isForbidden(character.codePointAt(0) ?? 0));
 }
 
-/** Any 16-bit units at all, the dangerous ones often. */
+/** Arbitrary 16-bit units, with many of the dangerous ones. */
 const anyText = fc
   .array(
     fc.oneof(

@@ -6,9 +6,9 @@ import type { Io, OutputMode } from '../../src/io/io.ts';
 /** A stream that remembers what was written, and may be a terminal. */
 export class MemoryStream extends Writable {
   readonly chunks: Buffer[] = [];
-  /** When set, every write fails with this. */
+  /** When set, every write fails with this error. */
   failWith: Error | undefined;
-  /** When set, a write is taken only once this resolves. */
+  /** When set, a write is accepted only once this promise resolves. */
   hold: Promise<void> | undefined;
   constructor(
     readonly isTTY: boolean,
@@ -43,7 +43,7 @@ export class HandClock {
 
 export interface TestIoOptions {
   readonly mode?: Partial<OutputMode>;
-  /** Which streams are terminals. */
+  /** Says which streams are terminals. */
   readonly stdout?: 'terminal' | 'pipe';
   readonly stderr?: 'terminal' | 'pipe';
   readonly env?: Record<string, string>;

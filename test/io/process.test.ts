@@ -1,4 +1,4 @@
-// What only real descriptors and a real terminal can show.
+// These tests need real file descriptors and a real terminal.
 import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
@@ -19,7 +19,7 @@ afterAll(() => {
   for (const made of scripts) made.remove();
 });
 
-/** A shell line with the script as `$gw`; colour and CI variables of the test run are not inherited. */
+/** Runs a shell line with the script as `$gw`. The colour and CI variables of the test run are not inherited. */
 function shell(line: string, file: string, env: Record<string, string> = {}) {
   const { PATH = '' } = process.env;
   const done = spawnSync('bash', ['--norc', '-c', line], {
@@ -31,7 +31,7 @@ function shell(line: string, file: string, env: Record<string, string> = {}) {
   return { out: done.stdout, err: done.stderr, code: done.status };
 }
 
-/** Runs the script on a pseudo-terminal of 60 x 20 and gives what came through it. */
+/** Runs the script on a pseudo-terminal of 60 x 20 and returns its output. */
 function onTerminal(file: string, env: Record<string, string> = {}) {
   const line = `stty cols 60 rows 20; ${process.execPath} ${file}`;
   return shell(`script -qec "${line}" /dev/null </dev/null`, file, env);

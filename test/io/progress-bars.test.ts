@@ -93,7 +93,7 @@ describe('bars on a terminal', () => {
     await frame(world);
     expect(both.shown()).toEqual([
       'a note',
-      // No word is broken that fits into a line.
+      // A word that fits into a line is not broken.
       'warning: a long warning',
       'w'.repeat(80),
       'w'.repeat(100 - 80),
@@ -259,7 +259,7 @@ describe('bars on a terminal', () => {
     running(progress, 'task-2', 20);
     await frame(world);
     const old = screenOf(world);
-    // A terminal that reflows shows each wide row as two.
+    // A terminal that reflows shows each wide row as two rows.
     const reflowed = new Screen(40).write(asTerminal(old.shown().join('\n')));
     expect(reflowed.shown().length).toBe(5);
     const seen = world.stderr.text.length;

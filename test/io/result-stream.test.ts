@@ -3,7 +3,7 @@ import { ResultStream } from '../../src/io/result-stream.ts';
 import { SecretFilter } from '../../src/io/secret-filter.ts';
 import { MemoryStream } from './memory-host.ts';
 
-/** A terminal whose first write waits for what is let go by `go`. */
+/** A terminal whose first write waits until `go` is called. */
 function open() {
   const stream = new MemoryStream(true);
   let go = () => {};

@@ -1,6 +1,6 @@
 import { displayWidth } from '../../src/io/display-width.ts';
 
-/** What a terminal would show after these bytes: enough of one for lines, cursor moves and erasing. */
+/** Shows what a terminal would show after these bytes. It knows lines, cursor moves and erasing. */
 export class Screen {
   readonly lines: string[] = [''];
   #row = 0;
@@ -16,7 +16,7 @@ export class Screen {
     return this;
   }
 
-  /** The lines without trailing blanks, the empty ones at the end left out. */
+  /** The lines without trailing blanks, and without the empty lines at the end. */
   shown(): string[] {
     const lines = this.lines.map((line) => line.trimEnd());
     while (lines.at(-1) === '') lines.pop();

@@ -4,7 +4,7 @@ import { displayWidth } from '../../src/io/display-width.ts';
 import { wrapMessage } from '../../src/io/wrap.ts';
 import { World } from '../helpers/gw.ts';
 
-// Errors, hints and notes on a terminal (the contract, "Width").
+// Errors, hints and notes on a terminal (cli.md, "Width").
 
 const going = `3 rows: 1 saved, 2 not sent; go on with: gw batch run 'my long shots.csv' --sandbox --limit 1 -o 'z/{key} {prompt}.{ext}'`;
 
