@@ -100,7 +100,7 @@ test('other paths are 404, other methods 405, a body over 1 MiB is 413', async (
   expect(heard).toHaveLength(1);
 });
 
-/** Sends a byte too much, with its length announced or not. */
+/** Sends one byte too many, with an announced length or without one. */
 function statusOfLarge(url: string, isAnnounced: boolean): Promise<number | undefined> {
   const body = Buffer.alloc(1024 * 1024 + 1, ' ');
   return new Promise((resolve, reject) => {
@@ -109,7 +109,7 @@ function statusOfLarge(url: string, isAnnounced: boolean): Promise<number | unde
       resolve(reply.statusCode);
       reply.resume();
     });
-    // The rest of the body is not taken.
+    // The server does not read the rest of the body.
     sent.on('error', (error) => setTimeout(() => reject(error), 500));
     sent.end(body);
   });
@@ -148,7 +148,7 @@ test('the listener that was started last and still runs is found, by this user o
   for (const name of readdirSync(listeners))
     expect(statSync(path.join(listeners, name)).mode & 0o777).toBe(0o600);
   expect(runningUrl(dir)).toBe('http://127.0.0.1:2/two');
-  // One that died without a word, and what is none of ours.
+  // A listener that died without removing its file, and a file that is not gw's.
   const dead = { pid: 2 ** 22 - 1, started: '', url: 'http://127.0.0.1:3/dead', sinceMs: 3 };
   writeFileSync(path.join(listeners, 'dead.json'), JSON.stringify({ ...dead, host: hostOf() }));
   writeFileSync(path.join(listeners, 'half.json'), '{"url"');
