@@ -6,7 +6,7 @@ import * as media from '../../src/media/probe.ts';
 import { assetsDir } from '../helpers/assets-dir.ts';
 import { newDir } from '../helpers/new-dir.ts';
 
-/** A directory of one test, removed after it. */
+/** A directory for one test, removed after it. */
 export function temporaryDirectory(): string {
   const directory = newDir();
   return directory;
@@ -20,18 +20,18 @@ export function make(directory: string, name: string, ...options: string[]): str
   return file;
 }
 
-/** Arguments of a moving picture without sound. */
+/** Arguments for a moving picture without sound. */
 export const picture = (size: string, seconds: number, rate = 24) => [
   ...['-f', 'lavfi', '-i', `testsrc=size=${size}:rate=${rate}:duration=${seconds}`],
   ...['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p'],
 ];
 
-/** Arguments of a tone. */
+/** Arguments for a tone. */
 export const tone = (seconds: number) => ['-f', 'lavfi', '-i', `sine=frequency=440:duration=${seconds}`];
 
 export const ascii = (text: string) => Buffer.from(text, 'latin1');
 
-/** The beginning of a PNG of the size: enough for its facts. */
+/** The beginning of a PNG of this size, which is enough to read its facts. */
 export function pngHead(width: number, height: number): Buffer {
   const head = Buffer.alloc(33);
   ascii('\x89PNG\r\n\x1a\n\0\0\0\rIHDR').copy(head);
@@ -49,7 +49,7 @@ function box(name: string, ...content: Uint8Array[]): Buffer {
   return Buffer.concat([head, body]);
 }
 
-/** The boxes of a HEIF image that say what it is and how large. */
+/** The boxes of a HEIF image that give its type and size. */
 export function heif(brand: string, compatible: string, width: number, height: number): Buffer {
   const size = Buffer.alloc(12);
   size.writeUInt32BE(width, 4);
@@ -60,7 +60,7 @@ export function heif(brand: string, compatible: string, width: number, height: n
   ]);
 }
 
-/** A JPEG whose size stands behind so many bytes of other segments. */
+/** A JPEG whose size comes after this many bytes of other segments. */
 export function jpegWithAppData(width: number, height: number, appBytes: number): Buffer {
   const segments: Buffer[] = [Buffer.from([0xff, 0xd8])];
   for (let left = appBytes; left > 0; left -= 65_533) {
@@ -74,14 +74,14 @@ export function jpegWithAppData(width: number, height: number, appBytes: number)
   return Buffer.concat([...segments, frame, Buffer.from([0xff, 0xd9])]);
 }
 
-/** A file that begins with the bytes and is a hole from there to its length. */
+/** A sparse file: it begins with these bytes, and the rest is a hole up to this length. */
 export function sparse(file: string, head: Uint8Array, bytes: number): string {
   fs.writeFileSync(file, head);
   fs.truncateSync(file, bytes);
   return file;
 }
 
-/** As the product's, of whatever kind the bytes are. */
+/** Does the same as the product's function, for bytes of any kind of medium. */
 export const probeBytes = (bytes: Uint8Array): Promise<media.MediaFacts> =>
   ofItsKind((modality) => media.probeBytes(bytes, { modality, assetsDir }));
 
@@ -93,7 +93,7 @@ async function ofItsKind(read: (modality: Modality) => Promise<media.MediaFacts>
   return facts.modality === 'video' || facts.modality === 'audio' ? read(facts.modality) : facts;
 }
 
-/** A sound clip but for one number of its tables, which makes the probing library count for ever. */
+/** A good clip with one changed number in its tables, which makes the probing library count for ever. */
 export function endlessClip(): Buffer {
   const clip = fs.readFileSync(path.join(assetsDir, 'clips/480p-1x1.mp4'));
   clip.writeUInt32BE(0xffffffff, clip.indexOf('stsc') + 16);

@@ -5,7 +5,7 @@ import { checkMedia } from '../../src/media/check.ts';
 import { type MediaFacts, UNKNOWN_CODEC } from '../../src/media/probe.ts';
 import { make, picture, probeFile, temporaryDirectory, tone } from './fixtures.ts';
 
-// The media limits of family C, one accepted and one refused file a rule; numbers as in the document, none computed.
+// The media limits of family C: one accepted and one refused file for each rule. All numbers are copied from the document.
 
 const image: MediaFacts = {
   modality: 'image',
@@ -110,7 +110,7 @@ describe('the media limits of gamma', () => {
 
 describe('real clips against the limits of gamma', { tags: ['ffmpeg'] }, () => {
   const warned = vi.spyOn(console, 'warn');
-  // What a file holds must not reach the terminal past gw's own output.
+  // Text from inside a file must not reach the terminal past gw's own output.
   afterEach(() => expect(warned).not.toHaveBeenCalled());
   const h264 = picture('320x240', 3);
   const moving = ['-f', 'lavfi', '-i', 'testsrc=size=320x240:rate=24:duration=3'];

@@ -58,7 +58,7 @@ describe('probeBytes', () => {
     expect(facts.widthPx).toBeUndefined();
   });
 
-  // Small buffers share one piece of memory, and image-size looks at that piece.
+  // Small buffers share one block of memory, and image-size reads from the whole block.
   it('reads nothing that lies beside its bytes in memory', async () => {
     const cut = await probeBytes(pngHead(10, 10).subarray(0, 18));
     expect([cut.format, cut.widthPx]).toEqual(['png', undefined]);

@@ -215,7 +215,7 @@ describe('the size of the body', () => {
   it('is looked at before anything is read', async () => {
     const cwd = temporaryDirectory();
     sparse(path.join(cwd, 'a.png'), pngHead(640, 480), 10 * MB);
-    // A hole that nobody could read in time.
+    // This file is a hole that is too large to be read in time.
     sparse(path.join(cwd, 'huge.png'), pngHead(640, 480), 4_000_000 * MB);
     const error = await refusal([image('a.png'), image('huge.png')], cwd, {
       maxBodyBytes: ALPHA_MAX_BODY_BYTES,

@@ -9,7 +9,7 @@ import { readPipedPrompt } from '../../src/media/piped-prompt.ts';
 import { readTypedText } from '../../src/media/text-input.ts';
 import { sparse, temporaryDirectory } from './fixtures.ts';
 
-/** A clock that moves only when told to. */
+/** A clock that moves only when the test moves it. */
 function scriptedClock(): Clock & { advance(ms: number): Promise<void> } {
   let nowMs = 0;
   const sleepers = new Set<{ untilMs: number; wake: () => void }>();
@@ -35,7 +35,7 @@ function scriptedClock(): Clock & { advance(ms: number): Promise<void> } {
 }
 
 const none = () => Readable.from([]);
-/** What a text is read as, and the notes that are told meanwhile. */
+/** The text that is read, and the notes that are printed meanwhile. */
 const notes: string[] = [];
 const readTyped = (typed: { text?: string; file?: string }, cwd = '/', stdin: Readable = none()) =>
   readTypedText(
@@ -155,7 +155,7 @@ describe('readTypedText', () => {
     const cwd = temporaryDirectory();
     const fifo = path.join(cwd, 'fifo');
     expect(spawnSync('mkfifo', [fifo]).status).toBe(0);
-    // The writer holds its end open before the first byte, as the shell does for <(command).
+    // The writer opens its end before it writes the first byte, as the shell does for <(command).
     const writer = spawn('sh', [
       '-c',
       'exec 3<>"$0"; echo ready; sleep 0.1; printf fox >&3; read line',
