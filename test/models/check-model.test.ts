@@ -78,7 +78,7 @@ describe('the kept list', () => {
 });
 
 describe('checkModel', () => {
-  /** A context whose gateway lists these models, or fails so. */
+  /** A context whose gateway lists these models, or fails with this error. */
   function context(listed: readonly string[] | Error, globals: Context['globals'] = {}) {
     const asked: unknown[] = [];
     const client = {
