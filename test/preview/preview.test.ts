@@ -18,7 +18,7 @@ const host = (env: Record<string, string> = {}, columns = 20, rows = 14) => ({
   stderr: { isTTY: true, columns, rows } as never,
 });
 
-/** Red above, blue below. */
+/** One red row above one blue row. */
 const twoRows: Pixels = {
   width: 2,
   height: 2,
