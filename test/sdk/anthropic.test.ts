@@ -8,7 +8,7 @@ const user = (content: Anthropic.MessageParam['content']) => ({ role: 'user' as 
 
 describe.each(servedWays)('the native messages SDK at %s', (way) => {
   const at = served(way);
-  // The SDK sends its key as Bearer, which the gateway takes too; its own version header has another name.
+  // The SDK sends its key as Bearer, which the gateway accepts too. Its version header has another name.
   const client = (defaultHeaders: Record<string, string | null> = {}) =>
     new Anthropic({ apiKey: key, baseURL: at.baseUrl, maxRetries: 0, defaultHeaders });
 
@@ -28,7 +28,7 @@ describe.each(servedWays)('the native messages SDK at %s', (way) => {
     const stream = await client().messages.create({ ...base, messages: [user('4 words')], stream: true });
     const types: string[] = [];
     for await (const event of stream) types.push(event.type);
-    // The SDK keeps `ping` to itself.
+    // The SDK does not pass on `ping`.
     expect(types).toEqual([
       'message_start',
       'content_block_start',

@@ -16,7 +16,7 @@ const tools = [
 
 describe.each(servedWays)('the Gemini-style SDK at %s', (way) => {
   const at = served(way);
-  // The SDK sends its key in a header of its own; the gateway's is given beside it.
+  // The SDK sends its key in its own header, so the gateway's header is added.
   const client = (headers: Record<string, string> = { 'x-geo-api-key': key }) =>
     new GoogleGenAI({ apiKey: 'not-the-key', httpOptions: { baseUrl: at.baseUrl, headers } });
 

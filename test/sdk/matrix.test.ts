@@ -23,9 +23,9 @@ import { World } from '../helpers/gw.ts';
 import { clipsDir } from '../sandbox/fixture.ts';
 import { key, pngBase64, weatherSchema } from './served.ts';
 
-// What the clients of others send, call by call: what a sandbox answers, and what a strict one refuses because the document
-// does not list it, with the document's sentence. `npm run matrix` prints the table, with the clients and servers of
-// .ci/matrix, which it installs first.
+// The calls of third-party clients: what a sandbox answers, and what a strict sandbox refuses because the document does not
+// list it, with the document's sentence. `npm run matrix` prints the table; it first installs further clients and servers
+// from .ci/matrix.
 
 const GEO = 'geo-3.6-flash';
 const NATIVE = 'sandbox-chat-1';
@@ -36,14 +36,14 @@ const PNG = await pngBase64();
 const DATA_URL = `data:image/png;base64,${PNG}`;
 const nativeHeaders = { 'provider-version': '2023-06-01' };
 
-/** What a call comes to: answered; refused, by the field or for want of an endpoint; or not a call of the document at all. */
+/** The result of a call: it is answered, a field of it is refused, or the document has no such endpoint. */
 type Outcome = 'answered' | 'refused' | 'no endpoint';
 
 interface Call {
   readonly name: string;
-  /** The origin of a sandbox -> throws where the answer is not what was asked for. */
+  /** Sends the call to the origin of a sandbox. Throws if the answer is not the expected one. */
   readonly ask: (origin: string) => Promise<unknown>;
-  /** Both, where the document has it; `strict` alone where only what it does not list is refused. */
+  /** The outcomes with a usual and with a strict sandbox. They differ if only unlisted fields are refused. */
   readonly usual: Outcome;
   readonly strict: Outcome;
 }
@@ -418,7 +418,7 @@ const genaiCalls: readonly Call[] = [
   outside('models', (at) => genai(at).models.list()),
 ];
 
-// The AI SDK, by each of its providers.
+// The AI SDK with each of its providers.
 
 const weatherTool = tool({
   description: 'weather',
@@ -426,7 +426,7 @@ const weatherTool = tool({
   execute: () => 'rain',
 });
 
-/** What the AI SDK does with any model; `strictly` names the calls that send what the document does not list. */
+/** The calls of the AI SDK with any model. `strictly` names those that send fields that the document does not list. */
 function aiCalls(
   modelOf: (at: string) => LanguageModel,
   strictly: Readonly<Record<string, Outcome>>,
@@ -482,9 +482,9 @@ const aiOpenai = (at: string) => createOpenAI({ apiKey: key, baseURL: `${at}/v1`
 const aiAnthropic = (at: string) =>
   createAnthropic({ apiKey: key, baseURL: `${at}/v1`, headers: nativeHeaders });
 
-// LangChain, by each of its packages.
+// LangChain with each of its packages.
 
-/** As `aiCalls`, for LangChain's models. */
+/** Does the same as `aiCalls` for LangChain's models. */
 function chainCalls(
   modelOf: (at: string) => BaseChatModel,
   strictly: Readonly<Record<string, Outcome>>,
@@ -529,7 +529,7 @@ function chainCalls(
 const chainOpenai = (at: string) =>
   new ChatOpenAI({ model: GEO, apiKey: key, maxRetries: 0, configuration: { baseURL: `${at}/v1` } });
 
-/** What .ci/matrix/others.js has; its packages are there under `npm run matrix` alone. */
+/** The exports of .ci/matrix/others.js, whose packages are installed by `npm run matrix` only. */
 interface Others {
   readonly clientsOf: (asked: Readonly<Record<string, unknown>>) => Readonly<Record<string, readonly Call[]>>;
   readonly servers: Readonly<
@@ -641,12 +641,12 @@ const clients: Readonly<Record<string, readonly Call[]>> = {
         customHeaders: { 'x-geo-api-key': key },
       }),
     {},
-    // It refuses image_url of a model whose name it does not know.
+    // This package refuses image_url for a model whose name it does not know.
     { type: 'media', mimeType: 'image/png', data: PNG },
   ),
 };
 
-// It would tell of each setting that a model of its own does not have.
+// The AI SDK would warn about each setting that a model of its own does not have.
 Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false });
 
 const sandboxes: Partial<Record<'usual' | 'strict', Sandbox>> = {};
@@ -662,7 +662,7 @@ afterAll(async () => {
   if (process.env.GW_MATRIX !== undefined) console.log(tableOf(rows));
 });
 
-/** What a call came to, and what the sandbox said of the request that it refused. */
+/** The outcome of a call, and the reason that the sandbox gave if it refused the request. */
 async function outcomeOf(ask: Call['ask'], sandbox: Sandbox | undefined): Promise<[Outcome, string]> {
   if (!sandbox) throw new Error('the sandbox is not started yet');
   const from = sandbox.requests.length;
@@ -679,7 +679,7 @@ async function outcomeOf(ask: Call['ask'], sandbox: Sandbox | undefined): Promis
   ];
 }
 
-/** What the document says where a call is not answered, by the client and what the sandbox refuses. */
+/** The document's sentence behind each refused call, found by the client's name and the refused field. */
 const sentences: readonly (readonly [RegExp, string])[] = [
   [/NotFound$/, '404 wrong path (for example a missing /v1 prefix)'],
   [/ image$/, 'multipart uploads use the field image[]'],

@@ -9,12 +9,12 @@ import { startSandbox } from '../../src/sandbox/server.ts';
 import { builtGw } from '../cli/built.ts';
 import { wasmDir } from '../helpers/assets-dir.ts';
 
-// The official SDKs talk to the sandbox as they talk to their own services: in this process, and as `gw sandbox serve`.
+// The official SDKs talk to the sandbox as to their own services: to one in this process, and to `gw sandbox serve`.
 
 export const key = 'sk-sdk-test';
 const clipsDir = path.join(import.meta.dirname, '../../src/sandbox/clips');
 
-/** Where a sandbox listens; known once the tests run. */
+/** The address of a sandbox, which is known once the tests run. */
 export interface Served {
   readonly baseUrl: string;
 }
@@ -23,7 +23,7 @@ interface Running extends Served {
   readonly close: () => Promise<void>;
 }
 
-/** What both have: a key, and answers at once. */
+/** Both ways start a sandbox that has a key and answers at once. */
 const ways: Readonly<Record<string, () => Promise<Running>>> = {
   'a sandbox in this process': () =>
     startSandbox({
@@ -67,7 +67,7 @@ async function spawnServe(): Promise<Running> {
 
 export const servedWays = Object.keys(ways);
 
-/** A sandbox for all tests of a `describe`; its address may be read within a test. */
+/** A sandbox for all tests of a `describe`. Its address may be read only inside a test. */
 export function served(way: string): Served {
   let running: Running | undefined;
   beforeAll(async () => {
