@@ -6,7 +6,7 @@ import { KEY, type World } from '../helpers/gw.ts';
 import { openRedis } from '../machines/redis.ts';
 import { asReadNow, type Left, lefts, openHome, plantRows, withHome } from './left.ts';
 
-// What earlier versions left is read, gone on with and brought home by this one, and nothing is made twice.
+// This version must read, continue and save what earlier versions left, and must make nothing twice.
 
 vi.setConfig({ testTimeout: 120_000 });
 
@@ -19,7 +19,7 @@ async function openRuns(left: Left, options: Parameters<typeof openHome>[1] = {}
     expect(code, err).toBe(0);
     return JSON.parse(out);
   };
-  /** Creates that the gateway behind --sandbox has taken in this home. */
+  /** Tasks that the gateway of --sandbox has accepted in this home. */
   const tasks = () => fs.readdirSync(path.join(world.dir, '.local/state/gw/sandbox/tasks')).sort();
   return { world, gw, json, tasks };
 }
@@ -37,7 +37,7 @@ describe.each(lefts)('what $version left', (left) => {
   test('is listed and counted as it was, and each job is shown by its key and by its ID', async () => {
     const { world, json } = await openRuns(left);
     for (const { argv, answer } of left.answers) {
-      // The fixture keeps no saved outputs, which are large: whether one is still there is told now.
+      // The fixture leaves out saved outputs, because they are large, so `saved` differs now.
       const text = asReadNow(JSON.stringify(withHome(answer, world.dir)).replaceAll('"saved":true,', ''));
       const then: unknown = JSON.parse(text);
       expect(await json(argv.filter((word) => word !== '--json')), argv.join(' ')).toMatchObject(
@@ -151,7 +151,7 @@ describe.each(lefts)('what $version left', (left) => {
     const { err } = await working;
     expect(followed.code, `${followed.err}${err}`).toBe(0);
     expect(followed.err).toContain('4 saved');
-    // The first two rows were made before; the third is an image, which is no task.
+    // Two rows were made before, and the third is an image, which has no task.
     expect(tasks()).toHaveLength(before + 1);
   });
 });

@@ -1,10 +1,10 @@
-// Makes what one version of gw leaves behind: a home with jobs of all families and states, an output fetched by half, a
-// talk, a sandbox's tasks, a batch run by half, and the rows of a queue. Written as one file of text, for the tests of
-// later versions:
+// Makes what one version of gw leaves behind: a home with jobs of all families and states, a half-downloaded output, a chat
+// session, the tasks of a sandbox, a half-finished batch, and the rows of a queue. Prints all of it as one JSON text for the
+// tests of later versions:
 //
 //   node test/updates/leave.js NAME [path of that version's bin/gw.js] > test/updates/left-by-NAME.json
 //
-// No path, address or host of the machine stands in it: `{HOME}` is the home. Needs redis-server.
+// The text has no path, address or host of the machine: `{HOME}` is the home. Needs redis-server.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
@@ -56,7 +56,7 @@ function start(argv, { env = {}, shell } = {}) {
   return { child, ended, err: () => err };
 }
 
-/** Runs gw; its exit code has to be the one that is told. */
+/** Runs gw, and throws unless it ends with this exit code. */
 async function run(argv, code = 0, options = {}) {
   const ended = await start(argv, options).ended;
   if (ended.code === code) return ended;
@@ -71,7 +71,7 @@ async function until(what, holds) {
   throw new Error(`never happened: ${what}`);
 }
 
-/** Starts gw and kills it as soon as something holds. */
+/** Starts gw and kills it as soon as a condition holds. */
 async function killWhen(argv, what, holds, options) {
   const { child, ended } = start(argv, options);
   await until(what, holds);
@@ -91,7 +91,7 @@ const lines = () =>
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line));
 
-// A gateway of family A that answers as the prompt says.
+// A gateway of family A whose answer depends on the prompt.
 const stub = http.createServer((request, response) => {
   let body = '';
   request.on('data', (piece) => {
@@ -132,7 +132,7 @@ const alpha = ['video', 'alpha', 'create', '--model', '2.0-fast', '--resolution'
 const gamma = ['--resolution', '768P', '--duration', '4', '--ratio', '16:9'];
 const small = ['--interval', '200ms'];
 
-// 1. An output that was fetched by half: no file may grow beyond 12 kB.
+// 1. A half-downloaded output: no file may grow beyond 12 kB.
 await run([...alpha, 'a half fetched fox', '--sandbox'], 0);
 await until(
   'the task ends',
@@ -143,7 +143,7 @@ await start(['jobs', 'sync', '--sandbox'], { shell: 'ulimit -f 12; exec "$0" "$@
 if (!fs.readdirSync(work).some((each) => each.endsWith('.part'))) throw new Error('no part was left');
 const half = lines()[0].job;
 
-// 2. Every family, saved, and one that is not.
+// 2. A saved job of every family, and a job that is not saved.
 await run([...alpha, 'a saved fox', '--wait', '--sandbox', ...small]);
 await run([...alpha, 'a fox that is not saved', '--wait', '--no-download', '--sandbox', ...small]);
 await run([
@@ -162,7 +162,7 @@ await run([
 await run(['video', 'gamma', 'create', 'a saved tree', ...gamma, '--wait', '--sandbox', ...small]);
 await run(['image', 'create', 'a saved hill', '--size', '256x256', '--sandbox', '-o', 'hill.png']);
 
-// 3. What ended badly, or is not known.
+// 3. Jobs that failed or whose outcome is unknown.
 await run([...alpha, 'it is refused'], 5, elsewhere);
 await run([...alpha, 'its reply is reset'], 14, elsewhere);
 await start([...alpha, 'nobody is there'], {
@@ -182,7 +182,7 @@ const killSent = (prompt) =>
   );
 await killSent('it is swallowed');
 await killSent('it is swallowed before it is sent');
-// As one leaves it that is killed before its first byte.
+// Change the ledger to the state after a kill before the first byte was sent.
 const last = lines().findLast(({ event }) => event === 'intent').job;
 fs.writeFileSync(
   journal(),
@@ -193,7 +193,7 @@ fs.writeFileSync(
   { mode: 0o600 },
 );
 await run([...alpha, 'it is lost'], 0, elsewhere);
-// As a sync leaves it that finds no such task after a minute.
+// Change the ledger to the state after a sync that finds no such task after a minute.
 const { job: lost } = lines().findLast(({ event }) => event === 'intent');
 const lostLine = {
   v: 1,
@@ -204,7 +204,7 @@ const lostLine = {
 };
 fs.appendFileSync(journal(), `\n${JSON.stringify(lostLine)}\n`);
 
-// 4. A batch that was run by half, and a job of each family that runs.
+// 4. A half-finished batch, and a running job of each family.
 const rows = [1, 2, 3, 4].map((row) => ({
   id: `s${row}`,
   command: 'video beta',
@@ -218,7 +218,7 @@ await killWhen(
   () => lines().filter(({ event }) => event === 'accepted').length >= 9,
 );
 
-// 5. A queue: a row is saved, the others wait or run when their worker is killed.
+// 5. A queue: one row is saved, and the others wait or run when their worker is killed.
 const server = net.createServer();
 await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
 const { port } = server.address();
@@ -253,7 +253,7 @@ for (const { child, ended } of [worker, follower]) {
   await ended;
 }
 
-// 6. A talk, settings, a preset, prices, and a listener that was killed.
+// 6. A chat session, settings, a preset, prices, and a listener that was killed.
 await run(['chat', '--session', 'trip', 'where to?', '--model', 'chat-pro', '--sandbox']).catch(() =>
   run(['chat', '--session', 'trip', 'where to?', '--sandbox']),
 );
@@ -271,7 +271,7 @@ await killWhen(['listen', '--port', '0', '--sandbox'], 'it listens', () => {
   return fs.existsSync(dir) && fs.readdirSync(dir).some((each) => each.endsWith('.json'));
 });
 
-// 7. One of each that still runs when this ends.
+// 7. Jobs that still run when this script ends.
 await run([
   'video',
   'beta',
@@ -285,7 +285,7 @@ await run([
 ]);
 await run(['video', 'gamma', 'create', 'a tree that grows on', ...gamma, '--sandbox']);
 
-/** The home's texts without what is of this machine. */
+/** A text of the home without the parts that differ by machine. */
 const plain = (text) =>
   text
     .replaceAll(home, '{HOME}')
@@ -301,7 +301,7 @@ function keep(dir) {
     .sort((a, b) => (a.name < b.name ? -1 : 1))) {
     const file = path.join(dir, each.name);
     const named = path.relative(home, file);
-    // Locks name a process of this machine; a rate is over in a minute; saved outputs are large.
+    // Locks name a process of this machine, a rate file is obsolete after a minute, and saved outputs are large.
     if (each.name === 'locks' || each.name === 'reserve' || each.name === 'cache') continue;
     if (each.isDirectory()) keep(file);
     else if (dir === work && /\.(mp4|png)$/.test(each.name)) continue;
@@ -318,7 +318,7 @@ keep(state);
 keep(config);
 keep(work);
 
-// What this version says of it.
+// The output of this version about its jobs.
 const answers = [];
 for (const argv of [
   ['jobs', 'list', '--json'],
@@ -338,7 +338,7 @@ for (const key of (await redis.keys('*')).sort()) {
     zset: () => redis.zrange(key, '0', '-1', 'WITHSCORES'),
     stream: () => redis.xrange(key, '-', '+'),
   }[type];
-  // What BullMQ counts and tells by the moment: a lock of a dead worker would have run out.
+  // BullMQ's momentary state: the lock of a dead worker would have expired.
   if (key.endsWith(':lock') || key.includes(':stalled-check')) continue;
   keys.push({ key, type, value: JSON.parse(plain(JSON.stringify(await read()))) });
 }

@@ -3,32 +3,32 @@ import * as path from 'node:path';
 import type { Redis } from 'ioredis';
 import { World } from '../helpers/gw.ts';
 
-// What earlier versions left behind (leave.js makes it), put into a home and a Redis of a test.
+// Puts what earlier versions left behind (made by leave.js) into the home and the Redis of a test.
 
 type Rows = readonly (readonly [string, readonly string[]])[];
 type RedisValue = string | Readonly<Record<string, string>> | readonly string[] | Rows;
 
 export interface Left {
-  /** The commit that left it. */
+  /** The commit of the version that left it. */
   readonly version: string;
-  /** When it did, Unix milliseconds. */
+  /** The time when that version ended, in Unix milliseconds. */
   readonly atMs: number;
-  /** gw's key of the job whose output was fetched by half. */
+  /** gw's key of the job with a half-downloaded output. */
   readonly half: string;
-  /** What that version said of it. */
+  /** The output of that version about its own jobs. */
   readonly answers: readonly { readonly argv: readonly string[]; readonly answer: unknown }[];
-  /** Lines, or bytes, by their paths below the home. */
+  /** Lines or bytes by their path below the home. */
   readonly files: Readonly<Record<string, readonly string[] | { readonly base64: string }>>;
   readonly redis: readonly { readonly key: string; readonly type: string; readonly value: RedisValue }[];
 }
 
-/** What each version left that has a fixture; a change of a format adds one. */
+/** The remains of each version that has a fixture. A change of a format adds a fixture. */
 export const lefts: readonly Left[] = fs
   .readdirSync(import.meta.dirname)
   .filter((name) => /^left-by-.*\.json$/.test(name))
   .map((name) => JSON.parse(fs.readFileSync(path.join(import.meta.dirname, name), 'utf8')) as Left);
 
-/** States of a ledger that were listed in its own words once, as they are listed now, in JSON or in JSON that a text holds. */
+/** Replaces the former names of some job states by today's, in JSON or in JSON inside a string. */
 export const asReadNow = (json: string): string =>
   json.replace(
     /(?<="status\\?":\\?")(lost|intent|sent)(?=\\?")/g,
@@ -36,7 +36,7 @@ export const asReadNow = (json: string): string =>
   );
 const readsNow = { lost: 'failed', intent: 'not_sent', sent: 'unknown' } as const;
 
-/** The same with the home that it was planted in. */
+/** Puts the path of the home in place of {HOME}. */
 export const withHome = <T>(value: T, home: string): T =>
   JSON.parse(JSON.stringify(value).replaceAll('{HOME}', home)) as T;
 
@@ -53,7 +53,7 @@ function plantHome({ files }: Left, home: string): void {
   }
 }
 
-/** A world with the home that a version left, a minute later; `ticks`: beside a real Redis time passes by itself, ten times as fast. */
+/** The home that a version left, a minute later. With `ticks`, time runs ten times as fast, as tests with a real Redis need. */
 export async function openHome(left: Left, { ticks = false } = {}): Promise<World> {
   const world = await World.open();
   plantHome(left, world.dir);
@@ -63,7 +63,7 @@ export async function openHome(left: Left, { ticks = false } = {}): Promise<Worl
   return world;
 }
 
-/** Lets the time of a world pass by itself from `startMs` on, so many times as fast: beside a real Redis. */
+/** Lets the world's time run by itself from `startMs` on, `speed` times as fast, as tests with a real Redis need. */
 export function tickingClock(world: World, startMs: number, speed: number): void {
   const startedAt = performance.now();
   const now = () => startMs + Math.round((performance.now() - startedAt) * speed);

@@ -5,8 +5,8 @@ import { formats } from '../../src/formats.ts';
 import { openRedis } from '../machines/redis.ts';
 import { lefts, openHome, plantRows } from './left.ts';
 
-// What a newer gw wrote, wherever it stands in a store, is refused with one sentence before anything is paid, and left as it
-// is. A line, file or hash of a newer format says so first.
+// gw must refuse an entry of a newer gw anywhere in a store, with one sentence and before it pays for anything, and must not
+// change the entry. A line, file or hash gives its format before all else.
 
 vi.setConfig({ testTimeout: 120_000 });
 
@@ -16,7 +16,7 @@ const newerLine =
 const create = ['video', 'beta', 'create', 'a newer boat', '--duration', '3', '--sandbox'];
 const places = ['first', 'middle', 'last'] as const;
 
-/** Puts an entry among others. */
+/** Inserts an entry among others. */
 const among = <T>(entries: readonly T[], added: T, place: (typeof places)[number]): T[] => {
   const at = { first: 0, middle: entries.length >> 1, last: entries.length }[place];
   return [...entries.slice(0, at), added, ...entries.slice(at)];
@@ -25,9 +25,9 @@ const among = <T>(entries: readonly T[], added: T, place: (typeof places)[number
 interface Cell {
   readonly store: string;
   readonly where: string;
-  /** Writes what a newer gw would have written, into the home. */
+  /** Writes an entry of a newer gw into the home. */
   readonly write: (home: string) => void;
-  /** What is asked then; each is refused. */
+  /** The commands to try, each of which must be refused. */
   readonly asked: readonly (readonly string[])[];
 }
 
@@ -87,7 +87,7 @@ const cells: Cell[] = [
   ]),
 ];
 
-/** Every file of a home but locks, with what it holds. */
+/** Every file of a home except locks and caches, with its content. */
 function snapshot(home: string): Record<string, string> {
   const names = (fs.readdirSync(home, { recursive: true }) as string[]).filter(
     (name) => !/(^|\/)(locks|cache|\.cache)(\/|$)/.test(name) && fs.statSync(path.join(home, name)).isFile(),
@@ -137,7 +137,7 @@ describe.each(lefts)('beside what $version left, what a newer gw wrote', (left) 
         expectRefusal(refused, `batch ${command}`);
       }
       expect(await left4()).toEqual(before);
-      // A single row stops no worker.
+      // One row of a newer format does not stop a worker.
       if (name !== 'meta') return;
       expectRefusal(await world.gw(['worker', ...queue], { bare: true }), 'worker');
       const paidFor = before[1]?.length ?? 0;

@@ -7,7 +7,7 @@ import { KEY } from '../helpers/gw.ts';
 import { openRedis } from '../machines/redis.ts';
 import { lefts, openHome, plantRows } from './left.ts';
 
-// Whatever commands leave in a home and on a Redis is in the table of formats.
+// The table of formats must list everything that commands leave in a home and on a Redis.
 
 vi.setConfig({ testTimeout: 120_000 });
 

@@ -3,13 +3,13 @@ import * as path from 'node:path';
 import { expect, test } from 'vitest';
 import { World } from '../helpers/gw.ts';
 
-// What scripts read only grows: the fields of --json and --events, held against `gw schema` as it was kept. A new field is
-// kept with GW_KEEP_SCHEMA=1.
+// The output that scripts read may only grow: the fields of --json and --events are compared with a stored `gw schema`. Run
+// with GW_KEEP_SCHEMA=1 to store a new field.
 
 const file = path.join(import.meta.dirname, 'kept-schema.json');
 const printed = ['result', 'batch result', 'events', 'error'];
 
-/** Each field of a schema by its path, with what it says of it. */
+/** Each field of a schema by its path, with its type and whether it is always there. */
 function fieldsOf(schema: unknown, at: string): [path: string, type: string][] {
   if (typeof schema !== 'object' || schema === null) return [];
   const { properties, items, anyOf, ...own } = schema as {
