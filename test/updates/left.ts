@@ -30,11 +30,20 @@ export const lefts: readonly Left[] = fs
 
 /** Replaces the former names of some job states by today's, in JSON or in JSON inside a string. */
 export const asReadNow = (json: string): string =>
-  json.replace(
-    /(?<="status\\?":\\?")(lost|intent|sent)(?=\\?")/g,
-    (word) => readsNow[word as keyof typeof readsNow],
-  );
+  json
+    .replace(
+      /(?<="status\\?":\\?")(lost|intent|sent)(?=\\?")/g,
+      (word) => readsNow[word as keyof typeof readsNow],
+    )
+    .replace(/(?<="states":)\{[^{}]*\}/g, (states) => JSON.stringify(countedNow(JSON.parse(states))));
 const readsNow = { lost: 'failed', intent: 'not_sent', sent: 'unknown' } as const;
+
+/** Counts of states in which those of dead processes are counted as they are listed now. */
+const countedNow = ({ intent = 0, sent = 0, ...rest }: Record<string, number>): Record<string, number> => ({
+  ...rest,
+  ...(intent && { not_sent: (rest.not_sent ?? 0) + intent }),
+  ...(sent && { unknown: (rest.unknown ?? 0) + sent }),
+});
 
 /** Puts the path of the home in place of {HOME}. */
 export const withHome = <T>(value: T, home: string): T =>
