@@ -77,6 +77,11 @@ async function runCommand(
     if (outcome.error !== undefined) io.error(outcome.error);
     codes.push(outcome.error === undefined ? 0 : exitCodeOf(outcome.error));
   };
+  const stop = (error: unknown): never => {
+    // Nothing new begins; a generator that ends now waits only for what is already paid.
+    abort.abort(new Ended('SIGTERM'));
+    throw error;
+  };
   const endAfterSave = async () => {
     for (const error of await ctx.afterSave.ended()) {
       io.error(error);
@@ -88,7 +93,7 @@ async function runCommand(
     const input = defaults ? (await presets()).withDefaults(preset, called, defaults) : preset;
     ctx.afterSave.command = input.flags.exec as string | undefined;
     const result = command.run(input, { ...ctx, outputs: input.outputs });
-    if (Symbol.asyncIterator in result) for await (const outcome of result) await show(outcome);
+    if (Symbol.asyncIterator in result) for await (const outcome of result) await show(outcome).catch(stop);
     else await show(await result);
     await endAfterSave();
     await events?.close();

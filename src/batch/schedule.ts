@@ -54,51 +54,50 @@ export async function* schedule<R, T>(input: ScheduleInput<R, T>): AsyncGenerato
   const results: T[] = [];
   const running = new Map<string, number>();
   const waiting = waitingRows(input);
-  let total = 0;
+  const works = new Set<Promise<void>>();
   let isRead = false;
   let broken: { readonly error: unknown } | undefined;
-  let wake = () => {};
   const begin = async (row: R, pool: string): Promise<void> => {
     running.set(pool, (running.get(pool) ?? 0) + 1);
-    total += 1;
     results.push(await work(row));
     running.set(pool, (running.get(pool) ?? 0) - 1);
-    total -= 1;
     ahead.unshift(...waiting.freedBy(row));
-    wake();
   };
-  for (;;) {
-    while (!isRead && ahead.length < AHEAD && !isStopped()) {
-      try {
-        const next = await rows.next();
-        if (next.done) isRead = true;
-        else if (!waiting.parks(next.value)) ahead.push(next.value);
-      } catch (error) {
-        broken = { error };
-        isRead = true;
-        ahead.length = 0;
+  try {
+    for (;;) {
+      while (!isRead && ahead.length < AHEAD && !isStopped()) {
+        try {
+          const next = await rows.next();
+          if (next.done) isRead = true;
+          else if (!waiting.parks(next.value)) ahead.push(next.value);
+        } catch (error) {
+          broken = { error };
+          isRead = true;
+          ahead.length = 0;
+        }
       }
-    }
-    // Results are yielded before another row begins, because a result may cause a stop.
-    for (let result = results.shift(); result !== undefined; result = results.shift()) yield result;
-    for (let at = 0; at < ahead.length && total < atOnce && !isStopped(); ) {
-      const row = ahead[at] as R;
-      const { pool, most } = placeOf(row);
-      if ((running.get(pool) ?? 0) >= most) at += 1;
-      else {
-        ahead.splice(at, 1);
-        void begin(row, pool);
+      // Results are yielded before another row begins, because a result may cause a stop.
+      for (let result = results.shift(); result !== undefined; result = results.shift()) yield result;
+      for (let at = 0; at < ahead.length && works.size < atOnce && !isStopped(); ) {
+        const row = ahead[at] as R;
+        const { pool, most } = placeOf(row);
+        if ((running.get(pool) ?? 0) >= most) at += 1;
+        else {
+          ahead.splice(at, 1);
+          const ended = begin(row, pool).finally(() => works.delete(ended));
+          works.add(ended);
+        }
       }
+      const isIdle = works.size === 0 && results.length === 0;
+      if (isIdle && !isStopped() && isRead && ahead.length === 0) ahead.push(...waiting.inVain());
+      if (isIdle && (isStopped() || (isRead && ahead.length === 0))) break;
+      if (results.length > 0) continue;
+      if (!isRead && ahead.length < AHEAD && !isStopped()) continue;
+      if (works.size > 0) await Promise.race(works);
     }
-    const isIdle = total === 0 && results.length === 0;
-    if (isIdle && !isStopped() && isRead && ahead.length === 0) ahead.push(...waiting.inVain());
-    if (isIdle && (isStopped() || (isRead && ahead.length === 0))) break;
-    if (results.length > 0) continue;
-    if (!isRead && ahead.length < AHEAD && !isStopped()) continue;
-    if (total > 0)
-      await new Promise<void>((resolve) => {
-        wake = resolve;
-      });
+  } finally {
+    // If the caller stops early, as when stdout closes, rows that were sent are still brought home.
+    await Promise.all(works);
   }
   if (broken) throw broken.error;
 }

@@ -209,7 +209,10 @@ export class WorkerRun {
       isDone = true;
     });
     const isAway = () => store.door.awayMs() > 0 && this.#busy === 0;
-    for (const endMs = clock.steady() + HAND_BACK_MS; !isDone && clock.steady() < endMs && !isAway(); )
+    // Nobody hurries a worker whose stdout closed, so it waits for the answers to its creates.
+    const isAwaited = () => this.reason() instanceof Ended && this.#busy > 0;
+    const endMs = clock.steady() + HAND_BACK_MS;
+    while (!isDone && (isAwaited() || (clock.steady() < endMs && !isAway())))
       await Promise.race([stopped, clock.sleep(LOOK_MS)]);
     store.door.end();
     if (isDone) return;

@@ -15,15 +15,13 @@ import type { Followed, JobDeps } from '../watch/follow.ts';
 import { imageJournal, imagePath, type Published, publishImage } from './publish-image.ts';
 import { downloadImages } from './save-images.ts';
 
-/** Links are called temporary and may live longer than the documented hour; after a day they are not tried any more. */
-const LINKS_TRIED_MS = 24 * 3_600_000;
-
 /** True if an image job still needs something: an outcome, a part file saved or removed, or a link fetched. */
 export function isOpenImageJob(job: Job, nowMs: number): boolean {
   if (job.state === 'intent' || job.state === 'sent' || Object.keys(job.parts).length > 0) return true;
   if (rescuedImages(job).length > 0) return true;
+  // Links may live longer than the documented hour; after a day they are not tried any more.
   const isYoung =
-    job.serverDateMs !== undefined && gatewayNowMs(job, nowMs) < job.serverDateMs + LINKS_TRIED_MS;
+    job.serverDateMs !== undefined && gatewayNowMs(job, nowMs) < job.serverDateMs + 24 * 3_600_000;
   return followsLinks(job) && isYoung && unsavedLinks(job).length > 0;
 }
 

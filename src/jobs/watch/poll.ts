@@ -29,8 +29,6 @@ export interface PollOptions<L extends Look> extends Pick<JobDeps, 'clock' | 'ra
 const MAX_NOT_FOUND = 3;
 /** How many more times a succeeded task without an output is queried. */
 const MAX_WITHOUT_OUTPUT = 3;
-/** Time limit of the query after the end of the wait. */
-const LAST_LOOK_MS = 2_000;
 /** Longest delay that a timer allows. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 /** After this many failures over this time the wait ends; the job stays in the ledger. */
@@ -54,7 +52,7 @@ export async function poll<L extends Look>(options: PollOptions<L>): Promise<L> 
     if (clock.steady() + waitMs >= deadlineMs) {
       await clock.sleep(Math.max(0, deadlineMs - clock.steady()), signal);
       // One last query: a job that finished while we slept must not count as timed out.
-      const last = await lookWithin(LAST_LOOK_MS, options).catch(() => undefined);
+      const last = await lookWithin(2_000, options).catch(() => undefined);
       signal.throwIfAborted();
       if (!last || !finished(last.view)) throw waitOver(`task ${taskId}`, taskId);
       await options.onUpdate(last);
@@ -116,9 +114,6 @@ async function lookWithin<L extends Look>(limitMs: number, options: PollOptions<
   }
 }
 
-/** Interval between two queries of a task that nobody waits for. */
-const AGAIN_MS = 2_000;
-
 /** A task that nobody waits for; `job` if the ledger knows it, `look` if it was just queried. */
 interface TaskNow {
   readonly id: string;
@@ -143,7 +138,7 @@ export async function lookNow(
   let look = first ?? (await looker.look(id, options));
   for (let more = MAX_WITHOUT_OUTPUT; more > 0; more -= 1) {
     if (look.view.state !== 'succeeded' || finished(look.view)) break;
-    await clock.sleep(AGAIN_MS, signal);
+    await clock.sleep(2_000, signal);
     look = await looker.look(id, options);
   }
   await recordLook(ledger, key, look, job?.status);
@@ -163,12 +158,9 @@ export function waitOver(what: string, taskId: string, retryAtMs?: number): GwEr
   return new GwError('wait_timeout', `${what} is not finished yet and ${why}`, { taskId, retryAtMs });
 }
 
-/** Shortest interval at a sandbox's speed. */
-const SHORTEST_MS = 50;
-
 /** A time of the poll interval at a gateway that is `speed` times faster than the service. */
 export const spedUp = (ms: number, speed: number): number =>
-  speed > 1 ? Math.min(ms, Math.max(SHORTEST_MS, ms / speed)) : ms;
+  speed > 1 ? Math.min(ms, Math.max(50, ms / speed)) : ms;
 
 /**
  * The next interval: it grows from the minimum to the maximum during the wait, with 10 % jitter, so that many waiting

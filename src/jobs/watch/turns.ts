@@ -59,7 +59,10 @@ export function createTurns(atOnce: number): Turns {
   };
 }
 
-/** Yields the results of concurrent work, each as it ends. Throws the first failure; work reports its own. */
+/**
+ * Yields the results of concurrent work, each as it ends. Throws the first failure; work reports its own. A caller that
+ * stops early, as when stdout closes, waits for the rest of the work, which its signal ends.
+ */
 export async function* asTheyEnd<T>(work: readonly Promise<T>[]): AsyncGenerator<T> {
   const ended: (T | undefined)[] = [];
   let failed: { readonly error: unknown } | undefined;
@@ -76,17 +79,24 @@ export async function* asTheyEnd<T>(work: readonly Promise<T>[]): AsyncGenerator
       },
     );
   }
-  for (let taken = 0; taken < work.length; taken += 1) {
-    while (taken >= ended.length && !failed) {
-      await new Promise<void>((resolve) => {
-        wake = resolve;
-      });
+  let isLeft = true;
+  try {
+    for (let taken = 0; taken < work.length; taken += 1) {
+      while (taken >= ended.length && !failed) {
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+      if (failed) break;
+      yield ended[taken] as T;
+      // A yielded result is released before the last one ends.
+      ended[taken] = undefined;
     }
-    if (failed) throw failed.error;
-    yield ended[taken] as T;
-    // A yielded result is released before the last one ends.
-    ended[taken] = undefined;
+    isLeft = false;
+  } finally {
+    if (isLeft) await Promise.allSettled(work);
   }
+  if (failed) throw failed.error;
 }
 
 /**
