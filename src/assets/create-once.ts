@@ -59,13 +59,14 @@ export async function createOnce(request: CreateOnce): Promise<Created> {
   const lock = request.take();
   let sentAtMs: number | undefined;
   let mayExist = false;
+  let sends = 1;
   const onExchange = (isUnderWay: boolean) => {
     sentAtMs ??= clock.now();
-    // What waits to be sent again has been refused, or was not sent.
-    mayExist = isUnderWay || signal.aborted;
+    // A refusal settles only its own sending: a second one follows a lost answer.
+    mayExist = sends > 1 || isUnderWay || signal.aborted;
   };
   try {
-    for (let sends = 1; found === 'absent'; sends += 1) {
+    for (; found === 'absent'; sends += 1) {
       try {
         const reply = await askLibrary(client, endpoint, { body }, { signal, onExchange });
         const { Id: id } = resultOf(CreatedId, reply.json);

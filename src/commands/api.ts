@@ -185,7 +185,7 @@ export function passOn(io: Pick<Io, 'mode' | 'stdoutIsTerminal' | 'out' | 'outRe
 
   return {
     onHead({ headers }) {
-      type = typeOf(headers['content-type'] ?? '');
+      type = headers['content-type']?.split(';')[0]?.trim().toLowerCase() ?? '';
       form = formOf(type);
       kept = form === 'json' ? '' : undefined;
       isHeld = form === 'json' && io.stdoutIsTerminal && !io.mode.json;
@@ -204,8 +204,6 @@ export function passOn(io: Pick<Io, 'mode' | 'stdoutIsTerminal' | 'out' | 'outRe
     },
   };
 }
-
-const typeOf = (contentType: string): string => contentType.split(';')[0]?.trim().toLowerCase() ?? '';
 
 /** The form of a reply by its content type; without one it is text. */
 function formOf(type: string): Form {

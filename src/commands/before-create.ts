@@ -188,7 +188,9 @@ export function keptRequest(request: TypedRequest, { globals, host }: Context): 
 function setWithoutExternalId(set: string): string[] {
   if (/^options\.external_task_id[.=]/.test(set)) return [];
   const options = set.startsWith('options=') ? jsonOf(set.slice('options='.length)) : undefined;
-  return isObject(options) ? [`options=${JSON.stringify(withoutExternalId({ options }).options)}`] : [set];
+  return isObject(options) && 'external_task_id' in options
+    ? [`options=${JSON.stringify(withoutExternalId({ options }).options)}`]
+    : [set];
 }
 
 function withoutExternalId(body: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {

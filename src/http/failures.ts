@@ -49,7 +49,7 @@ export function failedExchange(error: ExchangeError, context: AttemptContext): F
     failure: { kind: failureOfExchange(error), retryAfterMs: toldMs },
     stopped: new GwError('unavailable', `${nameOf(context)} failed: ${error.message}`, {
       ...facts,
-      retryAtMs: toldMs && context.nowMs + toldMs,
+      retryAtMs: toldMs === undefined ? undefined : context.nowMs + toldMs,
       hint: isAnswer && context.resend === 'chat' ? cutAnswerHint : hintOf(error),
     }),
     unknown: unknownOutcome(

@@ -83,8 +83,6 @@ export class Tally {
   /** Rows that an earlier run has saved; `failedBefore` have failed and are not made again. */
   savedBefore = 0;
   failedBefore = 0;
-  /** Rows that stand as they were made before. */
-  readonly standing: KnownRow[] = [];
   /** Keys of rows that are made again. */
   readonly redone: string[] = [];
   /** Rows that a run would send. */
@@ -132,9 +130,7 @@ export class Tally {
     if (this.comparesAll && fields) this.asked.set(key, digestOfFields(await fields()));
     const isRedone = this.isRedone(key);
     if (isRedone) this.redone.push(key);
-    const known = isRedone ? undefined : this.known.get(key);
-    if (known) this.standing.push(known);
-    const state = known?.state;
+    const state = isRedone ? undefined : this.known.get(key)?.state;
     const isMade = state !== undefined && state !== 'not_sent';
     const isFollowed = this.handed.has(key);
     const isNew = !isMade && !isFollowed;

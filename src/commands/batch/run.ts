@@ -243,7 +243,8 @@ class BatchRun {
     const turns = createTurns(SAVES_AT_ONCE);
     const followers = createFollowers(ctx, { turns });
     const shared = { ...ctx, followers };
-    for (const { jobKey, files } of tally.standing) (await followers.claims()).keep(jobKey, files);
+    for (const [key, { jobKey, files }] of tally.known)
+      if (!tally.isRedone(key)) (await followers.claims()).keep(jobKey, files);
     // Urgent saves of an earlier run are announced before the first new row asks for its turn.
     const urgent = new Map(
       [...tally.known].flatMap(([key, { urgentFromMs }]) =>
@@ -324,7 +325,7 @@ class BatchRun {
         const before = tally.isRedone(row.key) ? undefined : tally.known.get(row.key);
         if (before?.state === 'saved' || isOpen(before) !== (pass === 'open')) continue;
         const isKept = before?.state === 'failed' && !flags.retryFailed;
-        if (left === 0 && !isKept) continue;
+        if (left === 0) return;
         if (!isKept) left -= 1;
         yield row;
       }
@@ -472,6 +473,7 @@ function resultOf(row: Row, key: string | null, outcome: Outcome<JobResult>): Ro
 export function resultOfKnown(row: Row, known: KnownRow): RowResult {
   const { jobKey: key = null, id, family, state, status, files, reason = status } = known;
   const failed = toldAs(status === 'refused' ? 'rejected' : 'task_failed', reason);
-  const error = state === 'failed' ? failed : state === 'unknown' ? unknownError(reason) : null;
+  const isUnknown = state === 'unknown' && status !== 'running' && status !== 'not_sent';
+  const error = state === 'failed' ? failed : isUnknown ? unknownError(reason) : null;
   return rowResult(row, { key, id, family: family || familyOf(row.command), status, files, error });
 }

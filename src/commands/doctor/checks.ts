@@ -153,6 +153,7 @@ export async function checkLedger(ctx: Context): Promise<Finding[]> {
     // A ledger that cannot be read is told first; this write test must run before the finding that says it can be written.
     await ledger.find({ isOpen: true, limit: 1 });
     const isThere = probe(ledger.dir);
+    const links = await checkLinks(ctx).catch((error: unknown) => failed('links', error));
     const count = counted(await ledger.names((names) => [...names].length), 'job');
     return [
       ledger.unreadable.length > 0
@@ -166,7 +167,7 @@ export async function checkLedger(ctx: Context): Promise<Finding[]> {
             'ledger',
             `${ledger.dir}: ${isThere ? `${count}, readable and writable` : 'not made yet, and can be made'}`,
           ),
-      await checkLinks(ctx).catch((error: unknown) => failed('links', error)),
+      links,
     ];
   } catch (error) {
     return [failed('ledger', error), skipped('links', 'not looked at')];

@@ -11,7 +11,7 @@ import { addBeside } from '../../jobs/save/publish.ts';
 import { savedOutputs } from '../../jobs/save/saved.ts';
 import { sidecarOfJob } from '../../jobs/save/sidecar.ts';
 import { type TaskLook, taskFailed } from '../../jobs/watch/look.ts';
-import { type Job, mayExist, type SavedFile, type SavePlan } from '../../ledger/event.ts';
+import { isHome, type Job, mayExist, type SavedFile, type SavePlan } from '../../ledger/event.ts';
 import { adoptedJobKey } from '../../ledger/job-key.ts';
 import type { Hold, Ledger } from '../../ledger/ledger.ts';
 import { lacksOutputs, taskOf } from '../../ledger/settled.ts';
@@ -76,6 +76,9 @@ export async function tasksOf(
   followers: Followers,
   ctx: Context,
 ): Promise<(job: NamedJob) => Promise<NamedTask>> {
+  const claims = await followers.claims();
+  // No output that --force fetches again replaces a saved output of the same command.
+  for (const { known } of named) if (known) claims.keep(known.job.key, known.job.files.filter(isHome));
   const foreign = family ? named.filter(({ known }) => !known) : [];
   const take = family && foreign.length > 0 ? await takeIn(family, flags, followers, ctx) : undefined;
   // All lookups start together because one request can ask for many tasks.

@@ -83,8 +83,8 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
     const { current } = await this.#known(record);
     if (!isWanted(current, record)) return false;
     if (current.family === 'image') return current.state === 'succeeded';
-    // One that has failed may be of an earlier round, where another machine was the last to send.
-    const isOther = current.state === 'failed' && record.sender !== this.worker.queue.host;
+    // A job that has ended badly may be of an earlier round, where another machine was the last to send.
+    const isOther = !/^(running|succeeded)$/.test(current.state) && record.sender !== this.worker.queue.host;
     return current.id !== undefined && !isOther;
   };
   readonly create = async (record: RowRecord, beforeSend: BeforeSend): Promise<Made> => {

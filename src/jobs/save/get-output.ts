@@ -82,6 +82,8 @@ async function getOnce(url: URL, asked: Asked, sink: OutputSink, options: GetOpt
     const { message: reason, partial: { status, headers } = {} } = error;
     // A coding in the head means that decoding failed. A part (206) is dropped, because the whole file may decode.
     if (headers?.['content-encoding'] === undefined) throw error;
+    if (status !== undefined && status !== 200 && status !== 206)
+      return judgeHead({ status, headers }, asked);
     return status === 206 ? { do: 'drop', reason } : { do: 'refuse', reason, status };
   }
 }

@@ -134,7 +134,7 @@ export function replaceBeside(output: string, beside: BesideText): void {
 
 /** True if --force may write the file beside an output: there is none, or it is a sidecar. */
 export function isReplaceable(output: string): boolean {
-  const there = fs.lstatSync(besideOf(output), { throwIfNoEntry: false });
+  const there = quietly(() => fs.lstatSync(besideOf(output), { throwIfNoEntry: false }));
   return !there || sidecarIn(textOf(besideOf(output))) !== undefined;
 }
 
