@@ -9,13 +9,16 @@ import { openRedis } from './redis.ts';
 const pool = { name: 'alpha', requestsPerMinute: 600 };
 
 test('a connection that was closed before holds nothing that keeps the process', async () => {
+  // Tests of other files run in this process too.
+  const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
   const redis = await openRedis();
+  const before = timers();
   const door = await Door.open(redis.url);
   door.end();
   await pause(100);
   door.end();
   await pause(300);
-  expect(process.getActiveResourcesInfo()).not.toContain('Timeout');
+  expect(timers()).toBeLessThanOrEqual(before);
 });
 
 test('a turn that was asked of Redis as it went away does not hold up the looks at tasks that run', async () => {
