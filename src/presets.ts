@@ -72,7 +72,7 @@ function refuseForeign(file: string, { cwd, platform }: Host): void {
     refuseUntrusted(fs.statSync(each), { file: each, what: 'the preset', kind: 'usage', platform });
 }
 
-/** Merges the profile's defaults for the command, those that are meant, under the typed input. Throws `usage` naming the setting. */
+/** Merges those defaults of the profile that `isMeant` accepts under the typed input. Throws `usage` naming the setting. */
 export function withDefaults(
   input: Input,
   called: Called,

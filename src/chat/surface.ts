@@ -132,7 +132,7 @@ export class StreamedError extends Error {
   }
 }
 
-/** The answers after the first one, which is told as it comes. */
+/** Collects the second and later answers; the first one is reported while it arrives. */
 export class FurtherAnswers {
   readonly #answers = new Map<number, { readonly text: string; readonly finishReason: string | undefined }>();
 

@@ -43,7 +43,7 @@ export function judgeAnswer(answer: ChatAnswer): Verdict {
   return warnings.length > 0 ? { warning: warnings.join('; ') } : {};
 }
 
-/** Of the second answer and those after it: one that is none, or not whole. */
+/** A warning if the second or a later answer is cut, filtered or empty. */
 function warningOfFurther({ text, finishReason: reason = '' }: FurtherAnswer, at: number): string[] {
   const which = `answer ${at + 2}`;
   const why = reason && ` (${reason})`;

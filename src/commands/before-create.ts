@@ -184,7 +184,7 @@ export function keptRequest(request: TypedRequest, { globals, host }: Context): 
   };
 }
 
-/** Nothing, where a --set says the ID alone. */
+/** The kept words of one --set, without an external ID; none if it sets only that ID. */
 function setWithoutExternalId(set: string): string[] {
   if (/^options\.external_task_id[.=]/.test(set)) return [];
   const options = set.startsWith('options=') ? jsonOf(set.slice('options='.length)) : undefined;

@@ -119,6 +119,16 @@ test('a failed row that --only leaves out has its error in the report', async ()
   });
 });
 
+test('--limit looks at no failed row behind the rows that it makes', async () => {
+  const { world, at } = await open({ fault: 'task:fail=Odd:x1' });
+  const row = { command: 'video beta', prompt: 'a boat', duration: 3 };
+  const rows = ['a', 'b', 'z'].map((id) => `${JSON.stringify({ id, ...row })}\n`);
+  fs.writeFileSync(at('m.jsonl'), rows.join(''));
+  expect(await world.gw(['batch', 'run', 'm.jsonl', '--only', 'z'])).toMatchObject({ code: 9 });
+  const { code, err } = await world.gw(['batch', 'run', 'm.jsonl', '--limit', '1']);
+  expect(code, err).toBe(0);
+});
+
 test('a report and a check hold nothing that commands a terminal or a CI, and a report holds no key', async () => {
   const nasty = '\u001b]0;x\u0007\n::error::pwned\u009b\u202e';
   const { world, at, run } = await open({ fault: `task:fail=${KEY}` });

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import { createOnce } from '../../src/assets/create-once.ts';
 import { hostOf } from '../../src/disk/lock-file.ts';
-import { Interrupted } from '../../src/errors.ts';
+import { Interrupted, UnknownOutcome } from '../../src/errors.ts';
 import { createAsset } from '../../src/gateway/asset/actions.ts';
 import type { Client, SendOptions } from '../../src/http/client.ts';
 import { type Answer, fakeGateway } from '../helpers/fake-gateway.ts';
@@ -158,15 +158,22 @@ describe('a create whose answer was lost', () => {
     );
   });
 
-  test.each([true, false])('an interrupt where it is under way: %s', async (isUnderWay) => {
+  test.each([
+    ['under way', true],
+    ['refused', false],
+    ['refused after a lost one', true],
+  ])('an interrupt of a create that is %s', async (how, mayExist) => {
     const interrupt = new AbortController();
     const reason = new Interrupted('SIGINT');
     let isReleased = false;
+    let sends = 0;
     const making = createOnce({
       client: {
         async send(_endpoint: unknown, _input: unknown, { onExchange }: SendOptions) {
           onExchange?.(true);
-          if (isUnderWay) interrupt.abort(reason);
+          if (how === 'under way') interrupt.abort(reason);
+          sends += 1;
+          if (how === 'refused after a lost one' && sends === 1) throw new UnknownOutcome('lost');
           onExchange?.(false);
           interrupt.abort(reason);
           throw reason;
@@ -187,10 +194,10 @@ describe('a create whose answer was lost', () => {
         },
       }),
     });
-    const told = isUnderWay ? 'interrupted; the asset may have been created' : 'interrupted';
+    const told = mayExist ? 'interrupted; the asset may have been created' : 'interrupted';
     await expect(making).rejects.toThrow(new RegExp(`^${told}$`));
     // What may exist is looked for by the next run.
-    expect(isReleased).toBe(!isUnderWay);
+    expect(isReleased).toBe(!mayExist);
   });
 
   test('a refusal is final', async () => {

@@ -204,6 +204,14 @@ test('the server’s own clock measures its dates: ours may be years off', async
   expect(clock.sleeps).toEqual([7_000]);
 });
 
+test('a cut reply that asks for no wait names the moment of now', async () => {
+  const cut: Step = (socket) =>
+    void socket.end('HTTP/1.1 503 Busy\r\nretry-after: 0\r\ncontent-length: 9\r\n\r\n{');
+  const { client, clock } = testClient((await serve([cut])).url);
+  const error = await failure(client.send(readEndpoint, read, { retries: 0 }));
+  expect(error.facts.retryAtMs).toBe(clock.now());
+});
+
 const asksToWait = { 'retry-after': '30' };
 test.each([
   [

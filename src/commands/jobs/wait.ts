@@ -91,7 +91,7 @@ export const wait = (familyName?: string) =>
           else yield outcome;
         }
       };
-      // A job that another gw is creating is followed as soon as that has made it, and told of behind the rest.
+      // A job that another gw is creating is followed as soon as it is made, and reported after the rest.
       const others = [...busy].map(async (job) => {
         for await (const outcome of endsOf([job])) return outcome;
         return undefined;

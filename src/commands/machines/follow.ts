@@ -581,15 +581,8 @@ class BatchOnQueue {
     }
     const isLeft = record && (record.fault?.newer || goesOn(record) || isUnsent(record));
     const isOpen = error?.kind === 'partial' || isLeft;
-    this.#sums[
-      record?.state === 'cancelled'
-        ? 'cancelled'
-        : tellsUnknown(told)
-          ? 'unknown'
-          : isOpen
-            ? 'open'
-            : 'failed'
-    ] += 1;
+    const isCancelled = record?.state === 'cancelled';
+    this.#sums[isCancelled ? 'cancelled' : tellsUnknown(told) ? 'unknown' : isOpen ? 'open' : 'failed'] += 1;
     this.#settled.push({ value: result, error: failure });
   }
 

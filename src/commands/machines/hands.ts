@@ -100,7 +100,7 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
       return beforeSend(last && carriedJob(last, record));
     });
     const { rows, state, named, wanted = record.again, job: { fields: expects, attempt = 1 } = {} } = record;
-    // What was being sent is gone on with, and is not made anew.
+    // A create that was being sent is continued, and not made anew.
     const again = state === 'sending' ? attempt : wanted;
     const options = { rows, again, named, expects, wait: false };
     const dir = this.#root;

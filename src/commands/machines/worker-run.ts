@@ -144,7 +144,7 @@ export class WorkerRun {
         else await Promise.race([clock.sleep(LOOK_MS), new Promise<void>((wake) => (this.#wake = wake))]);
       }
     } finally {
-      // Where nobody reads what it prints any more it ends as by a signal.
+      // If stdout was closed, the worker ends as after a signal.
       if (!this.#isOver()) this.#stop = new Ended('SIGTERM');
       for (const { own } of this.#underWay.values()) own.abort(this.reason());
       await this.#handBack();

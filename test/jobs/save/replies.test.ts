@@ -424,6 +424,15 @@ describe('weather', () => {
     expect(notes[0]).toMatch(/^the video of task cgt-1: .* HTTP 503; it is asked again at 20.*Z$/);
   });
 
+  it('is asked for again after an error page in a coding that gw cannot undo', async () => {
+    const server = await outputServer((request, response, number) => {
+      if (number === 1) response.writeHead(503, { 'content-encoding': 'zstd' }).end('busy');
+      else serveFile(file, request, response, { etag });
+    });
+    const { files } = await run({ dir: tempDir(), url: server.url });
+    expect(files[0]?.sha256).toBe(sha256(file));
+  });
+
   it('leaves the last word on waiting to a later run', async () => {
     const server = await outputServer((_, response) =>
       response.writeHead(503, { 'retry-after': '60' }).end(),

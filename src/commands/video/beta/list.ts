@@ -148,7 +148,7 @@ function nextCursor(
   return next;
 }
 
-/** What says where the list begins: the cursor of the next page does then. */
+/** These flags say where the list begins; the cursor of the next page replaces them. */
 const ofFirstPage = ['--cursor', '--since', '--until'];
 
 const flagOfField: Record<string, keyof ListFlags> = {
