@@ -28,7 +28,6 @@ export class Watchdog {
     });
   }
 
-  /** Starts the watchdog thread. */
   start(): void {
     this.#thread();
   }

@@ -53,10 +53,7 @@ export interface Manifest {
   rows(): AsyncGenerator<WrittenRow>;
 }
 
-/**
- * Opens a manifest in the format of its file ending. Throws `usage` for an unknown ending, and for a file that is
- * missing, a directory or unreadable.
- */
+/** Opens a manifest by its file ending. Throws `usage` for another ending, and for a file that cannot be read. */
 export function openManifest(named: string, cwd: string): Manifest {
   const file = path.resolve(cwd, named);
   const ending = path.extname(named).toLowerCase();

@@ -156,7 +156,6 @@ const LEAST_EVENT_BYTES = 64;
 
 /** Collects the events of one network read, joins neighbours of the same kind, and reports them together. */
 class EventQueue implements Heard {
-  /** All text so far, if it is kept. */
   text = '';
   hasText = false;
   #waiting: ChatEvent[] = [];
@@ -184,10 +183,7 @@ class EventQueue implements Heard {
     if (this.isFull) this.fail(tooLong());
   }
 
-  /**
-   * Counts an event of an answer that is kept whole: its text, and a quarter of the rest, because most of the rest is an
-   * envelope that is not kept.
-   */
+  /** Counts a kept event: its text, and a quarter of the rest, which is mostly an envelope that is not kept. */
   keepEvent(data: string): void {
     const said = this.#heard - this.#counted;
     this.#counted = this.#heard;
@@ -208,7 +204,6 @@ class EventQueue implements Heard {
     this.#waiting.push({ type: 'raw', data });
   }
 
-  /** Ignores later events; `flush` throws the error after reporting the earlier ones. */
   fail(error: unknown): void {
     this.#failure ??= { error };
   }

@@ -33,14 +33,10 @@ function readList(reply: unknown): ModelList | undefined {
   return entries.length > 0 || data.length === 0 ? { data: entries } : undefined;
 }
 
-/** The kinds of models. */
 const modelKinds = ['chat', 'image', 'video'] as const;
 export type ModelKind = (typeof modelKinds)[number];
 
-/**
- * The kind of a listed model: by its name ("Naming convention"), or `chat` if it has any documented endpoint type.
- * Undefined if nothing tells its kind.
- */
+/** A listed model's kind by its name ("Naming convention"), or `chat` for a documented endpoint type, if any. */
 export function kindOf({ id, supported_endpoint_types: types = [] }: ModelEntry): ModelKind | undefined {
   if (isGeoModel(id)) return 'chat';
   if (/^(alpha|beta|gamma)-/.test(id)) return 'video';

@@ -21,10 +21,7 @@ export interface ReadStatus {
   readonly statusKnown: boolean;
 }
 
-/**
- * Reads a gateway status in any case. `succeeded` is a success and five words are failures; any other word, or none,
- * counts as still running ("States and transitions": an unknown state keeps waiting).
- */
+/** A gateway status in any case; a word that is no success and no failure is running ("States and transitions"). */
 export function taskState(word: unknown): ReadStatus {
   const raw = typeof word === 'string' ? word : '';
   const status = raw.toLowerCase();

@@ -19,10 +19,7 @@ export function* unlistedIn(
   }
 }
 
-/**
- * The fields of a body that the document does not list, and, if there are any, all fields that it lists, as names such
- * as `settings.duration`. Both are empty for a body that the document does not show.
- */
+/** The fields of a body that the document does not list, and then all that it lists; none for an undocumented body. */
 export function unlistedFields(
   schema: z.ZodMiniType,
   body: unknown,

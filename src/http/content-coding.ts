@@ -45,10 +45,7 @@ export interface DecodingHandler extends WireHandler {
   head(): WireHead | undefined;
 }
 
-/**
- * Puts a decoder before a handler if the reply is compressed. Output beyond `limitBytes` is allowed only while it stays
- * below 200 times the input.
- */
+/** Decodes a compressed reply before its handler; beyond `limitBytes` it may be at most 200 times the input. */
 export function decodingHandler(handler: WireHandler, limitBytes: number): DecodingHandler {
   let decoder: zlibModule.Gunzip | zlibModule.BrotliDecompress | undefined;
   let coding: Coding | undefined;

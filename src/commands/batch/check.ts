@@ -107,7 +107,6 @@ export class Tally {
   readonly toDo = new Map<string, { readonly rows: number; readonly like: Like }>();
 
   constructor(
-    /** The rows that the ledger knows. */
     readonly known: ReadonlyMap<string, KnownRow>,
     /** Digest of the request to key, for jobs that were made recently. */
     readonly lately: ReadonlyMap<string, string>,
@@ -244,7 +243,6 @@ async function* faultsIn(
     queue,
   }: {
     readonly online?: boolean;
-    /** The queue on which the rows will be put. */
     readonly queue?: FollowedQueue | undefined;
   } = {},
 ): AsyncGenerator<Fault> {

@@ -113,10 +113,7 @@ function goesAsForm(plan: InputPlan): boolean {
   return references.length > 0 && !remote && !hasOthers && nullField === undefined;
 }
 
-/**
- * Checks each file and lays out the form: text fields, then the images in order, then the mask. Throws `usage` for a file
- * that is missing, unreadable, empty or not regular.
- */
+/** Checks each file and lays out the form: texts, images, mask. Throws `usage` for a file that cannot be sent. */
 async function editForm(
   body: Readonly<Record<string, unknown>>,
   references: readonly MediaInput[],

@@ -136,10 +136,7 @@ export const listedStatuses = [
   ]),
 ];
 
-/**
- * Builds the filter of `--status`, which matches the gateway's status or the ledger's state, ignoring case. Throws
- * `usage` for a word that no job has and that gw does not know.
- */
+/** The filter of `--status`: the gateway's status or the ledger's state, in any case. Throws `usage` otherwise. */
 export async function statusFilter(
   typed: string | undefined,
   wanted: Wanted,

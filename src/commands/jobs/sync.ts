@@ -62,10 +62,7 @@ export const sync = defineCommand<typeof flags, JobResult>({
   },
 });
 
-/**
- * Returns the jobs that need work, oldest first, of the chosen profile or gateway. `missed` holds image jobs whose
- * links are too old to be tried unasked.
- */
+/** The chosen gateway's jobs that need work, oldest first; `missed` are image jobs with links too old to try. */
 async function openJobs(ctx: Context): Promise<{ open: OwnJob[]; missed: Job[] }> {
   const nowMs = ctx.clock.now();
   const open: OwnJob[] = [];
@@ -144,7 +141,6 @@ export function outcomeOfSync(job: Job, synced: Synced, ctx: Context): Outcome<J
   };
 }
 
-/** Prints one line for all running jobs. */
 function tellOfRunning(running: ReadonlyMap<string, string>, { io }: Context): void {
   const [first] = running;
   if (first === undefined) return;

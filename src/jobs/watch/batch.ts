@@ -88,10 +88,7 @@ export class LookBatch {
     }
   }
 
-  /**
-   * Fails all queries of a request for `ids`. After a refusal, the request is halved instead, to find the task that
-   * caused it: its queries wait once more.
-   */
+  /** Fails all queries of a request; a refused one is halved instead, to find the task that caused it. */
   fail(present: ReadonlySet<Ask>, ids: readonly string[], error: unknown): void {
     const isRefused = error instanceof GwError && (error.kind === 'rejected' || error.kind === 'not_found');
     for (const ask of present) {

@@ -23,10 +23,7 @@ export interface TaskLook extends SeenTask {
   readonly reply: Reply;
 }
 
-/**
- * What the ledger knows about a succeeded job whose links are valid or whose outputs are on disk: enough to save them
- * without a query. Undefined if the gateway must be queried.
- */
+/** What the ledger knows of a succeeded job, if that is enough to save it without a query; else undefined. */
 export function seenInLedger(job: Job, family: Family, nowMs: number): SeenTask | undefined {
   const view = job.state === 'succeeded' ? taskOf(job, family) : undefined;
   const isOffered = view !== undefined && (view.outputs.length > 0 || view.hasNoFiles === true);

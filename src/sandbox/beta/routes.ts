@@ -68,10 +68,7 @@ const codes: Readonly<Record<string, number>> = {
 };
 const OTHER_CODE = 1200;
 
-/**
- * A refusal in family B's envelope, with the error object of every error body ("Errors").
- * @param codeOnly use status 200, so that only `code` shows the refusal
- */
+/** A refusal in family B's envelope and of every error body ("Errors"); with `codeOnly` only `code` shows it. */
 function betaRefusalReply(refusal: Refusal, codeOnly: boolean): SandboxReply {
   const code = codes[refusal.code ?? ''] ?? OTHER_CODE;
   const body = { code, message: refusal.message, request_id: requestId() };
@@ -96,10 +93,7 @@ function findByExternalId(externalId: string, world: World): Task | undefined {
   return task;
 }
 
-/**
- * Adds a task. Its external ID is unique in the account, across all processes: throws Refusal if another task has the
- * same one.
- */
+/** Adds a task. Throws Refusal if another task of the account, of any process, has its external ID. */
 function admitBetaTask(task: Task, world: World): void {
   const { externalId } = task.plan;
   if (externalId !== undefined && !claims(externalId, task, world)) {
@@ -131,10 +125,7 @@ interface Position {
   readonly after?: { readonly createdAtMs: number; readonly id: string };
 }
 
-/**
- * One page of the cursor query, newest task first ("Cursor query `POST /tasks`"). A cursor contains the time range of the
- * first page, so that new tasks do not shift the pages. Throws Refusal.
- */
+/** A page of tasks, newest first; the cursor keeps the first page's time range. Throws Refusal. */
 function listPage(body: BetaListBody, world: World): object {
   const { limit = DEFAULT_LIMIT, filters = [] } = body;
   const nowMs = world.now();

@@ -75,10 +75,7 @@ async function drawAll(order: ImageOrder, partials: number, world: World): Promi
   return drawn;
 }
 
-/**
- * The images as events: for each image, `partial_images` partial ones and the finished one. The document does not show
- * the form of the events; this is the public one.
- */
+/** For each image the partial ones and the finished one, in the public form (the document does not show it). */
 function* streamOf(
   { action, order }: ImageJob,
   drawn: readonly Drawn[],
