@@ -109,9 +109,9 @@ export function refuseOnce(
   const other =
     (count ?? 1) > 1
       ? `--count ${count}: every task needs one of its own`
-      : once !== undefined && '--once, which derives one from its key';
+      : once !== undefined && 'the key (of --once or of the row), from which gw derives one';
   if (ownId === undefined || !other) return;
-  throw usage(`${ownId}: does not go with ${other}`, 'leave one of them out');
+  throw usage(`${ownId}: does not go with ${other}`, 'leave it out');
 }
 
 /** True if a create waits for a slot: with --queue, with --wait, or if it makes several jobs. */

@@ -84,11 +84,13 @@ test('a row that waits for none is not one that can be sent', async () => {
   expect(run.err).toContain('chain.jsonl: one row is wrong, and 1 can be sent as it stands');
 });
 
-test('a missing prompt and a missing file are faults of their row', async () => {
+test('a missing prompt, a missing file and an external ID are faults of their row', async () => {
+  const own = { command: 'video beta', prompt: 'x', 'external-id': 'mine' };
   const run = await check(
     'less.jsonl',
-    jsonl({ command: 'image create' }, { ...gamma, 'first-frame': 'missing.png' }),
+    jsonl({ command: 'image create' }, { ...gamma, 'first-frame': 'missing.png' }, own),
   );
+  expect(run.out).toContain('less.jsonl:3: external-id: mine: does not go with the key ');
   expect(run.out).toContain('less.jsonl:1: prompt: there is none\n');
   expect(run.out).toContain('less.jsonl:2: first-frame: missing.png: no such file\n');
 });

@@ -137,7 +137,7 @@ export function rowChecker(files: RowFiles, ctx: Context, warn: Context['io']['w
   let isNoted = false;
   return async (row: Row, known?: KnownRow): Promise<CheckedRow> => {
     const own = contextOf(row, world);
-    const flags = await readyFlags(row, row.row, files, ctx);
+    const flags = { ...(await readyFlags(row, row.row, files, ctx)), once: row.key };
     if (!isNoted) isNoted = noteOfName(String(row.flags.out ?? (await ctx.settings()).out.value ?? ''), ctx);
     const outcome = await commandOf(row).run({ args: [], flags, globals: own.globals }, own);
     if (Symbol.asyncIterator in outcome) throw new Error('a create that is only shown has one outcome');
