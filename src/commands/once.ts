@@ -81,8 +81,7 @@ async function pickUp({ job, error }: Stands, flags: GoingOn, ctx: Context): Pro
   if (job.family === 'image') {
     const { syncImage } = await import('./jobs/image-jobs.ts');
     const { known: left = known } = await fromOtherHands({ id, known }, ctx, deadlineMs);
-    await planToSave(left, flags, ctx);
-    return { ...(await syncImage(left, createFollowers(ctx), ctx)), ...(error && { error }) };
+    return { ...(await syncImage(left, createFollowers(ctx), ctx, flags)), ...(error && { error }) };
   }
   ctx.io.note(`task ${id}`);
   try {

@@ -2,7 +2,7 @@
 
 import type { ErrorFacts } from '../errors.ts';
 
-/** How and where a job's outputs are saved; kept so that `gw jobs sync` can finish what the create began. */
+/** How and where a job's outputs are saved; kept for `gw jobs sync`, but for `force`: a later command has its own. */
 export interface SavePlan {
   /** Absolute path of a file, a directory (ends in the separator) or a pattern. */
   readonly target: string;

@@ -92,10 +92,10 @@ export function jobOf({ job, intent, salvaged, plan, parts, files }: Draft): Job
   // A job without an intent that was never sent can be dropped: nothing is lost with it.
   if (isDamaged && job.id === undefined && job.sentAtMs === undefined) return undefined;
   const asked = intent ?? { ...nothingAsked, ...salvaged };
-  const save = plan ?? asked.save;
+  const kept = plan ?? asked.save;
   // Spreads would take three times as long and leave garbage that lasts for the next hundred jobs.
   return Object.assign(job, asked, isDamaged && { isDamaged }, {
-    save,
+    save: kept.force ? { ...kept, force: false } : kept,
     parts: Object.fromEntries(parts),
     files: [...files.values()],
   });

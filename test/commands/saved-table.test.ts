@@ -333,27 +333,41 @@ describe('--force replaces what was there before, and no other output of the com
     },
   );
 
-  test('by a sync only what was there before the create, and once', async () => {
+  test.each([
+    ['jobs', 'sync'],
+    ['jobs', 'wait', 'last'],
+    ['jobs', 'download', 'last'],
+    ['video', 'alpha', 'wait', 'last'],
+    ['video', 'alpha', 'download', 'last'],
+  ])('only in the command that it is typed for: not in a later gw %s %s %s %s', async (...typed) => {
+    const later = typed.filter((word) => word !== undefined);
     const world = await World.open();
-    const [file, next] = ['x.mp4', 'x-1.mp4'].map((name) => path.join(world.cwd, name)) as [string, string];
-    const saveAs = async (...words: string[]) => {
-      await world.ok(['video', 'alpha', 'create', ...words, '-o', 'x.mp4', '--force']);
-      world.clock.ms += 60_000;
-    };
+    const file = path.join(world.cwd, 'x.mp4');
+    const saveAs = (...words: string[]) =>
+      world.ok(['video', 'alpha', 'create', ...words, '-o', 'x.mp4', '--force']);
     await saveAs('a fox', '--wait', '--duration', '4');
-    await saveAs('a hare', '--wait', '--duration', '6');
-    const hare = digest(readFileSync(file));
-    expect((await world.ok(['jobs', 'sync'])).out).toBe(`${next}\n`);
-    expect((await world.ok(['jobs', 'sync'])).out).toBe('');
-    expect(digest(readFileSync(file))).toBe(hare);
-    writeFileSync(file, 'cut by hand');
-    expect((await world.ok(['jobs', 'sync'])).out).toBe(`${path.join(world.cwd, 'x-2.mp4')}\n`);
-    expect(readFileSync(file, 'utf8')).toBe('cut by hand');
-    world.clock.ms += 60_000;
-    await saveAs('a boat');
-    expect((await world.ok(['jobs', 'sync'])).out).toBe(`${file}\n`);
+    const { err } = await saveAs('a hare', '--duration', '6');
+    expect(err).toMatch(/wait for it and save it with: gw video alpha wait \S+ --force\n/);
+    world.clock.ms += 3_600_000;
+    writeFileSync(file, 'of the user');
+    expect(lines((await world.ok(later)).out)).toContain(path.join(world.cwd, 'x-1.mp4'));
+    for (const _ of [1, 2]) await world.ok(['jobs', 'sync']);
+    expect(readFileSync(file, 'utf8')).toBe('of the user');
+    expect((await world.ok(['jobs', 'download', 'last', '--force'])).out).toBe(`${file}\n`);
     await world.close();
   });
+
+  test.each(['jobs download last --force', `${typed('image link').join(' ')} --once k -o x.png --force`])(
+    'of an image whose link was left: gw %s',
+    async (later) => {
+      const world = await World.open({ fault: 'output:404:x1' });
+      expect((await world.gw([...typed('image link'), '--once', 'k', '-o', 'x.png'])).code).toBe(12);
+      writeFileSync(path.join(world.cwd, 'x.png'), 'old');
+      expect((await world.ok(later.split(' '))).out).toBe(`${path.join(world.cwd, 'x.png')}\n`);
+      expect(Object.keys(world.files())).toEqual(['x.png']);
+      await world.close();
+    },
+  );
 
   test('also after a first try that took the next name', async () => {
     const { world, id, whole } = await openWorld('alpha');

@@ -64,7 +64,7 @@ export const files: Draw = text(
     '  -o "{prompt}.{ext}"  a name made by a pattern (gw help placeholders)\n' +
     '  -o -                 the one image, on stdout',
   'An existing file is never overwritten: the name gets -1, -2, … With --force what was there before the command is replaced, ' +
-    'never another output of gw.',
+    'never another output of gw; a later wait or download needs its own --force, and gw jobs sync replaces nothing.',
   'A file has its final name only when it is whole. Until then it is a hidden part beside it. What cannot be saved where it ' +
     'was wanted is saved in rescued/ of the state directory; gw jobs sync moves it.',
   'A worker saves below its own -o; gw batch run --redis prints such a file as HOST:PATH.',

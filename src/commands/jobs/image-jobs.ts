@@ -49,7 +49,7 @@ export async function syncImage(
     // The create printed its images to stdout, so its plan does not download them; a new plan saves their links.
     const isLeft = family !== undefined && lacksOutputs(job, family);
     const plan = isElsewhere || isLeft ? await planToSave(known, where, ctx) : undefined;
-    const input = await syncInput(known, followers, ctx);
+    const input = await syncInput({ family, job: { ...job, save: plan ?? job.save } }, followers, ctx);
     for await (const { synced } of syncJobs(input ? [input] : [], ctx.signal)) {
       const failed = synced.outcome === 'ended' && synced.followed.error !== undefined;
       if (failed) return outcomeOf(synced.followed, { family: job.family, id: synced.id }, ctx);

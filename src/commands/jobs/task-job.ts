@@ -212,15 +212,15 @@ export async function planToSave(
 ): Promise<SavePlan> {
   const save = savePlanOf(job, flags, ctx);
   if (flags.out !== undefined) refuseOddTarget(save.target);
-  const { download, target, force, sidecar } = job.save;
-  const isElsewhere = save.target !== target || (save.force && !force) || save.sidecar !== sidecar;
+  const { download, target, sidecar } = job.save;
+  const isElsewhere = save.target !== target || save.sidecar !== sidecar;
   const isHome = job.state === 'succeeded' && family !== undefined && !lacksOutputs(job, family);
   const isNews = !download || (isElsewhere && !isHome);
   if (save.download && isNews) (await ctx.ledger()).append(job.key, { event: 'plan', save });
   return save;
 }
 
-/** The create's choices stay in force unless these flags change them. */
+/** The create's choices hold unless these flags change them, but for --force, which each command has to be given. */
 const savePlanOf = (job: Job, flags: SaveFlags, ctx: Context): SavePlan => ({
   target: flags.out === undefined ? job.save.target : planTarget(flags.out, ctx.host.cwd),
   force: flags.force ?? false,

@@ -233,7 +233,7 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
       gateway: access.name,
       save: {
         target: planTarget(typeof flags.out === 'string' ? flags.out : undefined, this.#ctx.host.cwd),
-        force: flags.force === true,
+        force: false,
         download: flags.download !== false,
         sidecar: (flags.sidecar ?? settings.sidecar.value) ? this.#ctx.host.version : undefined,
       },
@@ -256,9 +256,7 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
         job,
         atOnce: job.state === 'running' && record.state === 'running',
         // A row always wants its outputs, even if the original job had --no-download.
-        save: download
-          ? await planToSave(entry, { force: job.save.force, out: String(out) }, this.#ctx)
-          : { ...job.save, download },
+        save: download ? await planToSave(entry, { out: String(out) }, this.#ctx) : { ...job.save, download },
         deadlineMs: waitDeadlineMs(flags, this.#ctx),
       },
       createFollowers(this.#ctx),

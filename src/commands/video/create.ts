@@ -658,8 +658,8 @@ async function follow(
   }
   if (taskState(status).state === 'failed')
     return { value: accepted, error: (await import('../../jobs/watch/look.ts')).taskFailed(ended) };
-  const next = commandFor(`gw video ${family.name} wait ${id}`, ctx);
-  if (ctx.io.stderrIsTerminal) ctx.io.note(`wait for it and save it with: ${next}`);
+  const next = commandFor(`gw video ${family.name} wait ${id}${how.force ? ' --force' : ''}`, ctx);
+  if (ctx.io.stderrIsTerminal || how.force) ctx.io.note(`wait for it and save it with: ${next}`);
   return { value: accepted, ...failure };
 }
 

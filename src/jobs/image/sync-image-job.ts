@@ -32,16 +32,16 @@ export function isOpenImageJob(job: Job, nowMs: number): boolean {
  * process holds the job. Throws only for an interrupt; other failures are in `error`.
  */
 export async function syncImageJob(
-  { key }: Pick<Job, 'key'>,
+  { key, save: { force } }: Pick<Job, 'key' | 'save'>,
   deps: Omit<JobDeps, 'client'>,
 ): Promise<Followed | undefined> {
   const { ledger, signal, warn } = deps;
   const hold = await ledger.hold(key);
   if (!hold) return undefined;
   try {
+    if (!hold.job) return undefined;
     // Use the current job: its process may have progressed since the job was listed.
-    const { job } = hold;
-    if (!job) return undefined;
+    const job = { ...hold.job, save: { ...hold.job.save, force } };
     const journal = imageJournal(key, ledger, warn, job);
     const { files, error } = await settleParts(job, journal, deps);
     const errors: unknown[] = error === undefined ? [] : [error];

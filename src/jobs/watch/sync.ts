@@ -95,9 +95,8 @@ function diesAtMs({ job, family }: SyncInput): number {
 
 /** Brings one job up to date without waiting. Never throws: a failure or an interrupt is in the `error`. */
 async function syncJob(input: SyncInput, turns: Turns, looked = () => {}): Promise<Synced> {
-  const { family, looks } = input;
+  const { family, looks, deps } = input;
   let { job } = input;
-  const deps = { ...input.deps, claims: input.deps.claims?.ofCreate(job) };
   let { id } = job;
   try {
     if (family.name === 'image') return await syncImage(job, family, deps, turns);

@@ -29,21 +29,21 @@ const left = (here: ReturnType<typeof world>, changes = {}) => {
 
 test('before the request: nothing was created', async () => {
   const here = world('http://127.0.0.1:1');
-  const { key } = left(here);
+  left(here);
   expect(isOpenImageJob(await here.job(), here.deps.clock.now())).toBe(true);
-  await syncImageJob({ key }, here.deps);
+  await syncImageJob(await here.job(), here.deps);
   const job = await here.job();
   expect([job.state, isOpenImageJob(job, here.deps.clock.now())]).toEqual(['not_sent', false]);
 });
 
 test('in the middle of the reply: whole images are saved, halves go, the outcome is unknown', async () => {
   const here = world('http://127.0.0.1:1');
-  const { key, part, append } = left(here);
+  const { part, append } = left(here);
   append({ event: 'sent' });
   const whole = fakePng(500, 1);
   part('image', whole, whole.length);
   part('image-2', fakePng(500, 2).subarray(0, 200));
-  const synced = await syncImageJob({ key }, here.deps);
+  const synced = await syncImageJob(await here.job(), here.deps);
   expect(synced).toMatchObject({ status: 'unknown', files: [{ role: 'image', bytes: 500 }] });
   expect(here.listing()).toEqual(['x-1.png']);
   expect(fs.readFileSync(path.join(here.dir, 'x-1.png')).equals(whole)).toBe(true);
@@ -55,22 +55,22 @@ test('in the middle of the reply: whole images are saved, halves go, the outcome
 
 test('a part that stands under two names while it learns which image it is', async () => {
   const here = world('http://127.0.0.1:1');
-  const { key, part, append } = left(here);
+  const { part, append } = left(here);
   append({ event: 'sent' });
   const file = part('event-image-1', tinyPng);
   append({ event: 'part', role: 'image', path: file, totalBytes: tinyPng.length });
-  await syncImageJob({ key }, here.deps);
+  await syncImageJob(await here.job(), here.deps);
   expect([here.listing(), (await here.job()).parts]).toEqual([['x-1.png'], {}]);
 });
 
 test('after the last record: the second image gets its name, and again finds nothing to do', async () => {
   const here = world('http://127.0.0.1:1');
-  const { key, part, append, succeeded } = left(here);
+  const { part, append, succeeded } = left(here);
   append({ event: 'sent' });
   part('image-2', tinyPng, tinyPng.length);
   succeeded({ data: [{ b64_json: '' }, { b64_json: '' }] });
   expect(isOpenImageJob(await here.job(), here.deps.clock.now())).toBe(true);
-  expect(await syncImageJob({ key }, here.deps)).toMatchObject({
+  expect(await syncImageJob(await here.job(), here.deps)).toMatchObject({
     status: 'succeeded',
     files: [{ role: 'image-2' }],
   });
@@ -80,12 +80,12 @@ test('after the last record: the second image gets its name, and again finds not
 
 test('between the name and its record: no second copy', async () => {
   const here = world('http://127.0.0.1:1');
-  const { key, part, append, succeeded } = left(here);
+  const { part, append, succeeded } = left(here);
   append({ event: 'sent' });
   const file = part('image', tinyPng, tinyPng.length);
   succeeded({ data: [{ b64_json: '' }] });
   fs.linkSync(file, path.join(here.dir, 'x-1.png'));
-  await syncImageJob({ key }, here.deps);
+  await syncImageJob(await here.job(), here.deps);
   expect(here.listing()).toEqual(['x-1.png']);
   expect((await here.job()).files).toHaveLength(1);
 });
@@ -95,13 +95,13 @@ test('links are followed while they live', async () => {
     serveFile(tinyPng, request, response, { type: 'image/png' }),
   );
   const here = world('http://127.0.0.1:1');
-  const { key, append, succeeded } = left(here);
+  const { append, succeeded } = left(here);
   append({ event: 'sent' });
   succeeded({ data: [{ url: `${outputs.url}/a` }] });
   const job = await here.job();
   expect(isOpenImageJob(job, here.deps.clock.now())).toBe(true);
   expect(isOpenImageJob(job, here.deps.clock.now() + 25 * 3_600_000)).toBe(false);
-  expect(await syncImageJob({ key }, here.deps)).toMatchObject({ files: [{ role: 'image' }] });
+  expect(await syncImageJob(await here.job(), here.deps)).toMatchObject({ files: [{ role: 'image' }] });
   await outputs.close();
   expect(isOpenImageJob(await here.job(), here.deps.clock.now())).toBe(false);
 });
@@ -110,7 +110,7 @@ test('a job whose process lives is left alone', async () => {
   const here = world('http://127.0.0.1:1');
   const { key } = left(here);
   const hold = await here.deps.ledger.hold(key);
-  expect(await syncImageJob({ key }, here.deps)).toBeUndefined();
+  expect(await syncImageJob(await here.job(), here.deps)).toBeUndefined();
   hold?.release();
   expect((await here.job()).state).toBe('intent');
 });
@@ -134,7 +134,7 @@ test('the part of a download is gone on with, and none that a crash of the machi
   };
   download('image', png.subarray(0, 2_000), here.deps.clock.now());
   download('image-2', Buffer.alloc(png.length), here.deps.clock.now() - 400 * 24 * 3_600_000);
-  const synced = await syncImageJob({ key }, here.deps);
+  const synced = await syncImageJob(await here.job(), here.deps);
   expect(synced).toMatchObject({ status: 'succeeded', files: [{ role: 'image' }, { role: 'image-2' }] });
   expect(here.listing()).toEqual(['x-1.png', 'x-2.png']);
   for (const name of here.listing())
@@ -148,7 +148,7 @@ test.each([
   ['had been renamed', undefined],
 ])('an image that %s, where there are no hard links, is not told to be lost', async (_, empty) => {
   const here = world('http://127.0.0.1:1');
-  const { key, part, append, succeeded } = left(here);
+  const { part, append, succeeded } = left(here);
   append({ event: 'sent' });
   const file = part('image', tinyPng, tinyPng.length);
   succeeded({ data: [{ b64_json: '' }] });
@@ -163,7 +163,7 @@ test.each([
   });
   if (empty === undefined) fs.renameSync(file, to);
   else fs.writeFileSync(to, empty);
-  const synced = await syncImageJob({ key }, here.deps);
+  const synced = await syncImageJob(await here.job(), here.deps);
   expect(synced).toMatchObject({ status: 'succeeded', files: [{ role: 'image', path: to }] });
   expect(here.listing()).toEqual(['x-1.png']);
   expect(fs.readFileSync(to).equals(tinyPng)).toBe(true);

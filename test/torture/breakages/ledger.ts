@@ -97,9 +97,9 @@ export const ledger: readonly Breakage[] = [
   },
   {
     costs: 'a sync writes off an image that another gw is waiting for',
-    find: 'const hold = await ledger.hold(key); if (!hold) return undefined; try { // Use the current job: its process may have progressed since the job was listed. const { job } = hold;',
+    find: 'const hold = await ledger.hold(key); if (!hold) return undefined; try { if (!hold.job) return undefined;',
     replace:
-      'const hold = (await ledger.hold(key)) ?? { job: (await ledger.find({ ids: [key] }))[0], release() {} }; try { const { job } = hold;',
+      'const hold = (await ledger.hold(key)) ?? { job: (await ledger.find({ ids: [key] }))[0], release() {} }; try { if (!hold.job) return undefined;',
     tests: ['jobs/image/sync'],
   },
   {
