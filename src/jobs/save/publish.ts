@@ -11,6 +11,8 @@ import { copyWhole, isSameFile, PartGone, takeName, type Whole } from './take-na
 
 /** The highest suffix that is tried: `-1`, `-2`, … */
 const MAX_COPIES = 9_999;
+/** How often a name is looked at whose file changes at each look; then the next name is tried. */
+const MAX_LOOKS = 20;
 
 const fsync = (fd: number): Promise<void> => promisify(fs.fsync)(fd);
 
@@ -24,8 +26,8 @@ export interface PublishOptions {
   readonly extension?: string | undefined;
   /** Whether to replace an existing regular file. */
   readonly force: boolean;
-  /** Called for each name with `force`; if absent, any existing file may be replaced. */
-  readonly mayReplace?: ((final: string) => Promise<boolean>) | undefined;
+  /** Called for each name with `force`; calls `tell` before it looks at other jobs. If absent, any file may be replaced. */
+  readonly mayReplace?: ((final: string, tell: () => void) => Promise<boolean>) | undefined;
   /** True if an earlier process gave the name to this very output but recorded nothing. */
   readonly isOurs?: ((final: string) => Promise<boolean>) | undefined;
   readonly mode: number;
@@ -53,6 +55,11 @@ export interface NamedPart {
   readonly to: string;
   readonly sha256: string;
 }
+
+const anyFile: NonNullable<PublishOptions['mayReplace']> = async (_, tell) => {
+  tell();
+  return true;
+};
 
 /** A complete part as a source. */
 export const wholePart = (open: PartFile): Source => {
@@ -183,49 +190,33 @@ class Publication {
 
   /** Takes a free name, or the place of what may be replaced; what comes there meanwhile is asked about anew. */
   private async takeOver(final: string): Promise<boolean> {
-    const { sidecar, ways } = this.options;
-    const before = fs.lstatSync(final, { throwIfNoEntry: false });
-    if (sidecar !== undefined && !isReplaceable(final)) return false;
-    if (!(await this.mayReplace(final, before))) return false;
-    const there = fs.lstatSync(final, { throwIfNoEntry: false });
-    const isSame = there?.ino === before?.ino && there?.mtimeMs === before?.mtimeMs;
-    if (!isSame || !there) return (isSame && (await this.take(final))) || this.takeOver(final);
-    if (!there.isFile()) throw new DiskFault(`${final} is not replaced: it is ${kindOf(there)}`, true);
-    if (!ways.renames) {
-      remove(final);
-      this.tell(final);
-      return copyWhole(this.whole, final);
+    const { sidecar, ways, mayReplace = anyFile, warn } = this.options;
+    for (let look = 0; look < MAX_LOOKS; look += 1) {
+      const before = fs.lstatSync(final, { throwIfNoEntry: false });
+      if (sidecar !== undefined && !isReplaceable(final)) return false;
+      if (!(await mayReplace(final, () => before && this.tell(final)))) break;
+      if (before && ways.renames && this.isElsewhere) await this.makeCopy();
+      const there = fs.lstatSync(final, { throwIfNoEntry: false });
+      if (there?.ino !== before?.ino || there?.mtimeMs !== before?.mtimeMs) continue;
+      if (there && !there.isFile())
+        throw new DiskFault(`${final} is not replaced: it is ${kindOf(there)}`, true);
+      if (there && ways.renames) return this.renameOver(final);
+      if (there) remove(final);
+      if (there ? await copyWhole(this.whole, final) : await this.take(final)) return true;
     }
-    await this.renameOver(final);
-    return true;
-  }
-
-  private async mayReplace(final: string, there: fs.Stats | undefined): Promise<boolean> {
-    const { mayReplace, warn } = this.options;
-    if (mayReplace === undefined) return true;
-    if (!(there && this.isBeingSaved(final, there)) && (await mayReplace(final))) return true;
     warn?.(`${final} is not replaced: it is another output of this command, or newer than --force`);
     return false;
   }
 
-  /** Whether it is another's part too: the ledger tells of an output only after it has its name. */
-  private isBeingSaved(final: string, { nlink }: fs.Stats): boolean {
-    const { dir } = this.options;
-    const isPart = (name: string) => isPartName(name) && isSameFile(path.join(dir, name), final);
-    return nlink > 1 && !isSameFile(this.source.path, final) && fs.readdirSync(dir).some(isPart);
-  }
-
-  private async renameOver(final: string): Promise<void> {
-    const { isElsewhere, source, copy } = this;
-    this.tell(final);
-    if (isElsewhere) await this.makeCopy();
-    const from = isElsewhere ? copy : source.path;
+  private renameOver(final: string): true {
+    const from = this.isElsewhere ? this.copy : this.source.path;
     try {
       renameFile(from, final);
     } catch (error) {
       if (!isThere(from)) throw new PartGone(`${from} is gone`);
       throw DiskFault.of(`${final} cannot be replaced`, error);
     }
+    return true;
   }
 }
 

@@ -147,12 +147,12 @@ export class SaveOutput {
     for (let before = 0; before < copy; before += 1) {
       if (await this.mayReplace(path.join(place.dir, place.name(extension, before)))) return false;
     }
-    return this.mayReplace(file, true);
+    return this.mayReplace(file, { isAt: true });
   }
 
-  private async mayReplace(final: string, isAt = false): Promise<boolean> {
+  private async mayReplace(final: string, how?: { isAt?: boolean; tell?: () => void }): Promise<boolean> {
     const { claims, names, key = names.id } = this.input;
-    return claims === undefined || claims.mayTake(path.resolve(final), key, this.output.role, isAt);
+    return claims === undefined || claims.mayTake(path.resolve(final), key, this.output.role, how);
   }
 
   /** Copies a saved file to its target; a rescued one is moved. */
@@ -227,7 +227,7 @@ export class SaveOutput {
       extension,
       force: input.plan.force,
       isOurs: (final: string) => this.isUnrecorded(final, whole),
-      mayReplace: (final: string) => this.mayReplace(final),
+      mayReplace: (final: string, tell: () => void) => this.mayReplace(final, { tell }),
       sidecar: input.sidecar?.(whole.sha256),
       warn: this.shared.warn,
       onName: (part: NamedPart) => input.journal.part(output.role, part),

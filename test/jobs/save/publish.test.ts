@@ -3,10 +3,13 @@ import nodeFs, * as fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import * as path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { Claims } from '../../../src/jobs/save/claims.ts';
 import type { DiskWays } from '../../../src/jobs/save/disk-ways.ts';
 import { PartFile } from '../../../src/jobs/save/part-file.ts';
 import { type PublishOptions, publish as publishSource, wholePart } from '../../../src/jobs/save/publish.ts';
 import { PartGone } from '../../../src/jobs/save/take-name.ts';
+import type { Job } from '../../../src/ledger/event.ts';
+import type { Ledger } from '../../../src/ledger/ledger.ts';
 import { serveFile } from '../../helpers/output-server.ts';
 import { listing, MemoryJournal, outputServer, run, scriptedClock, tempDir } from './harness.ts';
 import { noise, sha256, tinyMp4 } from './tiny-media.ts';
@@ -205,14 +208,39 @@ describe('a finished part', () => {
     },
   );
 
-  it('replaces with force no output that is linked to its name and not recorded yet', async () => {
+  it.each([
+    ['linked to its name by a gw that runs', {}, 'runs', 'fox-1.mp4'],
+    ['linked to its name by a gw that was killed before', {}, 'killed before', 'fox.mp4'],
+    ['linked to its name by a gw that was killed since', {}, 'killed since', 'fox-1.mp4'],
+    ['renamed to its name by a gw that runs', { force: true }, 'runs', 'fox-1.mp4'],
+    ['renamed where there are no links by a gw that runs', { ways: linkless }, 'runs', 'fox-1.mp4'],
+  ])('that replaces with force finds an output, not recorded yet, %s', async (_, how, other, name) => {
+    const dir = tempDir();
+    const part = partOf(dir, noise(100, 2));
+    const startedAtMs = other === 'killed since' ? 2 : 1;
+    const job = { key: 'other', files: [], parts: { video: { path: part.path, startedAtMs } } };
+    if ('force' in how) fs.writeFileSync(path.join(dir, 'fox.mp4'), 'old');
+    const onName = (named: object) => Object.assign(job.parts.video, named);
+    const first = await publish(part, options(dir, { ...how, onName }));
+    const find: Ledger['find'] = async ({ where } = {}) =>
+      [job as unknown as Job].filter((each) => where?.(each));
+    const claims = new Claims({ find, isHeld: () => other === 'runs' }, 1);
+    const mayReplace = (final: string, tell: () => void) => claims.mayTake(final, 'own', 'video', { tell });
+    const final = await publish(partOf(dir, noise(100, 1)), options(dir, { force: true, mayReplace }));
+    expect(path.basename(final)).toBe(name);
+    expect(fs.readFileSync(first).equals(noise(100, name === 'fox.mp4' ? 1 : 2))).toBe(true);
+  });
+
+  it('tries the next name where a file changes at each look', async () => {
     const dir = tempDir();
     const first = path.join(dir, 'fox.mp4');
-    await publish(partOf(dir, noise(100, 2)), options(dir));
-    const mayReplace = async () => true;
+    const mayReplace = async (final: string) => {
+      if (final === first) fs.writeFileSync(first, `${fs.statSync(first, { throwIfNoEntry: false })?.size}`);
+      if (final === first) fs.utimesSync(first, Math.random() * 1e9, Math.random() * 1e9);
+      return true;
+    };
     const final = await publish(partOf(dir, noise(100, 1)), options(dir, { force: true, mayReplace }));
-    expect(final).toBe(path.join(dir, 'fox-1.mp4'));
-    expect(fs.readFileSync(first).equals(noise(100, 2))).toBe(true);
+    expect(path.basename(final)).toBe('fox-1.mp4');
   });
 
   it('replaces a regular file only with force, and nothing else even then', async () => {
@@ -262,6 +290,30 @@ describe('a finished part', () => {
 describe('a race', () => {
   const rounds = 25;
   const racers = 4;
+
+  it.each([ext4, linkless])('for one name with force costs none of the outputs: %o', async (ways) => {
+    for (let round = 0; round < rounds; round++) {
+      const dir = tempDir();
+      fs.writeFileSync(path.join(dir, 'fox.mp4'), 'old');
+      const jobs = Array.from({ length: racers }, (_, index) => ({ key: `${index}`, files: [], parts: {} }));
+      const find: Ledger['find'] = async ({ where } = {}) =>
+        (jobs as unknown as Job[]).filter((each) => where?.(each));
+      const finals = await Promise.all(
+        jobs.map((job, index) => {
+          const claims = new Claims({ find, isHeld: () => true }, 1);
+          const part = partOf(dir, noise(5000, index));
+          const note = (facts: object) => Object.assign(job.parts, { video: { ...facts, startedAtMs: 1 } });
+          note({ path: part.path });
+          const mayReplace = (final: string, tell: () => void) =>
+            claims.mayTake(final, job.key, 'video', { tell });
+          return publish(part, options(dir, { force: true, ways, mayReplace, onName: note }));
+        }),
+      );
+      expect(new Set(finals).size).toBe(racers);
+      for (const [index, final] of finals.entries())
+        expect(fs.readFileSync(final).equals(noise(5000, index))).toBe(true);
+    }
+  });
 
   it('for one name is lost by nobody, and nothing is overwritten', async () => {
     for (let round = 0; round < rounds; round++) {

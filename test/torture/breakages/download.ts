@@ -164,8 +164,8 @@ export const download: readonly Breakage[] = [
   },
   {
     costs: 'a symbolic link of the user is replaced by --force',
-    find: 'if (!there.isFile()) throw new DiskFault(',
-    replace: 'if (there.isDirectory()) throw new DiskFault(',
+    find: 'if (there && !there.isFile()) throw new DiskFault(',
+    replace: 'if (there?.isDirectory()) throw new DiskFault(',
     tests: [publish, 'jobs/save/target'],
   },
   {
