@@ -45,6 +45,12 @@ export interface Range {
   readonly exclusive?: true;
 }
 
+/** True if a value is in a range, or at most `tolerance` outside a closed one. */
+export function within(value: number, range: Range, tolerance = 0): boolean {
+  if (range.exclusive) return value > range.min && value < range.max;
+  return value >= range.min - tolerance && value <= range.max + tolerance;
+}
+
 /** The limits of an endpoint for one kind of file. A missing limit is not stated in the document. */
 export interface MediaLimits {
   readonly formats?: readonly string[];

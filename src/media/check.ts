@@ -1,4 +1,4 @@
-import { codecWords, MB, type MediaLimits, type Modality, type Range } from '../gateway/limits.ts';
+import { codecWords, MB, type MediaLimits, type Modality, type Range, within } from '../gateway/limits.ts';
 import { DEADLINE_MS, type MediaFacts, UNKNOWN_CODEC } from './probe.ts';
 import { modalityInWords, typeInWords } from './signatures.ts';
 
@@ -79,10 +79,7 @@ const codecInWords = (codec: string): string =>
     ? 'of an unknown codec'
     : ((codecWords as Readonly<Record<string, string>>)[codec] ?? codec.toUpperCase());
 
-/**
- * Checks the total duration of all videos, and of all audio, against the maximum of a request in seconds. Each sentence
- * names the flag of the first file that counts. Unknown durations (URLs, assets) count as zero.
- */
+/** Checks the total seconds of videos and of audio; a sentence names the first flag. Unknown ones count as zero. */
 export function checkTotals(
   items: readonly { readonly flag: string; readonly facts?: MediaFacts | undefined }[],
   maxTotalS: number,
@@ -94,11 +91,6 @@ export function checkTotals(
     const are = all[1] ? `the ${all.length} ${modality} files together are` : `the ${modality} file is`;
     return [`${all[0]?.flag}: ${are} ${inSeconds(sumS)} long; at most ${maxTotalS} s together are allowed`];
   });
-}
-
-function within(value: number, range: Range, tolerance = 0): boolean {
-  if (range.exclusive) return value > range.min && value < range.max;
-  return value >= range.min - tolerance && value <= range.max + tolerance;
 }
 
 function rangeInWords({ min, max, exclusive }: Range): string {

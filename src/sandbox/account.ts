@@ -42,10 +42,7 @@ export function countRequest(
   refuseWhenFull(windowBefore(store.append(requestRow(pool, minute), nowMs)));
 }
 
-/**
- * Adds a task if the account has a free place; otherwise throws Refusal (429). Two processes that compete for the last
- * place may both be refused, but are never both admitted.
- */
+/** Adds a task, or throws Refusal (429) without a place; of two processes both may be refused, not both admitted. */
 export function admitTask(store: SandboxStore, task: SandboxTask, account: AccountType): void {
   store.add(task);
   if (task.pool === undefined) return;
@@ -68,24 +65,18 @@ export function sweepWhenDue(store: SandboxStore, nowMs: number): void {
   store.sweep(nowMs);
 }
 
-const header = (headers: IncomingHttpHeaders, name: string) => {
-  const value = headers[name];
-  return Array.isArray(value) ? value.join(', ') : value;
-};
+const header = (headers: IncomingHttpHeaders, name: string) => headers[name]?.toString();
 
 const bearer = (headers: IncomingHttpHeaders) =>
   /^Bearer +(.+)$/i.exec(headers.authorization ?? '')?.[1]?.trim();
 
-interface CredentialForm {
-  /** A description of how the credential is sent. */
-  readonly form: string;
-  readonly read: (headers: IncomingHttpHeaders) => string | undefined;
-  /** Checks headers that must accompany the key; throws Refusal. */
-  readonly checkRest?: (headers: IncomingHttpHeaders) => void;
-}
-
-/** The ways to send each credential ("Authentication"), in words and in headers. */
-const credentials: Readonly<Record<Credential, CredentialForm>> = {
+/** The ways to send each credential ("Authentication"); `checkRest` throws Refusal for what must accompany the key. */
+const credentials: Readonly<
+  Record<
+    Credential,
+    { form: string; read: typeof bearer; checkRest?: (headers: IncomingHttpHeaders) => void }
+  >
+> = {
   bearer: { form: 'Authorization: Bearer <API_KEY>', read: bearer },
   messages: {
     form: 'x-api-key: <API_KEY>',

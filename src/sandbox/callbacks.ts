@@ -29,8 +29,6 @@ export function loopbackPort(address: string): number | undefined {
 
 /** Sends status callbacks while its server is open, once each: a client that missed one can poll. */
 export class Callbacks {
-  readonly #tell: (what: string) => void;
-  readonly #challengeMs: number;
   readonly #closing = new AbortController();
   #moved = new AbortController();
   #watched = 0;
@@ -39,11 +37,9 @@ export class Callbacks {
   constructor(
     private readonly now: () => number,
     private readonly ports: CallbackPorts,
-    tell: (what: string) => void = () => {},
-    challengeMs = CHALLENGE_MS,
+    private readonly tell: (what: string) => void = () => {},
+    private readonly challengeMs = CHALLENGE_MS,
   ) {
-    this.#tell = tell;
-    this.#challengeMs = challengeMs;
     setMaxListeners(0, this.#closing.signal);
   }
 
@@ -53,16 +49,14 @@ export class Callbacks {
     this.#watched++;
     this.#post(address, callbacks, challenge)
       .catch(() => undefined) // closed meanwhile
-      .finally(() => {
-        this.#watched--;
-      });
+      .finally(() => void this.#watched--);
   }
 
   #isAllowed(address: string): boolean {
     const port = loopbackPort(address);
-    if (port === undefined) this.#tell('a callback to another machine, or not to http://, is never sent');
+    if (port === undefined) this.tell('a callback to another machine, or not to http://, is never sent');
     else if (this.ports === 'any' || this.ports.includes(port)) return true;
-    else this.#tell(`a callback to port ${port} is not sent: --callbacks ${port} allows it`);
+    else this.tell(`a callback to port ${port} is not sent: --callbacks ${port} allows it`);
     return false;
   }
 
@@ -88,9 +82,7 @@ export class Callbacks {
 
   async #isEchoed(address: string): Promise<boolean> {
     const challenge = randomBytes(16).toString('hex');
-    const answer = await post(address, { challenge }, this.#challengeMs, this.#closing.signal).catch(
-      () => '',
-    );
+    const answer = await post(address, { challenge }, this.challengeMs, this.#closing.signal).catch(() => '');
     return echoOf(answer) === challenge;
   }
 

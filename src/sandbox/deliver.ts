@@ -33,9 +33,7 @@ export function mangle(struck: Struck | undefined, reply: SandboxReply): Sandbox
   return { ...withoutEvents(reply), headers };
 }
 
-function withoutEvents({ events: _, ...reply }: SandboxReply): SandboxReply {
-  return reply;
-}
+const withoutEvents = ({ events: _, ...reply }: SandboxReply): SandboxReply => reply;
 
 const wholeBody = ({ events, body }: SandboxReply): Uint8Array =>
   events ? Buffer.from([...events].map((event) => event.text).join('')) : body;

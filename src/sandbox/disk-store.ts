@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
-import { hasOutlived, isDownloadRowOf, type KeptDocument, minuteOfRow, type SandboxStore } from './store.ts';
+import { hasOutlived, isDownloadRowOf, isOldRow, type KeptDocument, type SandboxStore } from './store.ts';
 import type { SandboxTask } from './task.ts';
 
 // The state directory contains:
@@ -117,9 +117,7 @@ export function diskStore(stateDir: string): SandboxStore {
     },
     sweep(nowMs) {
       const rows = fs.readdirSync(folder('marks'));
-      for (const row of rows) {
-        if ((minuteOfRow(row) ?? Number.POSITIVE_INFINITY) < nowMs / 60_000 - 3) unlink(markPath(row));
-      }
+      for (const row of rows) if (isOldRow(row, nowMs)) unlink(markPath(row));
       for (const task of store.tasks()) {
         if (nowMs < task.expiresAtMs) continue;
         store.remove(task);

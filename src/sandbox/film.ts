@@ -1,8 +1,8 @@
 import * as fs from 'node:fs/promises';
 import { join } from 'node:path';
 import * as media from 'mediabunny';
-import type { MediaLimits, Range } from '../gateway/limits.ts';
-import { checkPicture, inWords, outside, type Refuse } from './media-check.ts';
+import { type MediaLimits, type Range, within } from '../gateway/limits.ts';
+import { checkPicture, inWords, type Refuse } from './media-check.ts';
 import { clipFile, clipFrames, type Film, framesPerS } from './movie.ts';
 import type { SandboxTask } from './task.ts';
 
@@ -75,11 +75,7 @@ const MP4_EPOCH_S = 2_082_844_800;
 const parents = new Set(['moov', 'trak', 'mdia']);
 const dated = new Set(['mvhd', 'tkhd', 'mdhd']);
 
-/**
- * Sets every creation and modification time of an MP4 or MOV in place, so that the same task gives the same bytes
- * whenever its file is made. It handles only the boxes that the library writes, with 32-bit sizes and times.
- * @param unixS Unix seconds
- */
+/** Sets every time in an MP4 or MOV, as this library writes it, so that a task always gives the same bytes. */
 function setBoxTimes(file: Buffer, unixS: number): void {
   let size: number;
   for (let at = 0; at + 8 <= file.length; at += size) {
@@ -115,7 +111,7 @@ export async function checkClip(
   const input = new media.Input({ formats, source: new media.BufferSource(bytes) });
   const durationS = await input.computeDuration().catch(() => undefined);
   if (durationS === undefined) throw refuse(`not ${modality} (${limits.formats?.join(', ')} are taken)`);
-  if (limits.durationS && outside(durationS, limits.durationS)) {
+  if (limits.durationS && !within(durationS, limits.durationS)) {
     throw refuse(`${durationS.toFixed(1)} s long, ${inWords(limits.durationS)} s are taken`);
   }
   if (modality === 'audio') return durationS;
@@ -124,7 +120,7 @@ export async function checkClip(
   checkPicture({ width: picture.displayWidth, height: picture.displayHeight }, limits, refuse);
   const { averagePacketRate } = await picture.computePacketStats(RATE_PACKETS);
   // The rate is measured in whole ticks of the file's clock, so 23.976 may come out slightly lower.
-  if (limits.framesPerS && outside(Number(averagePacketRate.toFixed(2)), roundedRange(limits.framesPerS))) {
+  if (limits.framesPerS && !within(Number(averagePacketRate.toFixed(2)), roundedRange(limits.framesPerS))) {
     throw refuse(`${averagePacketRate.toFixed(2)} frames a second, ${inWords(limits.framesPerS)} are taken`);
   }
   const sound = await input.getPrimaryAudioTrack();

@@ -5,10 +5,7 @@ import type { World } from './route.ts';
 
 export type NoteRequest = (entry: SandboxRequest, done: boolean) => void;
 
-/**
- * A request listener that logs each request at its start and end, and refuses requests for other hosts or from pages of
- * other origins. If a handler throws, the connection is dropped, because handlers answer their own refusals.
- */
+/** Logs each request, refuses other hosts and pages of other origins, and drops the connection of a failed handler. */
 export function listen(
   server: SandboxRequest['server'],
   world: World,

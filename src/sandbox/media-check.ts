@@ -1,13 +1,10 @@
 import { promisify } from 'node:util';
 import { constants, deflate, crc32 as zlibCrc32 } from 'node:zlib';
-import type { MediaLimits, Modality, Range } from '../gateway/limits.ts';
+import { type MediaLimits, type Modality, type Range, within } from '../gateway/limits.ts';
 import type { Refusal } from './reply.ts';
 
 export type Refuse = (rule: string) => Refusal;
 
-export const outside = (value: number, range: Range | undefined) =>
-  range !== undefined &&
-  (range.exclusive ? value <= range.min || value >= range.max : value < range.min || value > range.max);
 export const inWords = ({ min, max }: Range) =>
   max === Number.POSITIVE_INFINITY ? `at least ${min}` : `${min}-${max}`;
 
@@ -37,10 +34,10 @@ export function checkPicture(
   { edgePx, aspect }: MediaLimits,
   refuse: Refuse,
 ): void {
-  if (edgePx && (outside(width, edgePx) || outside(height, edgePx))) {
+  if (edgePx && !(within(width, edgePx) && within(height, edgePx))) {
     throw refuse(`${width}x${height}; width and height must be ${inWords(edgePx)} px`);
   }
-  if (aspect && outside(width / height, aspect)) {
+  if (aspect && !within(width / height, aspect)) {
     throw refuse(`${width}x${height}; width divided by height must be ${inWords(aspect)}`);
   }
 }

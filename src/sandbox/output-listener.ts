@@ -85,11 +85,9 @@ function fileReply(
 ): SandboxReply {
   const etag = `"${createHash('sha256').update(bytes).digest('hex').slice(0, 32)}"`;
   const headers = { 'content-type': type, etag, ...(ignoresRange ? {} : { 'accept-ranges': 'bytes' }) };
-  const ifRange = asked['if-range'];
-  const wantsPart = !ignoresRange && rangeStillHolds(typeof ifRange === 'string' ? ifRange : undefined, etag);
-  const range: ByteRange | 'unsatisfiable' | undefined = wantsPart
-    ? readRange(asked.range, bytes.length)
-    : undefined;
+  // `If-Range` allows a part only of the same strong ETag.
+  const ifRange = asked['if-range']?.toString().trim() ?? etag;
+  const range = ignoresRange || ifRange !== etag ? undefined : readRange(asked.range, bytes.length);
   if (range === 'unsatisfiable') {
     const said = 'The requested range is not satisfiable';
     return xmlErrorReply(416, 'InvalidRange', said, { etag, 'content-range': `bytes */${bytes.length}` });
@@ -113,11 +111,7 @@ function insteadOf(struck: Struck | undefined, url: URL, world: World): SandboxR
   );
 }
 
-/** The bytes of a reply; `end` is the last one. */
-interface ByteRange {
-  readonly start: number;
-  readonly end: number;
-}
+type ByteRange = Readonly<Record<'start' | 'end', number>>;
 
 /** The part that a `Range` header asks for; undefined is the whole file (none, or not one range), else it is 416. */
 export function readRange(
@@ -136,10 +130,6 @@ export function readRange(
   if (start >= sizeBytes) return 'unsatisfiable';
   return { start, end: last === '' ? sizeBytes - 1 : Math.min(Number(last), sizeBytes - 1) };
 }
-
-/** True if `If-Range` allows a part: the same strong ETag, or no such header. */
-const rangeStillHolds = (ifRange: string | undefined, etag: string): boolean =>
-  ifRange === undefined || ifRange.trim() === etag;
 
 /** The longest film and the largest picture have about 10 MB. */
 const KEPT_FILES = 6;

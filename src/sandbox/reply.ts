@@ -50,10 +50,7 @@ export function eventReply(events: Iterable<ReplyEvent>, body: unknown): Sandbox
 }
 
 /** The value of `error` in the body of a refusal. */
-export function errorObject(
-  status: number,
-  said: { readonly code?: string; readonly message?: string },
-): object {
+export function errorObject(status: number, said: Partial<Pick<Refusal, 'code' | 'message'>>): object {
   const [type, code, message] = words[status] ?? (status >= 500 ? serverWords : clientWords);
   return { message: said.message ?? message, type, code: said.code ?? code };
 }
@@ -61,7 +58,7 @@ export function errorObject(
 /** An error body `{error:{message,type,code}}` ("Errors"); `code` and `message` default to the status's own. */
 export function errorReply(
   status: number,
-  said: { readonly code?: string; readonly message?: string } = {},
+  said: Partial<Pick<Refusal, 'code' | 'message'>> = {},
   headers: Readonly<Record<string, string>> = {},
 ): SandboxReply {
   return jsonReply(status, { error: errorObject(status, said) }, headers);
@@ -94,10 +91,6 @@ export class Refusal extends Error {
     super(message);
   }
   toReply(): SandboxReply {
-    return errorReply(
-      this.status,
-      { message: this.message, ...(this.code === undefined ? {} : { code: this.code }) },
-      this.headers,
-    );
+    return errorReply(this.status, this, this.headers);
   }
 }

@@ -44,10 +44,7 @@ export interface Route {
   readonly answer: (call: Call, world: World) => SandboxReply | Promise<SandboxReply>;
 }
 
-/**
- * The route of a request; `methods` if the path exists only for other methods; an empty list if there is no such path.
- * Routes that differ by the `Action` in their fixed query are distinguished by the request's action.
- */
+/** The route of a request (also by its `Action`), or the other `methods` of its path, of which a wrong one has none. */
 export function findRoute(
   routes: readonly Route[],
   method: string,
@@ -68,19 +65,34 @@ export function findRoute(
   return { methods };
 }
 
-/** The state that all parts of a running sandbox share. */
-export interface World {
-  readonly store: SandboxStore;
+/** What its user may set of a sandbox. */
+export interface SandboxSettings {
+  /** The only valid API key; it gets 403 if it ends in `-restricted`. */
   readonly key: string;
   readonly account: AccountType;
-  /** How much faster than the service tasks run. */
+  /** How much faster than the service tasks run and chat models write; above 0, may be Infinity. */
   readonly speed: number;
-  /** The tokens per second of a chat model, with the speed applied. */
+  /** Folder of the clips for outputs (`src/sandbox/clips`, or its copy beside the bundle). */
+  readonly clipsDir: string;
+  /** Folder of the image codecs' WebAssembly files (`dist/wasm`). */
+  readonly wasmDir: string;
+  /** The tokens per second of a chat model at speed 1 (default 50); in a {@link World} with the speed applied. */
   readonly tokensPerS: number;
-  /** Shortest life of a task from `queued` to its end, in milliseconds. */
+  /** Shortest life of a task from `queued` to its end, in milliseconds (default 0). */
   readonly minTaskMs: number;
-  /** True to refuse undocumented fields instead of ignoring them. */
+  /** Refuse undocumented fields; by default they are ignored and reported. */
   readonly strict: boolean;
+  /** Gap between the pieces of a `slow` reply, in milliseconds (default 250). */
+  readonly slowGapMs: number;
+  /** The address or host name to listen at (default 127.0.0.1). */
+  readonly host: string;
+  /** Origins whose pages may call; none by default. */
+  readonly cors: readonly string[];
+}
+
+/** The state that all parts of a running sandbox share. */
+export interface World extends SandboxSettings {
+  readonly store: SandboxStore;
   /** Reports facts to the user that no reply can contain; each sentence once. */
   readonly tell: (what: string) => void;
   readonly faults: FaultDraw;
@@ -88,14 +100,6 @@ export interface World {
   readonly control?: Control | undefined;
   /** Posts status callbacks of families B and C. */
   readonly callbacks: Callbacks;
-  /** The gaps of a `slow` reply, in milliseconds. */
-  readonly slowGapMs: number;
-  /** The host that it listens at, and the other origins whose pages may call. */
-  readonly host: string;
-  readonly cors: readonly string[];
-  readonly clipsDir: string;
-  /** Folder of the WebAssembly files of the image codecs. */
-  readonly wasmDir: string;
   /** Unix milliseconds. */
   now(): number;
   /** Origin of the output listener, `http://HOST:PORT`. */

@@ -3,7 +3,6 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { alphaModels } from '../gateway/alpha/models.ts';
 import { gammaModels } from '../gateway/gamma/models.ts';
-import type { AccountType } from '../gateway/limits.ts';
 import { billingQuery, modelsList } from '../gateway/models.ts';
 import { urlHost } from '../loopback.ts';
 import { alphaRoutes } from './alpha/routes.ts';
@@ -24,35 +23,23 @@ import { imageRoutes } from './image/routes.ts';
 import type { SandboxRequest } from './listener.ts';
 import { outputListener } from './output-listener.ts';
 import { jsonReply } from './reply.ts';
-import type { Route, World } from './route.ts';
+import type { Route, SandboxSettings, World } from './route.ts';
 import { memoryStore } from './store.ts';
 import { type SandboxStatus, type SandboxTask, statusAt } from './task.ts';
 
-export interface SandboxOptions {
-  /** The only valid API key; it gets 403 if it ends in `-restricted`. */
-  readonly key: string;
-  readonly account: AccountType;
-  /** How much faster than the service tasks run and chat models write; above 0, may be Infinity. */
-  readonly speed: number;
+type Needed = 'key' | 'account' | 'speed' | 'clipsDir' | 'wasmDir';
+type Open = { readonly [K in Exclude<keyof SandboxSettings, Needed>]?: SandboxSettings[K] | undefined };
+
+export interface SandboxOptions extends Pick<SandboxSettings, Needed>, Open {
   readonly faults: readonly Fault[];
-  /** Folder of the clips for outputs (`src/sandbox/clips`, or its copy beside the bundle). */
-  readonly clipsDir: string;
-  /** Folder of the image codecs' WebAssembly files (`dist/wasm`). */
-  readonly wasmDir: string;
   /** Where tasks are stored between runs, shared by any number of servers; without it they are lost at the end. */
   readonly stateDir?: string | undefined;
   /** Ports of the API and of the outputs; 0 or absent means any free port. */
   readonly port?: number | undefined;
   readonly outputPort?: number | undefined;
-  /** The address or host name to listen at (default 127.0.0.1). */
-  readonly host?: string | undefined;
   readonly tls?: ServerCertificate | undefined;
-  /** Origins whose pages may call; none by default. */
-  readonly cors?: readonly string[] | undefined;
   /** Loopback ports that status callbacks may use; none by default. */
   readonly callbackPorts?: CallbackPorts | undefined;
-  /** Refuse undocumented fields; by default they are ignored and reported. */
-  readonly strict?: boolean | undefined;
   /** Enables `/_sandbox/…`, for tests of other programs. */
   readonly control?: boolean | undefined;
   /** Receives facts that no reply can contain, each once. */
@@ -63,14 +50,8 @@ export interface SandboxOptions {
   readonly log?: ((request: SandboxRequest) => void) | undefined;
   /** True if `requests` keeps all requests with their bodies; by default only without a `stateDir`. */
   readonly keepRequests?: boolean | undefined;
-  /** The tokens per second of a chat model at speed 1 (default 50). */
-  readonly tokensPerS?: number | undefined;
-  /** Shortest life of a task, in milliseconds (default 0). */
-  readonly minTaskMs?: number | undefined;
   /** Decides which requests a `P%` fault strikes (default 1). */
   readonly faultSeed?: number | undefined;
-  /** Gap between the pieces of a `slow` reply, in milliseconds (default 250). */
-  readonly slowGapMs?: number | undefined;
 }
 
 export interface Sandbox {
@@ -84,11 +65,7 @@ export interface Sandbox {
   close(): Promise<void>;
 }
 
-/**
- * Starts the embedded gateway: two HTTP servers on this machine that answer as the gateway's document says. Throws
- * RangeError unless the speed is above 0, and the system's error if a port or the state directory cannot be used
- * (`EADDRINUSE`, `EACCES`).
- */
+/** Starts API and outputs on this machine. Throws RangeError unless the speed is above 0, and the system's error. */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   if (!(options.speed > 0)) throw new RangeError(`the speed must be a number above 0, not ${options.speed}`);
   const { tls, stateDir, keepRequests = stateDir === undefined, host = '127.0.0.1' } = options;
@@ -155,17 +132,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   };
 }
 
-interface OpenServer {
-  readonly origin: string;
-  close(): Promise<void>;
-}
-
-async function open(
-  listener: RequestListener,
-  port: number,
-  host: string,
-  tls: ServerCertificate | undefined,
-): Promise<OpenServer> {
+async function open(listener: RequestListener, port: number, host: string, tls?: ServerCertificate) {
   const server = tls ? (await import('node:https')).createServer(tls, listener) : createServer(listener);
   server.listen(port, host);
   await once(server, 'listening');
@@ -173,7 +140,7 @@ async function open(
   return {
     origin: `${tls ? 'https' : 'http'}://${urlHost(host)}:${taken}`,
     close: () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
       }),

@@ -46,10 +46,10 @@ export const hasOutlived = ({ expiresAtMs }: DocumentLife, nowMs: number): boole
 
 export const requestRow = (pool: Pool, minute: number): string => `requests.${pool}.${minute}`;
 
-/** The minute in the name of a row of requests; undefined for any other row. */
-export function minuteOfRow(row: string): number | undefined {
+/** True for a row of requests that no rate counts any more. */
+export function isOldRow(row: string, nowMs: number): boolean {
   const minute = /^requests\.[^.]+\.(\d+)$/.exec(row)?.[1];
-  return minute === undefined ? undefined : Number(minute);
+  return minute !== undefined && Number(minute) < nowMs / 60_000 - 3;
 }
 
 export const downloadRow = (taskId: string, file: string): string => `downloads.${taskId}.${file}`;
@@ -105,7 +105,7 @@ export function memoryStore(): SandboxStore {
       kinds.clear();
     },
     sweep(nowMs) {
-      dropRows((row) => (minuteOfRow(row) ?? Number.POSITIVE_INFINITY) < nowMs / 60_000 - 3);
+      dropRows((row) => isOldRow(row, nowMs));
       for (const task of tasks.values()) {
         if (nowMs < task.expiresAtMs) continue;
         tasks.delete(task.id);

@@ -1,13 +1,13 @@
 import type { AlphaContentItem, AlphaCreateBody } from '../../gateway/alpha/create.ts';
 import { assetIdOf } from '../../gateway/alpha/create.ts';
-import { type AlphaModel, AUTO_DURATION, alphaModels } from '../../gateway/alpha/models.ts';
+import { AUTO_DURATION, alphaModels } from '../../gateway/alpha/models.ts';
 import { ALPHA_MAX_DOWNLOADS, alphaFamily } from '../../gateway/alpha/task.ts';
 import { mediumOf, promptOf } from '../../gateway/content.ts';
 import { checkAsset, type KeptAsset } from '../asset/library.ts';
 import { base64Bytes, checkMedia, readImageSize } from '../media-check.ts';
 import { type Film, filmFile, makeLastFrame, nearestRatio, videoFile } from '../movie.ts';
 import type { OutputFile } from '../output-source.ts';
-import { Refusal } from '../reply.ts';
+import { refuseField } from '../request-body.ts';
 import type { World } from '../route.ts';
 import { seededInt } from '../seeded.ts';
 import {
@@ -102,9 +102,6 @@ function constraintFailure(body: AlphaCreateBody, prompt: string): TaskFailure |
   return { code: 'InvalidParameter.TaskTypeConstraint', message };
 }
 
-const refuse = (nth: number, item: AlphaContentItem, rule: string) =>
-  new Refusal(400, `Invalid parameter content[${nth}].${item.type}.url: ${rule}.`, 'InvalidParameter');
-
 /**
  * Checks the references of a request: assets must be usable, and Base64 media must be within the model's limits ("Asset
  * limits per request"; none are stated for 2.0). URLs are not downloaded. Throws Refusal.
@@ -118,37 +115,32 @@ export async function checkReferences(body: AlphaCreateBody, world: World): Prom
     const medium = mediumOf(item);
     if (medium === undefined) continue;
     const { url, modality } = medium;
+    const refuse = (rule: string) => refuseField(['content', nth, item.type, 'url'], rule);
     const assetId = assetIdOf(url);
     if (assetId !== undefined) {
-      assets.push(checkAsset(assetId, item.type, world, assets, (rule) => refuse(nth, item, rule)));
+      assets.push(checkAsset(assetId, item.type, world, assets, refuse));
       continue;
     }
     const bytes = base64Bytes(url);
     const limits = model?.media[modality];
     if (!bytes || !limits) continue;
-    const { durationS = 0 } = await checkMedia(modality, bytes, limits, (rule) => refuse(nth, item, rule));
+    const { durationS = 0 } = await checkMedia(modality, bytes, limits, refuse);
     audioS += durationS;
-    refuseLongAudio(audioS, model);
+    const mostS = model?.totalReferenceS ?? Number.POSITIVE_INFINITY;
+    if (audioS > mostS)
+      throw refuseField(
+        ['content'],
+        `${audioS.toFixed(1)} s of audio, at most ${mostS} s in total are taken`,
+      );
   }
   return assets;
 }
 
 /** The size of a request's first image, if it came as readable Base64. */
-async function firstImageSize(
-  content: readonly AlphaContentItem[],
-): Promise<{ readonly width: number; readonly height: number } | undefined> {
+async function firstImageSize(content: readonly AlphaContentItem[]) {
   const first = content.find((item) => item.type === 'image_url');
   const bytes = base64Bytes((first && mediumOf(first)?.url) ?? '');
   return bytes && (await readImageSize(bytes));
-}
-
-function refuseLongAudio(audioS: number, model: AlphaModel | undefined): void {
-  if (model?.totalReferenceS === undefined || audioS <= model.totalReferenceS) return;
-  throw new Refusal(
-    400,
-    `Invalid parameter content: ${audioS.toFixed(1)} s of audio, at most ${model.totalReferenceS} s in total are taken.`,
-    'InvalidParameter',
-  );
 }
 
 export const lastFrameFile = 'last-frame.png';

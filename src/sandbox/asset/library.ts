@@ -35,7 +35,7 @@ const GROUP = 'asset-group';
 export const ASSET = 'asset';
 
 /** The project of a request, or the default project. */
-export const projectOf = ({ ProjectName }: { readonly ProjectName?: string }): string =>
+export const projectOf = ({ ProjectName }: { readonly ProjectName?: string | undefined }): string =>
   ProjectName ?? DEFAULT_PROJECT;
 
 /** Times in the document's format: UTC, RFC 3339. */

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
+import type * as z from 'zod/mini';
 import { canonical, groupTypes } from '../../gateway/asset/fields.ts';
-import { LIST_DEFAULT } from '../../gateway/asset/list.ts';
+import { LIST_DEFAULT, type ListAssetsBody } from '../../gateway/asset/list.ts';
 import { isObject } from '../../gateway/json-value.ts';
 import { Refusal } from '../reply.ts';
 import type { World } from '../route.ts';
@@ -15,21 +16,7 @@ import {
   statusOf,
 } from './library.ts';
 
-export interface ListBody {
-  readonly Filter: {
-    readonly GroupType: string;
-    readonly Name?: string;
-    readonly GroupIds?: readonly string[];
-    readonly Statuses?: readonly string[];
-  };
-  readonly SortBy?: 'CreateTime' | 'UpdateTime' | 'GroupId';
-  readonly SortOrder?: 'Desc' | 'Asc';
-  readonly MaxResults?: number;
-  readonly NextToken?: string;
-  readonly PageNumber?: number;
-  readonly PageSize?: number;
-  readonly ProjectName?: string;
-}
+export type ListBody = z.infer<typeof ListAssetsBody>;
 
 type Kept = Pick<KeptAsset, 'id' | 'name' | 'project' | 'createdAtMs' | 'updatedAtMs'> & {
   readonly groupId: string;

@@ -97,15 +97,12 @@ const restRoutes: readonly Route[] = [
   },
 ];
 
-const SERVICE = 'assets';
-const REGION = 'sandbox';
-
 const metadata = (action: string, version: string) => ({
   RequestId: randomBytes(16).toString('hex'),
   Action: action,
   Version: version,
-  Service: SERVICE,
-  Region: REGION,
+  Service: 'assets',
+  Region: 'sandbox',
 });
 
 /** A success in the library's envelope ("Envelope of every action response"). */

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import * as z from 'zod/mini';
 import { type BetaCreate, betaCreates } from '../../gateway/beta/create.ts';
 import { type BetaListBody, betaList } from '../../gateway/beta/list.ts';
 import { betaFamily, betaTasks } from '../../gateway/beta/task.ts';
@@ -63,19 +64,16 @@ const betaReply = (data: unknown): SandboxReply =>
 /** Plausible codes, because the document lists none other than 0. */
 const codes: Readonly<Record<string, number>> = {
   InvalidParameter: 1201,
-  InvalidRequest: 1200,
   DuplicateExternalTaskId: 1204,
 };
 const OTHER_CODE = 1200;
 
 /** A refusal in family B's envelope and of every error body ("Errors"); with `codeOnly` only `code` shows it. */
 function betaRefusalReply(refusal: Refusal, codeOnly: boolean): SandboxReply {
-  const code = codes[refusal.code ?? ''] ?? OTHER_CODE;
-  const body = { code, message: refusal.message, request_id: requestId() };
-  if (codeOnly) return jsonReply(200, body, refusal.headers);
-  const { status, message, code: word } = refusal;
-  const error = errorObject(status, { message, ...(word !== undefined && { code: word }) });
-  return jsonReply(status, { ...body, error }, refusal.headers);
+  const { status, message, headers } = refusal;
+  const body = { code: codes[refusal.code ?? ''] ?? OTHER_CODE, message, request_id: requestId() };
+  if (codeOnly) return jsonReply(200, body, headers);
+  return jsonReply(status, { ...body, error: errorObject(status, refusal) }, headers);
 }
 
 type Task = SandboxTask<BetaPlan>;
@@ -119,11 +117,12 @@ const DEFAULT_LIMIT = 100;
 const WINDOW_MS = 30 * 24 * 3_600_000;
 
 /** The start of a page: the time range of the first page, and the last task of the previous one. */
-interface Position {
-  readonly startMs: number;
-  readonly endMs: number;
-  readonly after?: { readonly createdAtMs: number; readonly id: string };
-}
+const Position = z.object({
+  startMs: z.number(),
+  endMs: z.number(),
+  after: z.optional(z.object({ createdAtMs: z.number(), id: z.string() })),
+});
+type Position = z.infer<typeof Position>;
 
 /** A page of tasks, newest first; the cursor keeps the first page's time range. Throws Refusal. */
 function listPage(body: BetaListBody, world: World): object {
@@ -174,15 +173,9 @@ const writeCursor = (position: Position): string =>
   Buffer.from(JSON.stringify(position)).toString('base64url');
 
 function readCursor(cursor: string): Position {
-  const bad = () => refuseField(['cursor'], 'not a next_cursor of an earlier page');
-  let read: Partial<Position>;
   try {
-    read = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as Partial<Position>;
-  } catch {
-    throw bad();
-  }
-  const { startMs, endMs, after } = read ?? {};
-  if (typeof startMs !== 'number' || typeof endMs !== 'number') throw bad();
-  if (typeof after?.createdAtMs !== 'number' || typeof after.id !== 'string') throw bad();
-  return { startMs, endMs, after };
+    const position = Position.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString()));
+    if (position.after) return position;
+  } catch {}
+  throw refuseField(['cursor'], 'not a next_cursor of an earlier page');
 }

@@ -50,12 +50,7 @@ export class Input {
   }
 
   /** The collected content; throws Refusal (400) for the first invalid image. */
-  async seen(): Promise<{
-    readonly messages: number;
-    readonly prompt: string;
-    readonly images: readonly SeenImage[];
-    readonly inputTokens: number;
-  }> {
+  async seen() {
     const images: SeenImage[] = [];
     for (const image of this.#images) images.push(await image);
     const imageTokens = images.reduce((sum, image) => sum + image.tokens, 0);
@@ -181,10 +176,7 @@ const mapList = (value: unknown, each: (item: unknown) => unknown): unknown =>
 const change = (of: Fields, name: string, rewrite: (value: unknown) => unknown): Fields =>
   Object.hasOwn(of, name) ? { ...of, [name]: rewrite(of[name]) } : of;
 
-/**
- * Chat completions: `developer` is the newer name of the role `system`, and `any` is a tool choice of other formats.
- * The document does not list the tool choices.
- */
+/** `developer` is the newer name of `system`, and `any` another format's tool choice; the document lists none. */
 export function respellCompletions(body: unknown, told: Set<string>): unknown {
   if (!isObject(body)) return body;
   const as = (ours: unknown, said: string) => {
