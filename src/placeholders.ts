@@ -28,10 +28,7 @@ export type PatternPiece = { readonly literal: string } | { readonly placeholder
 
 const hint = `placeholders are ${placeholderList}; write {{ and }} for a plain brace`;
 
-/**
- * Parses a pattern of `-o`; `what` names the flag or setting. `{{` and `}}` stand for one brace, and a lone `}` for
- * itself. Throws `usage` for an unknown placeholder or an unclosed brace.
- */
+/** Parses a pattern of `-o`, where `{{` and `}}` are braces. Throws `usage` for an unknown placeholder. */
 export function parsePattern(pattern: string, what = '--out'): PatternPiece[] {
   const pieces: PatternPiece[] = [];
   let literal = '';

@@ -10,10 +10,7 @@ export interface Answer extends Values {
 
 const nothing: Answer = { kind: 'value', before: '', candidates: [] };
 
-/**
- * The candidates at the cursor. `words` are the words between `gw` and the cursor, `current` is the word at the cursor,
- * up to it. Commands come first; flags if the word begins with a dash, or if there are no other candidates.
- */
+/** The candidates at the cursor: commands first; flags after a dash, or if there are no others. */
 export function answer(
   table: CompletionTable,
   words: readonly string[],

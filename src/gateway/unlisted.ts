@@ -1,10 +1,7 @@
 import * as z from 'zod/mini';
 import { strictOf } from './body.ts';
 
-/**
- * Yields the fields that only the strict schema refuses, without list indexes (`tools.function.strict`), and the values
- * of a kind that the document does not show (`tools.type web_search`).
- */
+/** The fields that only the strict schema refuses, without list indexes, and values of a kind that is not shown. */
 export function* unlistedIn(
   issues: readonly z.core.$ZodIssue[],
   above: readonly PropertyKey[] = [],

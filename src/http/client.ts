@@ -38,10 +38,7 @@ export interface PreparedRequest {
 }
 
 export interface SendOptions {
-  /**
-   * Aborting ends the call with the signal's reason. A paid call ends only while it waits or connects: once a byte may
-   * have left, gw waits for the reply, because only the reply names the paid task.
-   */
+  /** Ends the call with its reason; a paid call only until a byte may have left, because the reply names the task. */
   readonly signal?: AbortSignal | undefined;
   /** Maximum number of retries of this call; the client's default if absent. */
   readonly retries?: number;

@@ -119,10 +119,7 @@ export const updateCommand = ({
 
 export const deleteFlags = { yes: on('do not ask'), ...projectFlag } as const;
 
-/**
- * Sends a delete. A delete whose reply was lost is sent again; `ResourceNotFound` then means that it succeeded (promises,
- * section 2). A 404 without that code may come from any server on the way.
- */
+/** Sends a delete, again if its reply was lost; then `ResourceNotFound`, but no other 404, means that it succeeded. */
 export async function remove(
   family: LibraryResult['family'],
   endpoint: Endpoint,

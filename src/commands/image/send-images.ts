@@ -139,10 +139,7 @@ const NUMBERED = '{id}-{index}.{ext}';
 
 type OutputFlags = SaveFlags & FlagValues<typeof onceFlags> & WithStored;
 
-/**
- * The output path of a request's images. One image is `{id}.{ext}`, several are numbered, unless `--out` names them.
- * Throws `usage` for flags that conflict with `--out -`, and for an invalid target.
- */
+/** The output path of images: `{id}.{ext}`, numbered if several, or as `--out` says. Throws `usage` for a bad one. */
 export function planOutput(
   flags: OutputFlags,
   images: number,

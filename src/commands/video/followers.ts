@@ -27,10 +27,7 @@ export interface Followers {
 /** A wait is reported again before 30 s have passed. */
 const TOLD_EVERY_MS = 19_000;
 
-/**
- * Makes the followers of a run; a run has one, so that the rates are shared. A single lookup by hand uses `ownRates`,
- * so that it does not queue behind all followers of this user.
- */
+/** The followers of a run, which share its rates; a lookup by hand uses `ownRates`, so that it does not queue. */
 export function createFollowers(
   ctx: Context,
   {

@@ -16,10 +16,7 @@ export const holdWhenFree = (
     onWait,
   );
 
-/**
- * True if a job was made with another API key than the current one. That key may belong to another account, which
- * cannot see the job's task, so "not found" then proves nothing. False if either key is unknown.
- */
+/** True if another API key made the job: its account may not see the task, so "not found" then proves nothing. */
 export const isOtherKey = ({ keyId }: Pick<Job, 'keyId'>, inUse: string | undefined): boolean =>
   keyId !== undefined && inUse !== undefined && keyId !== inUse;
 

@@ -183,10 +183,7 @@ export class JsonLifter {
   }
 }
 
-/**
- * The indexes of lifted texts that are finished images: neither in a thought nor of a partial image. `value` is the
- * reply with a mark in place of each text.
- */
+/** The lifted texts that are finished images, neither thoughts nor partial; `value` has a mark in place of each. */
 export function finishedTexts(value: unknown, rest: Rest): Set<number> {
   const finished = new Set<number>();
   // No recursion, because a reply may be nested arbitrarily deep.

@@ -89,10 +89,7 @@ export class ImageReader {
     this.finish(endedWell);
   }
 
-  /**
-   * True if nothing requested can still come: the stream said so, or its last event came with all images and partial
-   * ones. `finals` and `partials` are the requested numbers.
-   */
+  /** True if nothing requested can still come: the stream said so, or all `finals` and `partials` have come. */
   isOver({ finals, partials }: { readonly finals: number; readonly partials: number }): boolean {
     return this.isDone || (this.isLast && this.hasAll(finals) && this.partials.length >= partials * finals);
   }
@@ -251,10 +248,7 @@ export class ImageReader {
     this.records.push({ value, text: rest.text() });
   }
 
-  /**
-   * Finds the index of each image among the outputs. An image in an unknown place was paid for too and comes after the
-   * others; an unfinished one (of a thought) or one that is not an image is dropped.
-   */
+  /** Finds each image's index: one in an unknown place was paid for and is last, a thought or no image is dropped. */
   private place(come: readonly IncomingImage[], rest: Rest): void {
     const value = jsonIn(rest.text(() => true));
     const all = readImages(value);

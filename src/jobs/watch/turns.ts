@@ -59,10 +59,7 @@ export function createTurns(atOnce: number): Turns {
   };
 }
 
-/**
- * Yields the results of concurrent work, each as it ends. Throws the first failure; work reports its own. A caller that
- * stops early, as when stdout closes, waits for the rest of the work, which its signal ends.
- */
+/** The results of concurrent work as it ends. A caller that stops early waits for the rest, which its signal ends. */
 export async function* asTheyEnd<T>(work: readonly Promise<T>[]): AsyncGenerator<T> {
   const ended: (T | undefined)[] = [];
   let failed: { readonly error: unknown } | undefined;
@@ -99,10 +96,7 @@ export async function* asTheyEnd<T>(work: readonly Promise<T>[]): AsyncGenerator
   if (failed) throw failed.error;
 }
 
-/**
- * Signals that follow a parent signal: a waiting child adds no listener to the parent, where removing one takes time in
- * proportion to their number. `close` aborts all children and removes the parent's listener.
- */
+/** Children of a signal that add no listeners to it, whose removal takes time by their number; `close` aborts all. */
 export function childSignals(parent: AbortSignal) {
   const children = new Set<AbortController>();
   const end = () => {
