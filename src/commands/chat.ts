@@ -11,13 +11,12 @@ import { geoModels, thinkingLevels } from '../gateway/chat/models.ts';
 import { itemsOf, withOddModel } from '../gateway/json-value.ts';
 import { withShown } from '../shots/outputs.ts';
 import { answerPrinter } from './chat/print-answer.ts';
-import { readStart, type Start, type ToolUse, toolUses } from './chat/read-history.ts';
+import { readStart, type Start, systemText, type ToolUse, toolUses } from './chat/read-history.ts';
 import { checkResults, readImages, readQuestion } from './chat/read-question.ts';
 import { type ChatFlags, chatFlags } from './chat/read-settings.ts';
 import { refuseKeyIn, showInstead } from './show-instead.ts';
 
-// gw chat: argv -> one question to one surface -> its answer on stdout as it arrives. Without a prompt on a terminal it
-// starts a conversation.
+// gw chat: argv -> one question to one surface -> its answer on stdout as it arrives, or on a terminal a conversation.
 
 export const chat = defineCommand<typeof chatFlags, never>({
   args: { name: 'PROMPT', summary: 'the prompt, as words', many: true },
@@ -84,7 +83,8 @@ async function askOnce(
   });
   // In a pipe, chat prints no waiting message.
   const stopWaiting = io.stderrIsTerminal ? io.awaiting(`waiting for ${request.model}`) : () => {};
-  const system = start.system ?? session?.settings.system;
+  const { system: own, systemInstruction = own } = surface.api === 'completions' ? {} : request.body;
+  const system = start.system ?? session?.settings.system ?? (systemText(systemInstruction) || undefined);
   const held = { api: surface.api, model: request.model, system, tools: start.settings.tools };
   const keep = async (turn: ChatTurn | undefined) => turn && session?.append([...added, turn], held);
   let answer: ChatAnswer;

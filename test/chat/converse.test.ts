@@ -181,8 +181,9 @@ describe.each(['completions', 'messages', 'geo'] as const)('%s', (api) => {
     const wire = [firstEvents[api], event, firstEvents[api], lastEvents[api]]
       .map((line) => `data: ${line}\n\n`)
       .join('');
-    const { text, error } = await talk(api, clientOf([Buffer.from(wire)]));
+    const { text, error, answer } = await talk(api, clientOf([Buffer.from(wire)]));
     expect({ text, error }).toEqual({ text: 'halfhalf', error: undefined });
+    expect(JSON.stringify(answer?.reply)).not.toContain('weather');
   });
 
   test('a reply that comes whole in place of a stream is the answer', async () => {

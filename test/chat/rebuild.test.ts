@@ -8,20 +8,10 @@ test('a call keeps its ID and name through fragments that repeat or empty them',
     { index: 0, id: '', function: { name: 'f', arguments: ':1' } },
     { id: '', function: { arguments: '}' } },
   ];
-  for (const fragment of fragments) {
-    const choice = { index: 0, delta: { tool_calls: [fragment] } };
-    const chunk = { choices: [choice] };
-    rebuilder.add(chunk);
-  }
-  expect(rebuilder.reply()).toMatchObject({
-    choices: [
-      {
-        message: {
-          tool_calls: [{ id: 'c1', type: 'function', function: { name: 'f', arguments: '{"a":1}' } }],
-        },
-      },
-    ],
-  });
+  for (const fragment of fragments)
+    rebuilder.add({ choices: [{ index: 0, delta: { tool_calls: [fragment] } }] });
+  const call = { id: 'c1', type: 'function', function: { name: 'f', arguments: '{"a":1}' } };
+  expect(rebuilder.reply()).toMatchObject({ choices: [{ message: { tool_calls: [call] } }] });
 });
 
 test('calls that are counted from 1, or bring their arguments as an object, are whole', () => {

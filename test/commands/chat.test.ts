@@ -672,7 +672,8 @@ describe('one meaning, three spellings', () => {
     const native = (await shown(['--messages', file('n.json', { messages }), '--api', 'messages', '-m', 'm']))
       .body;
     expect(native.messages).toEqual(messages);
-    expect((await shown(['--set', `messages=${JSON.stringify(messages)}`])).body.messages).toEqual(messages);
+    for (const set of [`messages=${JSON.stringify(messages)}`, `messages.0=${JSON.stringify(messages[0])}`])
+      expect((await shown(['--set', set])).body.messages).toEqual(messages);
   });
 });
 

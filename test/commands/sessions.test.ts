@@ -206,17 +206,17 @@ test.each([
     const body = json('body.json', `{"${field}":${said},"tools":${tools}}`);
     const begin = cmd`chat --session s --api ${api} -m ${model} --system old --tool ${tool} one`;
     await world.ok([...begin, '--no-validate']);
-    const shown = async (...more: string[]) => {
-      const { out } = await world.ok(['chat', '--session', 's', 'two', '--dry-run', '--json', ...more]);
-      return JSON.parse(out).body;
-    };
-    expect(await shown('--body', body)).toMatchObject({
+    const shown = async (name: string, ...more: string[]) =>
+      JSON.parse((await world.ok(['chat', '--session', name, 'x', '--dry-run', '--json', ...more])).out).body;
+    expect(await shown('s', '--body', body)).toMatchObject({
       [field]: JSON.parse(said),
       tools: JSON.parse(tools),
     });
-    await world.ok(['chat', '--session', 's', 'two', '--body', body, '--no-validate']);
-    const kept = JSON.stringify(await shown());
+    for (const name of ['s', 'new'])
+      await world.ok(cmd`chat --session ${name} --api ${api} -m ${model} two --body ${body} --no-validate`);
+    const kept = JSON.stringify(await shown('s'));
     expect([kept.includes('"old"'), kept.includes('old_tool')], kept).toEqual([true, true]);
+    expect(await shown('new')).toMatchObject({ [field]: JSON.parse(said) });
   },
 );
 

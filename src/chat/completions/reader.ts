@@ -66,7 +66,7 @@ export class CompletionsReader implements ReplyReader {
   event(value: unknown, heard: Heard): void {
     const { choices, usage, error } = fieldsOf(value);
     if (error || (choices === undefined && isBareError(value))) throw new StreamedError(value);
-    this.#rebuilder?.add(fieldsOf(value));
+    if (choices || usage) this.#rebuilder?.add(fieldsOf(value));
     if (usage) this.#count(usage);
     for (const [place, choice] of itemsOf(choices).entries())
       this.#hear(choice, numberOf(fieldsOf(choice).index) ?? place, heard);

@@ -69,7 +69,7 @@ export class GeoReader implements ReplyReader {
     if (error !== undefined && error !== null) throw new StreamedError(value);
     if (candidates === undefined && isBareError(value)) throw new StreamedError(value);
     const { usageMetadata, promptFeedback } = top;
-    if (this.keepWhole) Object.assign(this.#top, top);
+    if (this.keepWhole && (candidates || usageMetadata || promptFeedback)) Object.assign(this.#top, top);
     if (usageMetadata) this.#count(fieldsOf(usageMetadata));
     this.finishReason = textOf(fieldsOf(promptFeedback).blockReason) || this.finishReason;
     const texts = text.includes('"functionCall"') ? textsAt(text, 'candidates') : [];

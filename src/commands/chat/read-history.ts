@@ -59,7 +59,7 @@ async function readHistory(file: string, surface: Surface, deps: JsonBodyDeps): 
 }
 
 /** The text of a system prompt that is a string, a list of blocks, or content with parts. */
-function systemText(value: unknown): string {
+export function systemText(value: unknown): string {
   if (typeof value === 'string') return value;
   const parts = Array.isArray(value) ? value : itemsOf(fieldsOf(value).parts);
   return parts.map((part) => textOf(fieldsOf(part).text)).join('\n\n');

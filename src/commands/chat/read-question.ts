@@ -39,8 +39,8 @@ export async function readQuestion(
     ctx,
   );
   const given = [...Object.keys(base), ...(globals.set ?? []).map((raw) => parseSet(raw).path.join('.'))];
-  const hasTurns = Object.keys(history).length > 0 || given.includes(surface.historyField);
-  const hasQuestion = hasTurns || results.length > 0;
+  const own = RegExp(`^${surface.historyField}(\\.\\d+)?$`);
+  const hasQuestion = results.length + Object.keys(history).length > 0 || given.some((at) => own.test(at));
   const piped =
     isStdinFree && (prompt !== undefined || flags.messages !== undefined || !hasQuestion)
       ? await readPipedPrompt(host.stdin, {
