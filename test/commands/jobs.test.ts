@@ -187,8 +187,11 @@ describe('jobs list', () => {
     const whole = readFileSync(`${dir}/${journal}`);
     const [start, end] = [1, whole.indexOf('\n', 1)];
     expect(whole.toString('utf8', start, end)).toMatch(/^\{.*"event":"intent".*\}$/);
-    let looked = 0;
+    let [looked, tried] = [0, 0];
     for (let at = start; at <= end; at += 1) {
+      // Of the letters inside of words, every fifth one is damaged.
+      if (/\w/.test(String.fromCharCode(whole[at] ?? 0)) && at % 5 !== 0) continue;
+      tried += 1;
       const damaged = Buffer.from(whole);
       damaged[at] = (damaged[at] ?? 0) ^ 1;
       writeFileSync(`${dir}/${journal}`, damaged);
@@ -207,7 +210,7 @@ describe('jobs list', () => {
       );
       world.clock.ms = startMs;
     }
-    expect(looked).toBeGreaterThan((end - start) / 2);
+    expect(looked).toBeGreaterThan(tried / 2);
   });
 
   test('under -q what went well is not told, and saved all the same', async ({ world }) => {

@@ -292,7 +292,7 @@ const settings: Readonly<Record<string, object>> = {
   'image create': {},
 };
 
-test('of two thousand rows each sends its prompt as it stands, or is refused', async () => {
+test('a row sends its prompt as it stands, or is refused', async () => {
   const world = await open();
   // A program that opens the FIFO would wait for a writer.
   execFileSync('mkfifo', [path.join(world.cwd, 'fifo')]);
@@ -341,8 +341,8 @@ test('of two thousand rows each sends its prompt as it stands, or is refused', a
         }
       }
     }),
-    { numRuns: 2_000 },
+    { numRuns: 300 },
   );
-  expect(counts.sent).toBeGreaterThan(1_600);
+  expect(counts.sent).toBeGreaterThan(240);
   await close();
 });

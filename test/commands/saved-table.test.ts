@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { PassThrough } from 'node:stream';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hostOf } from '../../src/disk/lock-file.ts';
 import { World } from '../helpers/gw.ts';
 
@@ -208,8 +208,12 @@ describe.each(Object.keys(rows))('%s', (family) => {
   const meant = Object.entries(facts).filter(
     ([what]) => isVideo(family) || !/^(whole, and copied|the copy|.*with a copy)/.test(what),
   );
+  let opened: Awaited<ReturnType<typeof openWorld>>;
+  beforeAll(async () => {
+    opened = await openWorld(family);
+  });
   test.each(named)('%s', async (name, way) => {
-    const { id, again, ...places } = await openWorld(family);
+    const { id, again, ...places } = opened;
     const { world, first, copy, whole } = places;
     const cameOnce = family === 'image data' || family === 'native image';
     for (const [what, fact] of meant) {
@@ -247,7 +251,6 @@ describe.each(Object.keys(rows))('%s', (family) => {
       }
       cells += 1;
     }
-    await world.close();
   });
 });
 
@@ -286,7 +289,6 @@ describe('--force replaces what was there before, and no other output of the com
       expect(readFileSync(first).length).toBeGreaterThan(10);
       expect(readFileSync(second).length).toBeGreaterThan(10);
     }
-    await world.close();
   });
 
   test.each([true, false])(
@@ -305,7 +307,6 @@ describe('--force replaces what was there before, and no other output of the com
       stdin.end('a hare');
       const { out, err } = await forcing;
       expect(out, err).toBe(`${path.join(world.cwd, 'x-1.mp4')}\n`);
-      await world.close();
     },
   );
 
@@ -329,7 +330,6 @@ describe('--force replaces what was there before, and no other output of the com
         await world.ok(argv);
         expect([kept, gone].map((file) => digest(readFileSync(file)))).toEqual(digests);
       }
-      await world.close();
     },
   );
 
@@ -354,7 +354,6 @@ describe('--force replaces what was there before, and no other output of the com
     for (const _ of [1, 2]) await world.ok(['jobs', 'sync']);
     expect(readFileSync(file, 'utf8')).toBe('of the user');
     expect((await world.ok(['jobs', 'download', 'last', '--force'])).out).toBe(`${file}\n`);
-    await world.close();
   });
 
   test.each(['jobs download last --force', `${typed('image link').join(' ')} --once k -o x.png --force`])(
@@ -365,7 +364,6 @@ describe('--force replaces what was there before, and no other output of the com
       writeFileSync(path.join(world.cwd, 'x.png'), 'old');
       expect((await world.ok(later.split(' '))).out).toBe(`${path.join(world.cwd, 'x.png')}\n`);
       expect(Object.keys(world.files())).toEqual(['x.png']);
-      await world.close();
     },
   );
 
@@ -377,7 +375,6 @@ describe('--force replaces what was there before, and no other output of the com
     expect((await world.gw(argv)).out).toBe(`${path.join(world.cwd, 'fin-1.mp4')}\n`);
     expect((await world.gw([...argv, '--force'])).out).toBe(`${final}\n`);
     expect(digest(readFileSync(final))).toBe(digest(whole));
-    await world.close();
   });
 });
 
@@ -398,5 +395,4 @@ test.each(Object.keys(rows))('%s: a name of another kind than the bytes are is t
     [copied.out.trim(), copied.err],
   ])
     expect(told).toContain(`${each} holds ${isVideo(family) ? 'MP4' : 'PNG'}, whatever its name says`);
-  await world.close();
 });

@@ -31,7 +31,7 @@ const cases: readonly (readonly [body: object, image: string])[] = [
   [{ model: 'img-2.5-flare', size: '1008x336', output_format: 'webp' }, 'webp 1008x336'],
   [{ model: 'img-2.5-flare', size: '16x48', output_format: 'jpeg' }, 'jpg 16x48'],
   [{ model: 'img-2.5-flare-2026-09-08', size: '3840x2160' }, 'png 3840x2160'],
-  [{ model: 'img-2.5-sunburst-2026-09-08', size: '3840x2160', output_format: 'jpeg' }, 'jpg 3840x2160'],
+  [{ model: 'img-2.5-sunburst-2026-09-08', size: '1536x1024', output_format: 'jpeg' }, 'jpg 1536x1024'],
   [{ model: 'legacy-image-2' }, 'png 1024x1024'],
   [{ model: 'legacy-image-2', size: '256x256', response_format: 'b64_json' }, 'png 256x256'],
   [{ model: 'legacy-image-2', size: '512x512', response_format: 'url' }, 'png 512x512'],

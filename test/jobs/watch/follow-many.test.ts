@@ -116,51 +116,45 @@ describe('hundreds of tasks waited for at once, counted by the sandbox', () => {
   test('family B: at most one request for each 50 tasks a round', async () => {
     const { clock, sandbox, client, create } = await rehearsal('enterprise');
     const ids: string[] = [];
-    for (let at = 0; at < 400; at += 1) {
+    for (let at = 0; at < 120; at += 1) {
       ids.push(await create('/text-to-video/beta-3.0', { prompt: `fox ${at}`, settings: { duration: 3 } }));
     }
     const before = sandbox.requests.length;
     const { deps } = depsFor(client, clock, betaFamily, 'enterprise');
     const ended = await clock.until(followAll(inputsFor(ids, betaFamily), deps));
-    expect([...ended.values()].filter(({ status }) => status === 'succeeded')).toHaveLength(400);
+    expect([...ended.values()].filter(({ status }) => status === 'succeeded')).toHaveLength(120);
     const asked = sandbox.requests
       .slice(before)
       .map(({ path }) => new URL(path, 'http://here').searchParams.get('task_ids')?.split(',') ?? []);
     const rounds = new Map<string, number>();
     for (const id of asked.flat()) rounds.set(id, (rounds.get(id) ?? 0) + 1);
     const most = Math.max(...rounds.values());
-    expect(asked.length).toBeLessThanOrEqual(most * 8);
-    expect(asked.length).toBeGreaterThanOrEqual(8);
+    expect(asked.length).toBeLessThanOrEqual(most * 3);
+    expect(asked.length).toBeGreaterThanOrEqual(3);
   });
 
-  // Each number of tasks needs more requests than the account allows in a minute.
-  test.each([
-    ['enterprise', 600, 700],
-    ['personal', 180, 400],
-  ] as const)(
-    'family A, %s: the gateway never has to refuse one for its rate',
-    async (account, limit, count) => {
-      const { clock, sandbox, client, create } = await rehearsal(account);
-      const ids: string[] = [];
-      for (let at = 0; at < count; at += 1) {
-        const content = [{ type: 'text', text: `fox ${at}` }];
-        ids.push(
-          await create('/api/v3/contents/generations/tasks', { model: 'alpha-video-2-5-260628', content }),
-        );
-        // The account runs few tasks at once, so each task ends before the next one is made.
-        await clock.until(clock.sleep(30_000));
-      }
-      const before = sandbox.requests.length;
-      const { deps } = depsFor(client, clock, alphaFamily, account);
-      const ended = await clock.until(followAll(inputsFor(ids, alphaFamily), deps));
-      expect([...ended.values()].filter(({ status }) => status === 'succeeded')).toHaveLength(count);
-      const asked = sandbox.requests.slice(before);
-      expect(asked.map(({ status }) => status).filter((status) => status !== 200)).toEqual([]);
-      expect(mostInAMinute(asked.map(({ atMs }) => ({ atMs: atMs * SPEED, ids: [] })))).toBeLessThanOrEqual(
-        limit,
+  test('family A: the gateway never has to refuse one for its rate', async () => {
+    const { clock, sandbox, client, create } = await rehearsal('personal');
+    const ids: string[] = [];
+    // The tasks need more requests than the account allows in a minute.
+    for (let at = 0; at < 200; at += 1) {
+      const content = [{ type: 'text', text: `fox ${at}` }];
+      ids.push(
+        await create('/api/v3/contents/generations/tasks', { model: 'alpha-video-2-5-260628', content }),
       );
-    },
-  );
+      // The account runs few tasks at once, so each task ends before the next one is made.
+      await clock.until(clock.sleep(30_000));
+    }
+    const before = sandbox.requests.length;
+    const { deps } = depsFor(client, clock, alphaFamily, 'personal');
+    const ended = await clock.until(followAll(inputsFor(ids, alphaFamily), deps));
+    expect([...ended.values()].filter(({ status }) => status === 'succeeded')).toHaveLength(200);
+    const asked = sandbox.requests.slice(before);
+    expect(asked.map(({ status }) => status).filter((status) => status !== 200)).toEqual([]);
+    expect(mostInAMinute(asked.map(({ atMs }) => ({ atMs: atMs * SPEED, ids: [] })))).toBeLessThanOrEqual(
+      180,
+    );
+  });
 });
 
 describe('following many', () => {
