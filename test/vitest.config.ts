@@ -15,18 +15,18 @@ const heavy = [
   'test/io/process.test.ts',
   'test/jobs/save/faults.test.ts',
   'test/ledger/{processes,remove,write-faults}.test.ts',
-  'test/machines/{equal,observe,run}.test.ts',
+  'test/machines/observe.test.ts',
 ];
 // Tests that take minutes and depend on neither a date nor a Node version: `npm run test:long`, which CI runs after `npm test`.
 const long = [
   'test/agents/{inspector,longest-call}.test.ts',
   'test/binaries/release.test.ts',
-  'test/cli/{disks,kill-families,mounts,races}.test.ts',
+  'test/cli/{disks,kill-families,mounts,races,readme}.test.ts',
   'test/commands/examples.test.ts',
   'test/completion/shells.test.ts',
   'test/jobs/save/large-file.test.ts',
   'test/ledger/orders.test.ts',
-  'test/machines/{day,faults,leases}.test.ts',
+  'test/machines/{day,equal,faults,leases,run}.test.ts',
   'test/recipes.test.ts',
   // The other torture tests take minutes a round or build an earlier version; only `npm run test:torture` runs them.
   'test/torture/**/!(changed-rows|last-frames|mounts|pauses|queue-faults|versions).torture.ts',

@@ -32,7 +32,7 @@ import { fuzz, tell } from '../torture/torture.ts';
 // Gives damaged input to all readers of foreign files and texts: each must end within a second and fail only with its own errors.
 // `GW_TORTURE=1 npx vitest run --config test/torture/vitest.config.ts test/fuzz` tries 20,000 inputs for each target.
 
-const RUNS = 400;
+const RUNS = 200;
 const LONGEST_MS = 1000;
 const HANG_MS = 20_000;
 
