@@ -96,6 +96,15 @@ export const aborted = (signal: AbortSignal): Promise<void> =>
     else signal.addEventListener('abort', () => resolve(), { once: true });
   });
 
+/** The result of a call; undefined if the call throws. */
+export const quietly = <T>(act: () => T): T | undefined => {
+  try {
+    return act();
+  } catch {
+    return undefined;
+  }
+};
+
 /** Calls a function at first use and keeps its result; a promise is kept too, even if it rejects. */
 export function once<T>(make: () => T): () => T {
   let made: { readonly value: T } | undefined;

@@ -1,7 +1,7 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { GwError, usage } from '../errors.ts';
-import { quietly } from './disk-fault.ts';
+import { quietly } from '../host.ts';
 import { oddKind, UnfitFile } from './small-file.ts';
 import { fileFault } from './typed-input.ts';
 

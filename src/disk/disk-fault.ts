@@ -1,6 +1,7 @@
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import { errorCode } from '../errors.ts';
+import { quietly } from '../host.ts';
 
 /** Each system error in words for the user, with a remedy. */
 const faults: Readonly<Record<string, { reason: string; remedy: string }>> = {
@@ -72,15 +73,6 @@ export class DiskFault extends Error {
     return new DiskFault(`${what}: ${faultReason(error)}`, keepsPart);
   }
 }
-
-/** The result of a call; undefined if the call throws. */
-export const quietly = <T>(act: () => T): T | undefined => {
-  try {
-    return act();
-  } catch {
-    return undefined;
-  }
-};
 
 /** The longest file name in bytes that common file systems allow. */
 export const MAX_NAME_BYTES = 255;

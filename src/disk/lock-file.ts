@@ -2,8 +2,7 @@ import * as crypto from 'node:crypto';
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import { errorCode, usage } from '../errors.ts';
-import { type Clock, once } from '../host.ts';
-import { quietly } from './disk-fault.ts';
+import { type Clock, once, quietly } from '../host.ts';
 import { renameFile } from './durable-directory.ts';
 
 // A lock is a file that names its holder. It is linked into place after its text is written, so that a killed process

@@ -2,7 +2,7 @@ import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import { type ErrorKind, GwError, shellQuote } from '../errors.ts';
-import { quietly } from './disk-fault.ts';
+import { quietly } from '../host.ts';
 
 /** A file or directory to check, and how strictly. */
 export interface Trusted {

@@ -39,17 +39,17 @@ function decodedHead({ status, headers }: WireHead): WireHead {
 /** A large text that grows by more than this factor counts as a decompression bomb. */
 const LARGEST_RATIO = 200;
 
-/** A handler that decodes chunks. `finished` waits for the decoder's remaining output and throws its error. */
-export interface DecodingHandler extends WireHandler {
+/** Decodes chunks for a handler. `finished` waits for the decoder's remaining output and throws its error. */
+export interface Decoding extends Pick<WireHandler, 'onData'> {
+  readonly head: WireHead;
   finished(): Promise<void>;
-  head(): WireHead | undefined;
 }
 
-/** Decodes a compressed reply before its handler; beyond `limitBytes` it may be at most 200 times the input. */
-export function decodingHandler(handler: WireHandler, limitBytes: number): DecodingHandler {
+/** Decodes a reply, if it is compressed; beyond `limitBytes` it may be at most 200 times the input. */
+export function decodingOf(wire: WireHead, handler: WireHandler, limitBytes: number): Decoding | undefined {
+  const coding = codingOf(wire);
+  if (!coding) return undefined;
   let decoder: zlibModule.Gunzip | zlibModule.BrotliDecompress | undefined;
-  let coding: Coding | undefined;
-  let head: WireHead | undefined;
   let failure: { readonly error: unknown } | undefined;
   /** Settles when the decoder accepts more input. */
   let full: Promise<void> | undefined;
@@ -57,10 +57,10 @@ export function decodingHandler(handler: WireHandler, limitBytes: number): Decod
   let bytesOut = 0;
   let ended: Promise<void> = Promise.resolve();
 
-  const start = (first: Uint8Array, kind: Coding) => {
+  const start = (first: Uint8Array) => {
     const { createGunzip, createInflate, createInflateRaw, createBrotliDecompress } = zlib();
-    if (kind === 'gzip') decoder = createGunzip();
-    else if (kind === 'br') decoder = createBrotliDecompress();
+    if (coding === 'gzip') decoder = createGunzip();
+    else if (coding === 'br') decoder = createBrotliDecompress();
     else decoder = hasZlibHeader(first) ? createInflate() : createInflateRaw();
     const stream = decoder;
     const fail = (error: unknown) => {
@@ -70,7 +70,7 @@ export function decodingHandler(handler: WireHandler, limitBytes: number): Decod
     ended = new Promise((resolve) => {
       stream.on('close', resolve);
       stream.on('error', () => {
-        failure ??= { error: unreadable(`the reply is not the ${kind} it claims to be`) };
+        failure ??= { error: unreadable(`the reply is not the ${coding} it claims to be`) };
       });
       stream.on('data', (chunk: Uint8Array) => {
         if (failure) return;
@@ -91,18 +91,12 @@ export function decodingHandler(handler: WireHandler, limitBytes: number): Decod
   };
 
   return {
-    onHead(wireHead) {
-      head = wireHead;
-      coding = codingOf(wireHead);
-      if (coding) head = decodedHead(wireHead);
-      handler.onHead(head);
-    },
+    head: decodedHead(wire),
     onData(chunk) {
       if (failure) throw failure.error;
-      if (!coding) return handler.onData(chunk);
       bytesIn += chunk.byteLength;
       // The decoder may keep the chunk, because undici does not reuse its memory.
-      const stream = decoder ?? start(chunk, coding);
+      const stream = decoder ?? start(chunk);
       if (stream.write(chunk)) return;
       full ??= new Promise<void>((resolve, reject) => {
         const settle = () => {
@@ -120,7 +114,6 @@ export function decodingHandler(handler: WireHandler, limitBytes: number): Decod
       await ended;
       if (failure) throw failure.error;
     },
-    head: () => head,
   };
 }
 

@@ -1,6 +1,6 @@
 import type * as v8Module from 'node:v8';
 import { type Connection, connectionOn, destroyConnection } from './connection.ts';
-import { decodingHandler } from './content-coding.ts';
+import { type Decoding, decodingOf } from './content-coding.ts';
 import {
   ExchangeError,
   exchangeCodes,
@@ -160,15 +160,24 @@ export class HttpTransport implements Transport {
 
   /** Sends a request and decodes its reply; if the reply breaks off, the error holds the bytes from `came`. */
   async #decoded(request: WireRequest, handler: WireHandler, came: () => Uint8Array): Promise<WireHead> {
-    const decoding = decodingHandler(handler, REPLY_LIMIT_BYTES);
+    let head: WireHead | undefined;
+    let decoding: Decoding | undefined;
+    const reading: WireHandler = {
+      onHead(wire) {
+        head = wire;
+        if ('content-encoding' in wire.headers) decoding = decodingOf(wire, handler, REPLY_LIMIT_BYTES);
+        if (decoding) ({ head } = decoding);
+        handler.onHead(head);
+      },
+      onData: (chunk) => (decoding ?? handler).onData(chunk),
+    };
     try {
-      const head = await this.#send(request, decoding);
-      await decoding.finished();
-      return decoding.head() ?? head;
+      const sent = await this.#send(request, reading);
+      await decoding?.finished();
+      return head ?? sent;
     } catch (error) {
       // The chunks so far have been handed over, but the decoder may still hold some.
-      await decoding.finished().catch(() => {});
-      const head = decoding.head();
+      await decoding?.finished().catch(() => {});
       if (!(error instanceof ExchangeError) || !head || error.sent === 'no') throw error;
       const partial = { ...head, bytes: came().slice(0, PARTIAL_LIMIT_BYTES) };
       throw new ExchangeError(error.message, error.sent, error.code, partial);

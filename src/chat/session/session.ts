@@ -2,7 +2,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { trustedStateDir } from '../../config/dirs.ts';
 import type { Context } from '../../context.ts';
-import { diskFault, isDiskFault, quietly } from '../../disk/disk-fault.ts';
+import { diskFault, isDiskFault } from '../../disk/disk-fault.ts';
 import {
   appendLine,
   ensureDirectory,
@@ -12,6 +12,7 @@ import {
 } from '../../disk/durable-directory.ts';
 import { waitForLock } from '../../disk/lock-file.ts';
 import { errorCode, GwError, usage } from '../../errors.ts';
+import { quietly } from '../../host.ts';
 import { counted, localDay } from '../../io/quantity-text.ts';
 import type { ChatTurn } from '../chat.ts';
 import { exchangeLine, readExchanges, type SessionSettings } from './exchange.ts';

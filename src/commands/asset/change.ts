@@ -5,7 +5,6 @@ import { digestOf } from '../../batch/rows.ts';
 import { defineCommand, type Outcome } from '../../command.ts';
 import { trustedStateDir } from '../../config/dirs.ts';
 import { type Context, commandFor } from '../../context.ts';
-import { quietly } from '../../disk/disk-fault.ts';
 import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { leftBehindMs, tryLock } from '../../disk/lock-file.ts';
 import { GwError, shellQuote, usage } from '../../errors.ts';
@@ -13,6 +12,7 @@ import { type FlagSet, flagName, on } from '../../flags/flag.ts';
 import type { JsonObject } from '../../flags/json-body.ts';
 import { NOT_FOUND_CODE } from '../../gateway/asset/envelope.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
+import { quietly } from '../../host.ts';
 import type { Reply } from '../../http/client.ts';
 import { showInstead } from '../show-instead.ts';
 import {

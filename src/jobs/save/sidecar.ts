@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { quietly } from '../../disk/disk-fault.ts';
 import { readRegular } from '../../disk/small-file.ts';
 import type { Family, TaskView } from '../../gateway/task.ts';
+import { quietly } from '../../host.ts';
 import type { IntentEvent, Job, KeptRequest } from '../../ledger/event.ts';
 import { trimRequest } from '../../ledger/serialize.ts';
 import { taskOf } from '../../ledger/settled.ts';
