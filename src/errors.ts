@@ -76,10 +76,7 @@ export class GwError extends Error {
   }
 }
 
-/**
- * A paid create was sent, and no complete, readable reply came: the job may exist, and gw does not send it again. The
- * received part of the reply is kept, so that the ID can be looked for.
- */
+/** A paid create without a complete reply: the job may exist, and is not sent again. What came may name its ID. */
 export class UnknownOutcome extends GwError {
   constructor(
     message: string,

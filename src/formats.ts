@@ -14,9 +14,7 @@ interface Format {
   readonly what: string;
   /** The newest format that this build reads and writes (it reads all from 1 on); absent if the data has no number. */
   readonly format?: number;
-  /** How this build treats a newer format: it refuses before anything is paid, it makes the data again, or nothing
-   * reads the data. `not ours`: another program or the user writes and reads it, and unknown content is refused
-   * where it is used. */
+  /** What this build does with a newer format; `not ours`: others write it, and unknown content is refused in use. */
   readonly newer: 'refused' | 'made again' | 'not read' | 'not ours';
 }
 

@@ -151,10 +151,7 @@ export function compactJson(text: string): string {
   return out;
 }
 
-/**
- * Repairs JSON text that was cut: incomplete values are removed, and open objects and lists are closed. Empty if no
- * value is complete. A text is complete at its closing quote, a number once something follows it.
- */
+/** Repairs cut JSON: incomplete values go, and open objects and lists are closed; empty if no value is complete. */
 export function closedJson(text: string): string {
   const tokens = new JsonTokens(text);
   const closers: string[] = [];

@@ -15,18 +15,15 @@ export const front = defineCommand<Record<string, never>, undefined>({
     'gw jobs sync --sandbox',
   ],
   async run(_, ctx) {
-    const standing = await standingOf(ctx);
+    // What is not known of gateway and jobs is left out.
+    const known = [await gatewayText(ctx).catch(untold), await jobsText(ctx).catch(untold)];
+    const standing = known.filter(Boolean).join('; ');
     const { columns } = ctx.host.stdout;
     await ctx.io.outStyled((style) => drawFrontPage(program, front.examples, standing, { columns, style }));
     return {};
   },
   human: () => '',
 });
-
-/** The current gateway, and the running or unsaved jobs of the ledger; unknown parts are left out. */
-async function standingOf(ctx: Context): Promise<string> {
-  return [await gatewayText(ctx).catch(untold), await jobsText(ctx).catch(untold)].filter(Boolean).join('; ');
-}
 
 /** Ignores errors, because a help page should not report them; the affected command does. */
 function untold(error: unknown): string {

@@ -21,12 +21,7 @@ export const create = imageCommand({
     ...base,
     model,
     ...(prompt !== undefined && { prompt }),
-    ...(media.length > 0 && {
-      image: imageField(
-        media.map(({ url }) => url),
-        model,
-      ),
-    }),
+    ...(media.length > 0 && { image: imageField(media, model) }),
   }),
   fill: fillImageBody,
   examples: [
@@ -45,8 +40,10 @@ export const create = imageCommand({
 });
 
 /** A delta model takes a single reference as a string; other models, and several references, need a list. */
-const imageField = (urls: readonly string[], model: string): string | readonly string[] =>
-  imageModel(model)?.family === 'delta' && urls.length === 1 ? (urls[0] ?? '') : urls;
+function imageField(media: readonly { readonly url: string }[], model: string): string | readonly string[] {
+  const [first = '', ...others] = media.map(({ url }) => url);
+  return imageModel(model)?.family === 'delta' && others.length === 0 ? first : [first, ...others];
+}
 
 export const sizesHelp = (): readonly string[] => [
   `Sizes:\n${byModel((model) => sizeInWords(model.size))}`,

@@ -2,7 +2,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { cacheDir, configDir, type DirHost, stateDir } from '../config/dirs.ts';
 import { isProfileName } from '../config/profile-name.ts';
-import { type Answer, answer } from './answer.ts';
+import { answer } from './answer.ts';
 import type { CompletionTable } from './table.ts';
 import { isSafeWord, recentJobs, type Sources } from './values.ts';
 
@@ -26,15 +26,14 @@ export function complete([first = '', ...rest]: readonly string[], host: Complet
       found.candidates.map(({ value, summary }) => `${value}\t${summary}`),
     );
   }
-  const { words, current, keptLength } = splitLine(first.slice('--line='.length), breaksIn(rest));
-  const found = answer(host.table, words.slice(1), current, sources);
-  return text(found.kind, valuesAfter(found, keptLength));
+  const [breaks = ''] = rest;
+  const line = splitLine(first.slice('--line='.length), breaks.slice('--breaks='.length));
+  const { kind, before, candidates } = answer(host.table, line.words.slice(1), line.current, sources);
+  return text(
+    kind,
+    candidates.map(({ value }) => `${before}${value}`.slice(line.keptLength)),
+  );
 }
-
-const breaksIn = ([breaks = '']: readonly string[]): string => breaks.slice('--breaks='.length);
-
-const valuesAfter = ({ before, candidates }: Answer, keptLength: number): string[] =>
-  candidates.map(({ value }) => `${before}${value}`.slice(keptLength));
 
 const text = (head: string, lines: readonly string[]): string => `${[head, ...lines].join('\n')}\n`;
 

@@ -61,7 +61,8 @@ export function decodingOf(wire: WireHead, handler: WireHandler, limitBytes: num
     const { createGunzip, createInflate, createInflateRaw, createBrotliDecompress } = zlib();
     if (coding === 'gzip') decoder = createGunzip();
     else if (coding === 'br') decoder = createBrotliDecompress();
-    else decoder = hasZlibHeader(first) ? createInflate() : createInflateRaw();
+    // Some servers send `deflate` without the zlib header that the standard requires.
+    else decoder = ((first[0] ?? 0) & 0x0f) === 8 ? createInflate() : createInflateRaw();
     const stream = decoder;
     const fail = (error: unknown) => {
       failure ??= { error };
@@ -116,6 +117,3 @@ export function decodingOf(wire: WireHead, handler: WireHandler, limitBytes: num
     },
   };
 }
-
-/** Some servers send `deflate` without the zlib header that the standard requires. */
-const hasZlibHeader = (bytes: Uint8Array) => ((bytes[0] ?? 0) & 0x0f) === 8;

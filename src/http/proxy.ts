@@ -120,17 +120,13 @@ export function routeTo(url: URL, proxies: Proxies | undefined): Route {
   return {
     key: `${url.origin} ${proxy?.url.origin ?? ''}`,
     target,
-    proxy: proxy && proxyAddress(proxy),
+    proxy: proxy && { ...addressOf(proxy.url), authorization: proxy.authorization },
     absoluteForm: proxy !== undefined && !target.secure,
   };
 }
 
 export const addressName = ({ host, port }: Address): string =>
   `${host.includes(':') ? `[${host}]` : host}:${port}`;
-
-function proxyAddress(proxy: ChosenProxy): NonNullable<Route['proxy']> {
-  return { ...addressOf(proxy.url), authorization: proxy.authorization };
-}
 
 function addressOf(url: URL): Address {
   const secure = url.protocol === 'https:';

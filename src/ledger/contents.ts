@@ -1,6 +1,7 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { crc32 } from 'node:zlib';
+import type { Wanted } from './ledger.ts';
 
 // The table of contents of the journals: one row per job with its names and the positions of its lines. The file only
 // saves reading: the journals decide, and a file that is missing, damaged or out of date is rebuilt from them. It holds
@@ -134,16 +135,10 @@ export class Contents {
   }
 
   /** Yields rows, newest first; with `isOpen` only unsettled ones, with `sinceMs` none older. */
-  *newestFirst({
-    isOpen = false,
-    sinceMs = Number.NEGATIVE_INFINITY,
-  }: {
-    readonly isOpen?: boolean | undefined;
-    readonly sinceMs?: number | undefined;
-  }): Generator<Row> {
+  *newestFirst({ isOpen, sinceMs }: Pick<Wanted, 'isOpen' | 'sinceMs'>): Generator<Row> {
     for (let at = this.table.pieces.length - 1; at >= 0; at -= 1) {
       const [, , open = 0, newestMs = 0] = this.table.pieces[at] ?? [];
-      if (newestMs < sinceMs) return;
+      if (sinceMs !== undefined && newestMs < sinceMs) return;
       if (isOpen && open === 0) continue;
       for (const text of this.textsOf(at).reverse()) {
         if (!isOpen || text.startsWith(OPEN_ROW)) yield rowOf(text);

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { once, setMaxListeners } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isLoopback } from '../loopback.ts';
 import type { SandboxTask } from './task.ts';
 
 interface Callback {
@@ -23,8 +24,7 @@ export type CallbackPorts = readonly number[] | 'any';
 export function loopbackPort(address: string): number | undefined {
   if (!URL.canParse(address)) return undefined;
   const { protocol, hostname, port } = new URL(address);
-  const isLoopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);
-  return protocol === 'http:' && isLoopback ? Number(port || 80) : undefined;
+  return protocol === 'http:' && isLoopback(hostname) ? Number(port || 80) : undefined;
 }
 
 /** Sends status callbacks while its server is open, once each: a client that missed one can poll. */

@@ -133,15 +133,8 @@ function warnOfEnding({ URL: url, AssetType: type }: JsonObject, { io }: Context
 
 const between = ({ min, max, exclusive }: Range) => `${min}-${max}${exclusive ? ' (exclusive)' : ''}`;
 
-function limitsText({
-  formats = [],
-  bytes,
-  durationS,
-  edgePx,
-  aspect,
-  pixels,
-  framesPerS,
-}: MediaLimits): string {
+function limitsText(limits: MediaLimits): string {
+  const { formats = [], bytes, durationS, edgePx, aspect, pixels, framesPerS } = limits;
   return [
     formats.join(', '),
     bytes && `${bytes.exclusive ? 'under' : 'up to'} ${bytes.max / MB} MB`,

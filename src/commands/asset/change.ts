@@ -30,19 +30,14 @@ import {
 
 /** Creates an asset or a group; with --dry-run or --curl it returns the request. Throws as `createOnce`. */
 export async function create(
-  {
-    endpoint,
-    body: told,
-    finish,
-    what,
-    lookCommand,
-  }: Pick<CreateOnce, 'endpoint' | 'body' | 'what' | 'lookCommand'> & {
+  entry: Pick<CreateOnce, 'endpoint' | 'body' | 'what' | 'lookCommand'> & {
     /** Turns the body that is shown into the body that is sent. */
     readonly finish?: (told: CreateOnce['body']) => Promise<CreateOnce['body']>;
   },
   findOf: (request: Pick<CreateOnce, 'client' | 'body' | 'clock' | 'signal'>) => CreateOnce['find'],
   ctx: Context,
 ) {
+  const { endpoint, body: told, finish, what, lookCommand } = entry;
   const shown = await showInstead(endpoint, { body: told }, ctx);
   if (shown !== undefined) return shown;
   const { client } = await ctx.gateway();
@@ -83,13 +78,7 @@ export function lookCommand(
 }
 
 /** `gw asset update ID` and `gw asset group update ID` change only the given fields. */
-export const updateCommand = ({
-  family,
-  summary,
-  flags,
-  examples,
-  endpoint,
-}: {
+export const updateCommand = (of: {
   readonly family: LibraryResult['family'];
   readonly summary: string;
   readonly flags: FlagSet;
@@ -97,22 +86,22 @@ export const updateCommand = ({
   readonly endpoint: Endpoint;
 }) =>
   defineCommand<FlagSet, LibraryResult>({
-    args: { name: 'ID', summary, required: true },
-    flags: { ...flags, ...projectFlag },
-    examples,
+    args: { name: 'ID', summary: of.summary, required: true },
+    flags: { ...of.flags, ...projectFlag },
+    examples: of.examples,
     sends: 'body',
     human: idLine,
     async run({ args, flags: typed }, ctx) {
       const lay = layOf('Name', 'Description', 'ProjectName');
-      const make = await bodyMaker(endpoint, lay, typed, ctx);
+      const make = await bodyMaker(of.endpoint, lay, typed, ctx);
       const Id = libraryId(args, ctx);
       const body = make({ Id });
       if (Object.keys(body).every((field) => field === 'Id' || field === 'ProjectName')) {
-        const changes = Object.keys(flags).map(flagName).join(' or ');
+        const changes = Object.keys(of.flags).map(flagName).join(' or ');
         throw usage('nothing would change', `say what is new with ${changes}`);
       }
-      return askOrShow(endpoint, { body }, ctx, (reply) =>
-        libraryResult(family, String(body.Id), 'updated', reply),
+      return askOrShow(of.endpoint, { body }, ctx, (reply) =>
+        libraryResult(of.family, String(body.Id), 'updated', reply),
       );
     },
   });

@@ -235,14 +235,9 @@ async function* faultsIn(
   input: OpenRows,
   tally: Tally,
   ctx: Context,
-  {
-    online = false,
-    queue,
-  }: {
-    readonly online?: boolean;
-    readonly queue?: FollowedQueue | undefined;
-  } = {},
+  options: { readonly online?: boolean; readonly queue?: FollowedQueue | undefined } = {},
 ): AsyncGenerator<Fault> {
+  const { online = false, queue } = options;
   const { named } = input.manifest;
   const io = warningOnce(ctx.io);
   let place: Place = { line: 1 };

@@ -30,17 +30,14 @@ const TOLD_EVERY_MS = 19_000;
 /** The followers of a run, which share its rates; a lookup by hand uses `ownRates`, so that it does not queue. */
 export function createFollowers(
   ctx: Context,
-  {
-    ownRates = false,
-    turns,
-    rateOf: given,
-  }: {
+  options: {
     readonly ownRates?: boolean;
     readonly turns?: Turns;
     /** Rates from another source than the files shared by this user's processes. */
     readonly rateOf?: (pool: string) => SharedRate;
   } = {},
 ): Followers {
+  const { ownRates = false, turns, rateOf: given } = options;
   // The rows of a batch share the lookers of the whole batch.
   const { followers: shared } = ctx;
   const chance = { clock: ctx.clock, random: ctx.host.random };

@@ -139,17 +139,12 @@ export const idInCutReply = ({ partialText }: UnknownOutcome): string | undefine
  */
 export async function confirmId(
   id: string,
-  {
-    client,
-    clock,
-    externalId,
-    family,
-    signal,
-  }: Omit<ExternalLook, 'externalIds'> & {
+  look: Omit<ExternalLook, 'externalIds'> & {
     /** The external ID that the create sent. */
     readonly externalId: string | undefined;
   },
 ): Promise<Accepted | undefined> {
+  const { client, clock, externalId, family, signal } = look;
   const { query } = family;
   // After an interrupt there is one query only, whose "not found" proves nothing: the task may be too new.
   const isPatient = !signal.aborted;

@@ -84,13 +84,10 @@ export function endEvent({ view, record, recordText, serverDateMs }: SeenTask): 
 
 /** The error of a task that failed, in the gateway's words; `hint` if there is a better way than a new job. */
 export function taskFailed(
-  {
-    id,
-    status,
-    error = {},
-  }: { readonly id: string; readonly status: string; readonly error?: TaskView['error'] },
-  { what = 'task', hint = `make it anew, with other words: gw again ${id} --wait -p TEXT` } = {},
+  task: { readonly id: string; readonly status: string; readonly error?: TaskView['error'] },
+  { what = 'task', hint = `make it anew, with other words: gw again ${task.id} --wait -p TEXT` } = {},
 ): GwError {
+  const { id, status, error = {} } = task;
   const reason = [error.code, error.message].filter(Boolean).join(': ');
   const ended = `${what} ${id} ended ${status}${reason && `: ${reason}`}`;
   return new GwError('task_failed', ended, { taskId: id, code: error.code, hint });

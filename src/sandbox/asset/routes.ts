@@ -63,7 +63,8 @@ const actionRoute = (endpoint: Endpoint, action: AssetAction, needsVersion: bool
   answer({ body, url, passOver }, world) {
     if (needsVersion) checkVersion(url);
     passOver(checkLibraryBody(endpoint.body ?? z.unknown(), body, world));
-    return libraryReply(action, libraryActions[action].answer(body as Body, world));
+    const Result = libraryActions[action].answer(body as Body, world);
+    return jsonReply(200, { ResponseMetadata: metadata(action, ASSET_VERSION), Result });
   },
 });
 
@@ -97,6 +98,7 @@ const restRoutes: readonly Route[] = [
   },
 ];
 
+/** "Envelope of every action response". */
 const metadata = (action: string, version: string) => ({
   RequestId: randomBytes(16).toString('hex'),
   Action: action,
@@ -104,10 +106,6 @@ const metadata = (action: string, version: string) => ({
   Service: 'assets',
   Region: 'sandbox',
 });
-
-/** A success in the library's envelope ("Envelope of every action response"). */
-const libraryReply = (action: string, result: object): SandboxReply =>
-  jsonReply(200, { ResponseMetadata: metadata(action, ASSET_VERSION), Result: result });
 
 /** A refusal in the library's envelope, without `Result`. */
 const libraryRefusal = (refusal: Refusal, action: string, version: string): SandboxReply =>

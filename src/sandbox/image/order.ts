@@ -64,18 +64,13 @@ function captionOf(order: ImageOrder, nth: number): string {
 export type ImageSettings = Pick<ImageGenerateBody, 'model' | 'prompt'> &
   Partial<Omit<ImageGenerateBody, 'image'>>;
 
-/** Throws the Refusal (400) of content moderation if the prompt asks for it. */
-function moderate(prompt: string): void {
-  if (!prompt.includes(SENSITIVE_PROMPT_WORD)) return;
-  throw new Refusal(400, 'The request was refused by content moderation.', 'moderation_blocked');
-}
-
 const [defaultFormat] = imageFormats;
 
 /** Resolves everything that a request leaves open. Throws Refusal (400) if the sandbox cannot make it. */
 export function orderOf(request: ImageSettings, images: readonly SeenImage[], hasMask: boolean): ImageOrder {
   const family = familyOf(request.model);
-  moderate(request.prompt);
+  if (request.prompt.includes(SENSITIVE_PROMPT_WORD))
+    throw new Refusal(400, 'The request was refused by content moderation.', 'moderation_blocked');
   const { quality = 'auto' } = request;
   return {
     model: request.model,
@@ -148,7 +143,8 @@ function pixelsFor(
   const text =
     request.size ?? model?.defaultSize ?? (model?.size.words.includes('auto') ? 'auto' : DEFAULT_SIZE);
   if (text === 'auto') return input ? shapedAs(input) : shapedByWords(request.prompt);
-  const size = isPreset(text) ? squareOf(presetEdgesPx[text]) : parseImageSize(text);
+  const edgePx = isPreset(text) && presetEdgesPx[text];
+  const size = edgePx ? { widthPx: edgePx, heightPx: edgePx } : parseImageSize(text);
   if (!size) throw refuseField(['size'], 'not auto, WIDTHxHEIGHT or a preset');
   if (size.widthPx * size.heightPx > MOST_PIXELS) {
     throw refuseField(['size'], `at most ${MOST_PIXELS} pixels are drawn`);
@@ -158,8 +154,6 @@ function pixelsFor(
   }
   return size;
 }
-
-const squareOf = (edgePx: number): ImageSize => ({ widthPx: edgePx, heightPx: edgePx });
 
 function shapedAs({ widthPx, heightPx }: ImageSize): ImageSize {
   const aspect = widthPx / heightPx;

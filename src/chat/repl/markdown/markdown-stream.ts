@@ -37,7 +37,8 @@ export class MarkdownStream {
     const lineEnd = piece.lastIndexOf('\n') + 1;
     const before = this.#open.length;
     this.#open += piece;
-    this.#isPlain ||= hasLongLine(this.#open.slice(this.#wholeLength));
+    const lines = () => this.#open.slice(this.#wholeLength).split('\n');
+    this.#isPlain ||= lines().some(({ length }) => length > MAX_LINE);
     if (lineEnd > 0) this.#wholeLength = before + lineEnd;
     const finished = this.#isPlain ? [] : this.#finished(drawing);
     this.#isPlain ||= this.#open.length > MAX_BLOCK;
@@ -108,8 +109,6 @@ export class MarkdownStream {
     }
   }
 }
-
-const hasLongLine = (text: string): boolean => text.split('\n').some(({ length }) => length > MAX_LINE);
 
 /** The lexer of the Markdown library. */
 export type Lex = (text: string) => Token[];

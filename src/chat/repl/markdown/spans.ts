@@ -78,7 +78,8 @@ function* span(token: Tokens.Generic, ink: Ink, paint: Paint): Generator<Span> {
     default:
       // The lexer has resolved entities such as `&#27;`, so the text must be made safe again.
       if (inner.length > 0) yield* spans(inner, ink, paint);
-      else yield { text: softened(safe(token.text ?? token.raw)), paint };
+      // A line end within a paragraph becomes a blank, because lines are wrapped again.
+      else yield { text: safe(token.text ?? token.raw).replace(/[ \t]*\n[ \t]*/g, ' '), paint };
   }
 }
 
@@ -106,11 +107,6 @@ const within =
 
 function safe(text: unknown): string {
   return visible(typeof text === 'string' ? text : '');
-}
-
-/** A line end within a paragraph becomes a blank, because lines are wrapped again. */
-function softened(text: string): string {
-  return text.replace(/[ \t]*\n[ \t]*/g, ' ');
 }
 
 /** White space, a character of a script that is written without blanks, or a word. */
