@@ -189,6 +189,7 @@ test('an image that came broken with its reply is missing each time the job is a
     const run = await world.gw(argv, { env });
     expect(run.code, `${argv.join(' ')}: ${run.err}`).toBe(12);
     expect(run.err).toMatch(/image-2/);
+    if (argv.includes('elsewhere/')) expect(run.out).toMatch(/elsewhere\/gw-\w+-1\.png\n$/);
   }
   expect(server.requests).toHaveLength(2);
   const views = JSON.parse((await world.gw(['jobs', 'list', '--json'], { env })).out);

@@ -135,11 +135,9 @@ export const settingsIn = (body: Readonly<Record<string, unknown>>): Record<stri
     Object.entries(body).filter(([field, value]) => typeof value !== 'object' && !keptApart.has(field)),
   );
 
-const NUMBERED = '{id}-{index}.{ext}';
-
 type OutputFlags = SaveFlags & FlagValues<typeof onceFlags> & WithStored;
 
-/** The output path of images: `{id}.{ext}`, numbered if several, or as `--out` says. Throws `usage` for a bad one. */
+/** The output path of images, numbered if several, or as `--out` says. Throws `usage` for a bad one. */
 export function planOutput(
   flags: OutputFlags,
   images: number,
@@ -151,14 +149,11 @@ export function planOutput(
     refuseWithStdout(flags, images, globals.json ? '--json' : flags.events ? '--events' : undefined);
     return { save: { target: planTarget(undefined, host.cwd), force, download: false }, toStdout: true };
   }
-  const out = flags.out ?? settings.out.value;
-  const target = planTarget(out ?? (images > 1 ? NUMBERED : undefined), host.cwd);
-  // A directory target ends with its separator.
-  const numbered = images > 1 && /[/\\]$/.test(target) ? target + NUMBERED : target;
+  const target = planTarget(flags.out ?? settings.out.value, host.cwd, images);
   // Checked here too for a dry run, which creates no directory.
-  if (isFixedName(numbered)) refuseOneName(path.basename(numbered), images);
+  if (isFixedName(target)) refuseOneName(path.basename(target), images);
   const sidecar = sidecarBy(flags, settings, host.version);
-  return { save: { target: numbered, force, download: true, sidecar }, toStdout: false };
+  return { save: { target, force, download: true, sidecar }, toStdout: false };
 }
 
 function refuseWithStdout(flags: OutputFlags, images: number, printing: string | undefined): void {

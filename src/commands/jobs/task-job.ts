@@ -219,7 +219,10 @@ export async function planToSave(
 
 /** The create's choices hold unless these flags change them, but for --force, which each command has to be given. */
 const savePlanOf = (job: Job, flags: SaveFlags, ctx: Context): SavePlan => ({
-  target: flags.out === undefined ? job.save.target : planTarget(flags.out, ctx.host.cwd),
+  target:
+    flags.out === undefined
+      ? job.save.target
+      : planTarget(flags.out, ctx.host.cwd, job.family === 'image' ? Number(job.settings.n ?? 1) : 1),
   force: flags.force ?? false,
   download: flags.download === undefined,
   sidecar: flags.sidecar === undefined ? job.save.sidecar : flags.sidecar ? ctx.host.version : undefined,

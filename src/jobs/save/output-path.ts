@@ -73,10 +73,9 @@ export function outputPath(target: string, naming: Naming, output: TaskOutput, i
       // The role is left out if the extension already says it.
       const suffix = isPlain || output.role === ext ? '' : `-${cleanNameValue(output.role)}`;
       const all = { ...values, ext };
-      const room = MAX_STEM_BYTES - COPY_BYTES - Buffer.byteLength(suffix);
       const tail = extension.length === 0 ? '' : isMain ? render(extension, all) : `.${ext}`;
       const end = suffix + (copy === 0 ? '' : `-${copy}`);
-      const fitted = fitStem(stem, all, room);
+      const fitted = fitStem(stem, all, MAX_STEM_BYTES - COPY_BYTES - Buffer.byteLength(suffix));
       // A typed name that is too long is refused; a name that gw completes is shortened before its end.
       const isAsTyped = isWhole || (end === '' && placeholdersOf(pieces).size === 0);
       return isAsTyped ? fitted + tail : withEnd(fitted, end + tail);
@@ -162,8 +161,7 @@ function splitExtension(pieces: readonly PatternPiece[]): Record<'stem' | 'exten
   const piece = pieces[at];
   if (!piece || !('literal' in piece)) return none;
   const dot = piece.literal.lastIndexOf('.');
-  if (dot === -1 || (dot === 0 && at === 0)) return none;
-  if (isExt && dot !== piece.literal.length - 1) return none;
+  if (dot === -1 || (dot === 0 && at === 0) || (isExt && dot !== piece.literal.length - 1)) return none;
   const head = piece.literal.slice(0, dot);
   return {
     stem: [...pieces.slice(0, at), ...(head === '' ? [] : [{ literal: head }])],
@@ -236,16 +234,18 @@ export const isPartName = (name: string): boolean => /^\.gw-[0-9a-f]{32}\.part$/
 
 /**
  * Turns `--out` into the target of a save plan: an absolute pattern, which ends in the separator for a directory.
- * Without a value: `{id}.{ext}` in the working directory. An existing directory counts as one. Throws `usage` as
- * `parseTarget` does, and for names that Windows forbids there.
+ * Without a value: `{id}.{ext}` in the working directory. An existing directory counts as one, and several `images` are
+ * numbered in it. Throws `usage` as `parseTarget` does, and for names that Windows forbids there.
  */
 export function planTarget(
   out: string | undefined,
   cwd: string,
+  images = 1,
   platform: NodeJS.Platform = process.platform,
 ): string {
   const base = escapePattern(cwd);
-  if (out === undefined) return path.join(base, DEFAULT_NAME);
+  const numbered = images > 1 ? '{id}-{index}.{ext}' : '';
+  if (out === undefined) return path.join(base, numbered || DEFAULT_NAME);
   const pieces = parseTarget(out);
   const fault = platform === 'win32' ? windowsFault(out) : undefined;
   if (fault !== undefined)
@@ -253,7 +253,7 @@ export function planTarget(
   const absolute = path.resolve(base, out);
   const isThere = placeholdersOf(pieces).size === 0 && isDirectory(render(parsePattern(absolute), {}));
   if (!isThere && !out.endsWith('/') && !out.endsWith(path.sep)) return absolute;
-  return absolute.endsWith(path.sep) ? absolute : absolute + path.sep;
+  return (absolute.endsWith(path.sep) ? absolute : absolute + path.sep) + numbered;
 }
 
 /** True if a target is the same file name for every task. */
@@ -271,7 +271,7 @@ export function withIndex(target: string, index: number | undefined): string {
 
 function isDirectory(file: string): boolean {
   try {
-    return fs.statSync(file, { throwIfNoEntry: false })?.isDirectory() ?? false;
+    return fs.statSync(file).isDirectory();
   } catch {
     return false; // checkTarget reports what is wrong with the path
   }

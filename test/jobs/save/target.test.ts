@@ -111,17 +111,17 @@ describe('names', () => {
       fc.constantFrom('con', 'NUL.mp4', 'com1.x', 'Lpt9', 'prn.x', 'aux ', 'COM²').map((each) => `./${each}`),
       fc.constantFrom('fox.', 'fox ', '{id} ', 'dir./fox', 'dir /fox'),
     );
-    expect(() => planTarget('a:b.mp4', '/home/me', 'win32')).toThrow('Windows forbids ":" in "a:b.mp4"');
+    expect(() => planTarget('a:b.mp4', '/home/me', 1, 'win32')).toThrow('Windows forbids ":" in "a:b.mp4"');
     fc.assert(
       fc.property(plain, odd, fc.constantFrom('', '/x.mp4'), (before, fault, behind) => {
         const out = `${before}${fault}${behind}`;
-        const error = usageOf(() => planTarget(out, '/home/me', 'win32'));
+        const error = usageOf(() => planTarget(out, '/home/me', 1, 'win32'));
         expect([error.message, error.facts.hint]).toEqual([
           expect.stringMatching(/^--out: Windows forbids /),
           'choose another name; nothing was sent',
         ]);
-        planTarget(`${before}x.mp4`, '/home/me', 'win32');
-        planTarget(out, '/home/me', 'linux');
+        planTarget(`${before}x.mp4`, '/home/me', 1, 'win32');
+        planTarget(out, '/home/me', 1, 'linux');
       }),
       { numRuns: 500 },
     );
