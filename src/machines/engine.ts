@@ -234,12 +234,11 @@ export class Engine {
 
   /** For each pool the age of its longest-waiting row, in seconds by Redis's clock; 0 if none waits. */
   oldestWaitingS() {
-    const { door } = this.store;
     return Promise.all(
       this.pools.map(async ({ name }) => {
         const [first] = await this.#ask(name, (queue) => queue.getJobs(['wait'], 0, 0, true));
         if (first === undefined) return { name, seconds: 0 };
-        const [seconds] = await door.ask((redis) => redis.time());
+        const [seconds] = await this.store.door.ask((redis) => redis.time());
         return { name, seconds: Math.max(0, Number(seconds) - first.timestamp / 1000) };
       }),
     );
@@ -266,7 +265,7 @@ export class Engine {
   }
 }
 
-/** The limit of rows over all pools of this worker; once it is reached, no pool takes another. */
+/** The limit of rows over all pools of this worker. A row that a paused pool had asked for waits, or goes back at the end. */
 class Room {
   readonly #turns: Turns;
   #taken = 0;
@@ -279,9 +278,10 @@ class Room {
     this.#turns = createTurns(most);
   }
 
-  hold<T>(work: () => Promise<T>): Promise<T> {
+  hold(work: () => Promise<Put>): Promise<Put> {
     this.#take(1);
-    return this.#turns.take(0, work).finally(() => this.#take(-1));
+    const begin = async () => (this.#isClosed ? 'back' : work());
+    return this.#turns.take(0, begin).finally(() => this.#take(-1));
   }
 
   close(): void {

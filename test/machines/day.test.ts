@@ -105,7 +105,7 @@ test('a row that is forbidden ends alone; a key that is refused ends the creates
   expect((await batch('run', '--detach')).code).toBe(13);
   await until('both were sent', () => paid().length === 2);
   await until('one runs', () => anna.err().includes(': task '));
-  await faults('create:401');
+  await faults('create:401:x1');
   write([image('a'), alpha('b'), image('c')]);
   const following = laptop.start(['batch', 'run', 'day.jsonl', '--redis'], { env });
   const ended = await anna.ended;
@@ -122,8 +122,7 @@ test('a row that is forbidden ends alone; a key that is refused ends the creates
   };
   await redis.client.hset(words, 'eve', JSON.stringify(eve));
   expect((await batch('status')).out).toContain('eve: \\x1b[31m\\n::error::\n');
-  expect((await batch('status', '--row', 'c')).out).toMatch(/nothing_made\tanna\t1\t.*HTTP 401/);
-  await faults('');
+  expect((await batch('status', '--row', 'c')).out).toMatch(/nothing_made\tanna\t1\t.*HTTP 401.*\n$/);
   const bert = worker('bert');
   const { code, out, err } = await following.ended;
   expect(code, err).toBe(13);
