@@ -46,8 +46,7 @@ export class RowOutputs {
   /** The rows that a row needs; none if its job exists already and only has to be saved. */
   #needs(row: Row): string[] {
     const { known, isRedone, creates } = this.batch;
-    const state = known.get(row.key)?.state;
-    if (!isRedone(row.key) && (state === 'running' || state === 'unsaved')) return [];
+    if (!isRedone(row.key) && /^(running|unsaved)$/.test(known.get(row.key)?.state ?? '')) return [];
     return needsOf(row, creates).map(({ key }) => key);
   }
 
@@ -58,10 +57,10 @@ export class RowOutputs {
   /** Why a row cannot be sent; undefined if all rows that it needs are saved. */
   hindrance(row: Row): NotReached | undefined {
     for (const key of this.#needs(row)) {
-      if (this.#ended.has(key)) {
-        const why = this.#ended.get(key);
-        if (why !== undefined) return new NotReached(key, ...why);
-      } else if (!this.#isHome(key)) return new NotReached(key, whyNot(this.batch.known.get(key)));
+      const why = this.#ended.get(key);
+      if (why) return new NotReached(key, ...why);
+      if (!this.#ended.has(key) && !this.#isHome(key))
+        return new NotReached(key, whyNot(this.batch.known.get(key)));
     }
     return undefined;
   }
@@ -124,9 +123,8 @@ export function waitsFor(
 /** The saved rows made from an output that has been made again since, directly or through other rows. */
 export function staleRows(known: ReadonlyMap<string, KnownRow>): Set<string> {
   const stale = new Set<string>();
-  let before = -1;
   // Each round finds the rows that depend on the stale rows of the previous round.
-  while (stale.size > before) {
+  for (let before = -1; stale.size > before; ) {
     before = stale.size;
     for (const [key, { state, from = [] }] of known) {
       const isOld = ({ row, id }: NonNullable<KnownRow['from']>[number]) =>
@@ -148,17 +146,19 @@ export const madeFromRows = ({ once, request }: Pick<Job, 'once' | 'request'>): 
   return from.length > 0 ? from : undefined;
 };
 
-/** Warns once of stale rows, with the command that makes them again. */
+/** Warns once of stale rows, with the command that makes them again from those that follow no other stale row. */
 export function warnOfStale(
-  keys: readonly string[],
-  { named, first }: { readonly named: string; readonly first: (key: string) => string },
+  known: ReadonlyMap<string, KnownRow>,
+  { named, anew }: { readonly named: string; readonly anew: (keys: readonly string[]) => string },
   { io }: Pick<Context, 'io'>,
 ): void {
-  const [key] = keys;
-  if (key === undefined) return;
+  const stale = staleRows(known);
+  const keys = [...stale].sort();
+  const firsts = keys.filter((key) => !known.get(key)?.from?.some(({ row }) => stale.has(row)));
   const shown = keys.slice(0, 5).join(', ') + (keys.length > 5 ? ', …' : '');
-  io.warn(
-    `${named}: ${counted(keys.length, 'row is', 'rows are')} stale, made from what was made anew since: ${shown}; ` +
-      `left as they are; make them anew with: ${first(key)}`,
-  );
+  if (stale.size > 0)
+    io.warn(
+      `${named}: ${counted(keys.length, 'row is', 'rows are')} stale, made from what was made anew since: ${shown}; ` +
+        `left as they are; make them anew with: ${anew(firsts)}`,
+    );
 }

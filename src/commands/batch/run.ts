@@ -23,7 +23,7 @@ import { outputsBySize } from '../../jobs/save/saved.ts';
 import { createTurns, SAVES_AT_ONCE } from '../../jobs/watch/turns.ts';
 import { toldAs, unknownError } from '../../machines/row.ts';
 import { Chains } from '../../shots/chains.ts';
-import { NotReached, RowOutputs, staleRows, warnOfStale } from '../../shots/row-outputs.ts';
+import { NotReached, RowOutputs, warnOfStale } from '../../shots/row-outputs.ts';
 import { askFirst, canAsk } from '../ask-first.ts';
 import { refuseUnpriced } from '../estimate-cost.ts';
 import { resultOf as resultOfJob } from '../jobs/task-job.ts';
@@ -306,11 +306,11 @@ class BatchRun {
     const isBegun = (key: string) => known.get(key)?.attempt !== tally.known.get(key)?.attempt;
     const left = tally.redone.some(isBegun) ? tally.redone.filter((key) => !isBegun(key)) : undefined;
     const redo = ['--redo', '--following'];
-    const makes = (key: string) => ['--redo', key];
-    const first = (key: string) =>
-      runCommand([...makes(key), '--following'], ctx, [...redo, '--only', '--limit', '--retry-failed']);
-    warnOfStale([...staleRows(known)].sort(), { named: input.manifest.named, first }, ctx);
-    return (...added) => runCommand([...added, ...(left ?? []).flatMap(makes)], ctx, left && redo);
+    const makes = (keys: readonly string[]) => keys.flatMap((key) => ['--redo', key]);
+    const anew = (keys: readonly string[]) =>
+      runCommand([...makes(keys), '--following'], ctx, [...redo, '--only', '--limit', '--retry-failed']);
+    warnOfStale(known, { named: input.manifest.named, anew }, ctx);
+    return (...added) => runCommand([...added, ...makes(left ?? [])], ctx, left && redo);
   }
 
   /** Running and unsaved jobs come first, so that paid outputs are saved before new money is spent. */
