@@ -142,6 +142,11 @@ try {
     for (const { once_key: key } of await open())
       if (/^round/.test(key)) await good(...beta, key, '--once', key);
   }
+  // A kill in the trial of a disk leaves the trial's files, which the first save after ten seconds clears.
+  if (filesOf(/\.try/).length > 0) {
+    await new Promise((resolve) => setTimeout(resolve, 11_000));
+    await good(...beta, 'the last');
+  }
   const [tasks, files, parts] = [
     await tasksAt(),
     filesOf(/^(beta|round)-.*\.mp4$/),
@@ -151,7 +156,7 @@ try {
     `${version}: ${kills} kills, ${tasks} tasks, ${files.length} files, ${parts.length} parts left`,
   );
   assert.equal(files.length, tasks);
-  assert.ok(tasks <= Number(rounds) + 2, `${tasks} tasks of ${rounds} rounds`);
+  assert.ok(tasks <= Number(rounds) + 3, `${tasks} tasks of ${rounds} rounds`);
   assert.deepEqual(parts, []);
   for (const name of files) assert.ok(fs.statSync(path.join(cwd, name)).size > 1_000, name);
 } finally {
