@@ -69,7 +69,7 @@ const creates = [
 ];
 const images = [
   'image create FOX -m img-2 --size 1024x1024 --n 2 --format webp',
-  'image create FOX --image fox.png -m delta-image-5-0-pro-260628 --size 2K',
+  'image create FOX --image fox.png -m delta-image-5-0-pro-260628 --size 1.5K',
   'image edit FOX --image fox.png --no-multipart',
   'image native FOX --image fox.png --set generationConfig.candidateCount=1',
 ];

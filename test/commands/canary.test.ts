@@ -173,7 +173,7 @@ const settled = (text: string, world: World): string =>
     // The sandbox's charge for a task differs from run to run.
     .replace(/"(charges|spend|test_spend)":\[[^\]]*\]/g, '"$1":[]');
 
-const SHORT = ['dev', 'ollama', 'e'];
+const SHORT = ['dev', 'e'];
 
 test('a short key changes no result, and is hidden where it is a credential', async () => {
   const word = SHORT.slice(0, 2).join('-');

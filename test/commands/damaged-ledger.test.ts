@@ -55,7 +55,7 @@ test('a key whose job has no line left is free once somebody has said so, as the
 
 // Whatever damage the ledger has, neither a create nor a batch pays again for a job under a key without a warning.
 
-const DAMAGES = process.env.GW_TORTURE ? 500 : 40;
+const DAMAGES = process.env.GW_TORTURE ? 500 : 20;
 
 type Damage = (bytes: Buffer, random: (most: number) => number) => Buffer;
 const around = (bytes: Buffer, at: number, length: number, between: Buffer): Buffer =>

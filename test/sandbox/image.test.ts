@@ -41,7 +41,6 @@ const cases: readonly (readonly [body: object, image: string])[] = [
   [{ model: 'delta-image-4-0-250828', size: '1K' }, 'jpg 1024x1024'],
   [{ model: 'delta-image-4-5-251128', size: '4K' }, 'jpg 4096x4096'],
   [{ model: 'delta-image-5-0-lite-260128', size: '3K' }, 'jpg 3072x3072'],
-  [{ model: 'delta-image-5-0-pro-260628', size: '1.5K' }, 'jpg 1536x1536'],
   [{ model: 'delta-image-5-0-pro-260628' }, 'jpg 2048x2048'],
   [{ model: 'delta-image-4-0-250828', size: '240x3840' }, 'jpg 240x3840'],
   [{ model: 'sandbox-image-1', size: '2048x2048', output_format: 'webp' }, 'webp 2048x2048'],

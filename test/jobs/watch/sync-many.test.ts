@@ -43,8 +43,8 @@ async function syncOver(count: number, account: AccountType) {
 }
 
 test.each([
-  ['personal', 3000],
-  ['enterprise', 3000],
+  ['personal', 900],
+  ['enterprise', 1500],
 ] as const)(
   'a %s account looks at %i waiting jobs in the time that the rate allows',
   async (account, count) => {
