@@ -259,14 +259,16 @@ const FORWARD_MS = 10_000;
 /** Forwards bodies unchanged and without credentials; it reports a failure once, until a forward succeeds again. */
 async function forwardTo(url: URL, ctx: Context): Promise<(body: Buffer, type: string) => void> {
   const { HttpTransport, proxiesFromEnv } = await import('../http/transport.ts');
-  const transport = new HttpTransport({ proxies: proxiesFromEnv(ctx.host.env), tuneFirstReply: false });
+  const { readCertificates } = await import('../config/certificates.ts');
+  const { ca } = await readCertificates({ cacert: (await ctx.settings()).cacert }, ctx.host);
+  const transport = new HttpTransport({ proxies: proxiesFromEnv(ctx.host.env), tuneFirstReply: false, ca });
   ctx.signal.addEventListener('abort', () => void transport.close(), { once: true });
   const turns = createTurns(FORWARDS_AT_ONCE);
   let waiting = 0;
   let isFailing = false;
   const fail = (why: string) => {
-    if (!isFailing && !ctx.signal.aborted)
-      ctx.io.warn(`a callback was not passed on to ${url.origin}: ${why}`);
+    const said = `a callback was not passed on to ${url.origin}: ${why}`;
+    if (!isFailing && !ctx.signal.aborted) ctx.io.warn(said);
     isFailing = true;
   };
   const post = (body: Buffer, type: string): Promise<WireReply> =>

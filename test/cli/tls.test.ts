@@ -5,7 +5,7 @@ import type { TLSSocket } from 'node:tls';
 import { expect, test } from 'vitest';
 import { listening } from '../helpers/listening.ts';
 import { makeSelfSigned } from '../helpers/self-signed.ts';
-import { KEY, Place } from './place.ts';
+import { KEY, Place, until } from './place.ts';
 
 // @module-tag openssl
 // Certificates are always checked; flags set additional roots and the client certificate.
@@ -48,7 +48,7 @@ test('NODE_TLS_REJECT_UNAUTHORIZED is not obeyed, and Node does not say that it 
 });
 
 test('--cacert, GW_CACERT and the setting cacert add a root', async () => {
-  const { place, run, requests } = await secureGateway();
+  const { place, url, run, requests } = await secureGateway();
   expect(await run(['--cacert', 'root.pem'])).toMatchObject({ code: 0 });
   expect(await run([], { GW_CACERT: 'root.pem' })).toMatchObject({ code: 0 });
   expect(await run([], { NODE_EXTRA_CA_CERTS: path.join(place.cwd, 'root.pem') })).toMatchObject({ code: 0 });
@@ -58,7 +58,10 @@ test('--cacert, GW_CACERT and the setting cacert add a root', async () => {
   expect(await place.run(['config', 'set', 'cacert', 'root.pem'])).toMatchObject({ code: 0 });
   expect((await place.run(['config', 'get', 'cacert'])).out).toBe(`${path.join(place.cwd, 'root.pem')}\n`);
   expect(await run([])).toMatchObject({ code: 0 });
-  expect(requests()).toBe(5);
+  const { err } = place.start(['listen', '--forward', `${url}/hook`, '--cacert', 'root.pem']);
+  await until('it listens', () => /^listening at /m.test(err()));
+  await fetch(/^listening at (\S+?),/m.exec(err())?.[1] ?? '', { method: 'POST', body: '{"id":"x"}' });
+  await until('the callback is passed on', () => requests() === 6);
   expect(await run(['--cacert', 'cert.pem'])).toMatchObject({ code: 8 });
   // The error names the variable or setting that holds the path.
   expect((await run([], { GW_CACERT: 'gone.pem' })).err).toContain('error: GW_CACERT gone.pem: no such file');
