@@ -115,13 +115,8 @@ export async function parseArgv(
     command.hook('preSubcommand', async (_, sub) => {
       const child = children.get(sub.name());
       if (!child) return;
-      const childPath = [...path, child.name];
-      grow(
-        sub,
-        child,
-        childPath,
-        child.load && (await equip({ command: sub, node: child, path: childPath }, child.load, typed, keep)),
-      );
+      const at = { command: sub, node: child, path: [...path, child.name] };
+      grow(sub, child, at.path, child.load && (await equip(at, child.load, typed, keep)));
     });
     if (path.length > 0 && node.load) return;
     command.action(async () => {
@@ -181,12 +176,16 @@ async function equip(
   return spec;
 }
 
-/** The help page of a node; an unknown subcommand is an error even with --help. */
+/** The help page of a node, or of the subcommand that follows --help; an unknown subcommand is an error even here. */
 async function helpOf(
   { node, path, command, spec }: Reached,
   columns: number | undefined,
+  words = command.args.filter((each) => !each.startsWith('-')),
 ): Promise<HelpShown> {
-  const word = spec?.args ? undefined : command.args.find((each) => !each.startsWith('-'));
+  const [word, ...more] = spec?.args ? [] : words;
+  const child = node.children?.find(({ name }) => name === word);
+  const reached = child && { node: child, path: [...path, child.name], command, spec: await child.load?.() };
+  if (reached) return helpOf(reached, columns, more);
   if (node.children && word !== undefined) throw await unknown(word, node, path);
   const { drawFrontPage, drawPage, examplesOf, pageOf } = await import('./help.ts');
   const examples = await examplesOf(node);

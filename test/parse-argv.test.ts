@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { GwError } from '../src/errors.ts';
-import { parseArgv } from '../src/parse-argv.ts';
+import { plainStyle } from '../src/io/style.ts';
+import { HelpShown, parseArgv } from '../src/parse-argv.ts';
 import { program } from '../src/program.ts';
 
 const KEY = 'canary-key-5f1d8c7e9ab2';
@@ -33,6 +34,17 @@ test.each([
   expect(JSON.stringify([error.message, error.facts])).not.toContain(KEY);
 });
 
+test.each([
+  ['gw chat', ['--help', 'chat']],
+  ['gw image create', ['image', '-h', 'create']],
+  ['gw jobs list', ['-q', '--help', 'jobs', 'list']],
+])('the page of %s: %j', async (name, argv) => {
+  const shown = await parseArgv(argv, program, { columns: 80, version: '0' }).catch(
+    (error: HelpShown) => error,
+  );
+  expect(shown instanceof HelpShown && shown.text(plainStyle)).toContain(`Usage: ${name} [options]`);
+});
+
 test('the value of a short flag may stand behind an equals sign', async () => {
   const flagsOf = async (...words: string[]) =>
     (await parseArgv(['chat', ...words], program, { columns: 80, version: '0' })).input.flags;
@@ -43,18 +55,12 @@ test('the value of a short flag may stand behind an equals sign', async () => {
 test.each(['- buy milk\n- call mum', '-5 degrees, in F?', '-- so he said', '---\ntitle: x', '-', '-1'])(
   'a text that begins with a dash, and like no flag, is no flag: %j',
   async (text) => {
-    const parsed = (words: readonly string[]) => parseArgv(words, program, { columns: 80, version: '0' });
-    for (const words of [
-      ['chat', text],
-      ['chat', '--', text],
-      ['chat', '--json', text, '-q'],
-    ])
-      expect((await parsed(words)).input.args).toEqual([text]);
-    for (const words of [
-      ['chat', '--prompt', text],
-      ['chat', `--prompt=${text}`],
-    ])
-      expect((await parsed(words)).input.flags).toMatchObject({ prompt: text });
+    const inputOf = async (words: readonly string[]) =>
+      (await parseArgv(['chat', ...words], program, { columns: 80, version: '0' })).input;
+    for (const words of [[text], ['--', text], ['--json', text, '-q']])
+      expect((await inputOf(words)).args).toEqual([text]);
+    for (const words of [['--prompt', text], [`--prompt=${text}`]])
+      expect((await inputOf(words)).flags).toMatchObject({ prompt: text });
     expect((await refused([text])).message).toBe(`unknown command: gw ${text}`);
   },
 );

@@ -22,16 +22,9 @@ test('calls that are counted from 1, or bring their arguments as an object, are 
     { index: 1, function: { arguments: '{"a":1}' } },
   ])
     rebuilder.add({ choices: [{ index: 0, delta: { tool_calls: [fragment] } }] });
-  expect(rebuilder.reply()).toMatchObject({
-    choices: [
-      {
-        message: {
-          tool_calls: [
-            { id: 'c1', function: { name: 'f', arguments: '{"a":1}' } },
-            { id: 'c2', function: { name: 'g', arguments: '{"b":2}' } },
-          ],
-        },
-      },
-    ],
-  });
+  const calls = [
+    { id: 'c1', function: { name: 'f', arguments: '{"a":1}' } },
+    { id: 'c2', function: { name: 'g', arguments: '{"b":2}' } },
+  ];
+  expect(rebuilder.reply()).toMatchObject({ choices: [{ message: { tool_calls: calls } }] });
 });
