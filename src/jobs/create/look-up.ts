@@ -5,7 +5,7 @@ import type { Job } from '../../ledger/event.ts';
 import { isOwnExternalId } from '../../ledger/job-key.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { JobDeps } from '../watch/follow.ts';
-import type { SeenTask, TaskLook } from '../watch/look.ts';
+import type { TaskLook } from '../watch/look.ts';
 import type { Accepted } from './make.ts';
 
 // How a task is looked up if no reply named it: by the external ID of its create, or by the ID in a cut reply.
@@ -254,10 +254,6 @@ function parsed<T>(parse: () => T): T {
 }
 
 function lookOf({ id, record }: FoundTask, reply: Reply, { family, clock }: ExternalLook): TaskLook {
-  const seen: SeenTask = {
-    view: parsed(() => family.readTask(record, id)),
-    record,
-    serverDateMs: reply.serverDateMs ?? clock.now(),
-  };
-  return { ...seen, reply };
+  const view = parsed(() => family.readTask(record, id));
+  return { view, record, serverDateMs: reply.serverDateMs ?? clock.now(), reply };
 }

@@ -2,6 +2,7 @@ import { GwError } from '../../errors.ts';
 import type { CreateReply, TaskFamily } from '../../gateway/task.ts';
 import { sleepAloud } from '../../host.ts';
 import type { SendOptions } from '../../http/client.ts';
+import { DEFAULT_DEADLINE_MS } from '../../http/retry.ts';
 import type { SavedFile } from '../../ledger/event.ts';
 import { isOwnExternalId } from '../../ledger/job-key.ts';
 import type { Hold, Ledger } from '../../ledger/ledger.ts';
@@ -166,7 +167,11 @@ export class Attempt {
     const onUnsent = () => {
       this.isSent = wasSent;
     };
-    const send = () => client.send(endpoint, { body }, { signal, onSend, onExchange, onUnsent });
+    const send = () => {
+      // The client's own waits end with the wait for a slot.
+      const deadlineMs = queue && Math.min(queue.deadlineMs, clock.steady() + DEFAULT_DEADLINE_MS);
+      return client.send(endpoint, { body }, { signal, deadlineMs, onSend, onExchange, onUnsent });
+    };
     const reply = queue ? await whenSlotIsFree(send, queue, this.input) : await send();
     const created = family.readCreateReply(reply.json);
     if (created === undefined) throw new Error('the reply names no task');

@@ -34,10 +34,15 @@ async function scene(
   {
     pool = poolOf({ family: 'gamma', settings: {} }, 'enterprise'),
     onBegun = async () => {},
-  }: { readonly pool?: RatePool; readonly onBegun?: (ledgerDir: string) => Promise<void> } = {},
+    retries = 0,
+  }: {
+    readonly pool?: RatePool;
+    readonly onBegun?: (ledgerDir: string) => Promise<void>;
+    readonly retries?: number;
+  } = {},
 ) {
   const server = await startFaultServer({ steps });
-  const { client, clock } = testClient(server.url, { retries: 0 });
+  const { client, clock } = testClient(server.url, { retries });
   const ledger = openLedger({ dir: tempDir(), clock, keepPrompts: true });
   const abort = new AbortController();
   const queued: string[] = [];
@@ -99,12 +104,19 @@ test('Retry-After 1e9 passes the deadline: it stops at once, and nothing was mad
   expect((await ledger.find()).map(({ state }) => state)).toEqual(['refused']);
 });
 
-test('the deadline ends a wait for a slot, with the last refusal', async () => {
-  const { create, server, clock, ledger } = await scene([limited('30')], 100_000);
-  expect(await errorOf(create)).toMatchObject({ kind: 'rate_limited' });
-  expect([server.requests.length, clock.sleptMs()]).toEqual([4, 90_000]);
-  expect((await ledger.find()).map(({ state }) => state)).toEqual(['refused']);
-});
+test.each([
+  ['30', 100_000, 0, [4, 90_000]],
+  // The client, which waits for up to two minutes, does not wait past the deadline either.
+  ['100', 4_000, 4, [1, 0]],
+] as const)(
+  'Retry-After %s, %i ms to wait, %i retries: the deadline ends a wait for a slot, with the last refusal',
+  async (value, waitMs, retries, expected) => {
+    const { create, server, clock, ledger } = await scene([limited(value)], waitMs, { retries });
+    expect(await errorOf(create)).toMatchObject({ kind: 'rate_limited' });
+    expect([server.requests.length, clock.sleptMs()]).toEqual(expected);
+    expect((await ledger.find()).map(({ state }) => state)).toEqual(['refused']);
+  },
+);
 
 test('Ctrl-C while it waits: nothing more is sent, and the ledger says that nothing was made', async () => {
   const { create, server, clock, abort, queued, ledger } = await scene([limited('30')]);
