@@ -40,13 +40,14 @@ export interface ErrorFacts {
   hint?: string | undefined;
   /** The faults of a request, one sentence each, if there are several. */
   faults?: readonly string[] | undefined;
-  /** HTTP status, if there was a reply. */
+  /** The HTTP status of a reply, and its own `error.type` and `error.code`. */
   status?: number | undefined;
-  /** The gateway's own `error.type` and `error.code`. */
   type?: string | undefined;
   code?: string | undefined;
   requestId?: string | undefined;
   taskId?: string | undefined;
+  /** True if this machine's ledger cannot be used, so that no job can be made. */
+  noLedger?: boolean | undefined;
   /** The time of the next allowed request by the gateway, in Unix milliseconds. */
   retryAtMs?: number | undefined;
   /** The same time in words, printed after the hint, but never for a job that may exist. */

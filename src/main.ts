@@ -182,8 +182,7 @@ function listen(abort: AbortController, io: Io, host: Host, events?: JobEvents):
     const reason = new Interrupted(signal);
     if (abort.signal.aborted) {
       // The drain restores the cursor synchronously and writes as much pending output as stdout accepts.
-      void io.drain().catch(() => {});
-      void events?.close().catch(() => {});
+      void Promise.allSettled([io.drain(), events?.close()]);
       return void setImmediate(() => host.endNow(reason.exitCode));
     }
     abort.abort(reason);

@@ -19,9 +19,8 @@ export function writeError(error: unknown, path: string, key: string, event: Led
   const failed = error instanceof FailedSync ? 'made durable' : 'written';
   const what = `the ledger ${path} could not be ${failed}: ${reason}`;
   if (event.event === 'intent' || event.event === 'sent') {
-    return new GwError('usage', `${what}; nothing was sent`, {
-      hint: `${remedy}, or set GW_STATE_DIR to a directory that can be written`,
-    });
+    const hint = `${remedy}, or set GW_STATE_DIR to a directory that can be written`;
+    return new GwError('usage', `${what}; nothing was sent`, { hint, noLedger: true });
   }
   if (event.event === 'accepted') {
     return new GwError('download', `${what}; the task ${event.id} exists and is not recorded: note its ID`, {
@@ -43,14 +42,14 @@ export function claimError(error: unknown, path: string, kind: 'usage' | 'downlo
     kind === 'usage'
       ? ['; nothing was sent', ', or set GW_STATE_DIR to a directory that can be written.']
       : ['', ', then run: gw jobs sync'];
-  return new GwError(kind, `no job can be claimed in ${at}: ${reason}${so}`, { hint: `${remedy}${next}` });
+  const hint = `${remedy}${next}`;
+  return new GwError(kind, `no job can be claimed in ${at}: ${reason}${so}`, { hint, noLedger: true });
 }
 
 /** The error of a ledger that could not be read, with path and reason. */
 export function readError(error: unknown, path: string): unknown {
   if (!isDiskFault(error)) return error;
   const { reason, remedy } = diskFault(error);
-  return new GwError('usage', `the ledger ${path} could not be read: ${reason}`, {
-    hint: `${remedy}, or set GW_STATE_DIR to another directory`,
-  });
+  const hint = `${remedy}, or set GW_STATE_DIR to another directory`;
+  return new GwError('usage', `the ledger ${path} could not be read: ${reason}`, { hint, noLedger: true });
 }

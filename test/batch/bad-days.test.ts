@@ -170,7 +170,7 @@ test('a disk that is full from the third row on: nothing more is sent, and the n
   const argv = [...manifest(world, kinds.slice(0, 3)), '--concurrency', '3'];
   const full = await world.gw(argv);
   expect(full.code, full.err).toBe(13);
-  expect(full.err).toContain('the disk is full');
+  expect(full.err.match(/the disk is full/g)?.length, full.err).toBeLessThanOrEqual(3);
   expect(world.sandbox.requests.filter(({ method }) => method === 'POST').length).toBeLessThanOrEqual(3);
   isMended = true;
   const rest = await world.gw(argv);

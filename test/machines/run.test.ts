@@ -831,6 +831,21 @@ test('a task that its worker cannot follow for a ledger that it cannot read goes
   await bertGoesOn(studio);
 });
 
+test('a worker that cannot use its ledger puts its rows back, says why and ends: they go on elsewhere', async () => {
+  const studio = await openNearStudio();
+  write(studio, [alpha]);
+  const anna = studio.machine();
+  const env = { ...studio.env, GW_STATE_DIR: path.join(anna.dir, 'no-directory') };
+  fs.writeFileSync(env.GW_STATE_DIR, '');
+  const first = anna.start(['worker', '--redis', '--name', 'anna'], { env });
+  await studio.batch('run', '--detach');
+  expect(await first.ended).toMatchObject({ code: 2 });
+  expect((await studio.batch('status')).out).toMatch(
+    /^1 waiting\n[\s\S]*anna: it has ended: the ledger .* could not be read/,
+  );
+  await bertGoesOn(studio);
+});
+
 test('a worker whose key is refused while it waits hands its rows back and ends: they go on elsewhere', async () => {
   const studio = await openNearStudio({ fault: 'query:401:x1' });
   write(studio, [alpha]);

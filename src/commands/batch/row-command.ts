@@ -224,9 +224,10 @@ export function ofRow(error: unknown): unknown {
   return error.told({ hint });
 }
 
-/** True if an error concerns the API key or the account; HTTP 403 is excluded, as it may concern one model or file. */
-export const isOfAccount = (error: unknown): error is GwError =>
-  error instanceof GwError && endsAll.has(error.kind) && error.facts.status !== 403;
+/** True if every further create here would get this error too; an HTTP 403 may concern one model or file. */
+export const endsCreates = (error: unknown): error is GwError =>
+  error instanceof GwError &&
+  (error.facts.noLedger === true || (endsAll.has(error.kind) && error.facts.status !== 403));
 
 /** The pause of a create after a rate limit, or if the gateway cannot be reached. */
 export const pauseOf = ({ facts: { retryAtMs } }: GwError, { clock }: Pick<Context, 'clock'>): number =>

@@ -49,7 +49,7 @@ import {
 import { isOpen, isWanted, type KnownRow, knownRows } from './known-rows.ts';
 import { familyOf, placeOf } from './places.ts';
 import { openReport, type RowResult, RowSums, rowResult } from './report.ts';
-import { createRow, isOfAccount, pauseOf, under } from './row-command.ts';
+import { createRow, endsCreates, pauseOf, under } from './row-command.ts';
 
 /** Rows that may run beyond the slots of a pool: some wait for the next slot, others save their outputs. */
 const BESIDE_SLOTS = 4;
@@ -393,8 +393,8 @@ class BatchRun {
       this.#isSent ||= isOpen && value !== undefined;
       this.#sums[isUnknownOutcome(error) ? 'unknown' : isOpen ? 'open' : 'failed'] += 1;
       // An example is a missing API key of the account that made the task.
-      const isOfItsTask = isOfAccount(error) && error.facts.taskId === (resultIn(outcome)?.id ?? '');
-      if (flags.stopOnError || (isOfAccount(error) && !isOfItsTask)) {
+      const isOfItsTask = endsCreates(error) && error.facts.taskId === (resultIn(outcome)?.id ?? '');
+      if (flags.stopOnError || (endsCreates(error) && !isOfItsTask)) {
         this.#isStopped = true;
         this.#release();
       }

@@ -3,7 +3,7 @@ import * as path from 'node:path';
 import type { Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { confinedPaths } from '../../disk/confined-path.ts';
-import { endsAll, GwError, Interrupted, isUnknownOutcome, UnknownOutcome, usage } from '../../errors.ts';
+import { GwError, Interrupted, isUnknownOutcome, UnknownOutcome, usage } from '../../errors.ts';
 import { once } from '../../host.ts';
 import { reportError, safeReport } from '../../io/error-lines.ts';
 import { oneLine } from '../../io/escape.ts';
@@ -31,8 +31,8 @@ import {
 import { isWanted } from '../batch/known-rows.ts';
 import {
   createRow,
+  endsCreates,
   flagsOf,
-  isOfAccount,
   ofRow,
   pauseOf,
   type RowFiles,
@@ -349,7 +349,7 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
 
   /** True if every further row would get this error too; then the worker is stopped. */
   #isStopped(error: unknown, what: 'creates' | 'all'): boolean {
-    const isOver = isOfAccount(error);
+    const isOver = endsCreates(error);
     if (isOver) this.worker.stopFor(error, what);
     return isOver;
   }
@@ -373,7 +373,7 @@ export function toldError(error: unknown, { io }: Pick<Context, 'io'>): ToldErro
 
 /** Turns an error that ends the worker into an outcome, and rethrows others as faults. */
 function orStopped(error: unknown): Outcome<never> {
-  if (error instanceof GwError && endsAll.has(error.kind)) return { error };
+  if (endsCreates(error)) return { error };
   throw error;
 }
 

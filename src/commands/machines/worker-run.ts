@@ -23,7 +23,7 @@ import {
 } from '../../machines/row.ts';
 import type { Actor } from '../../machines/store.ts';
 import { type Desk, workOn } from '../../machines/work.ts';
-import { silent, under } from '../batch/row-command.ts';
+import { endsCreates, silent, under } from '../batch/row-command.ts';
 import type { JobResult } from '../video/follow-job.ts';
 import { createFollowers } from '../video/followers.ts';
 import { RowHands, toldError } from './hands.ts';
@@ -354,7 +354,7 @@ export class WorkerRun {
     }
   }
 
-  /** A fault of this machine stops a row: another worker gets it, or it fails with the reason. */
+  /** A fault of this machine stops a row, and perhaps this worker: another gets it, or it fails with the reason. */
   async #endUndone(desk: Desk, isAnnounced: boolean, error: unknown): Promise<Put> {
     if (isAnnounced) {
       const told = toldError(error, this.ctx);
@@ -362,9 +362,12 @@ export class WorkerRun {
       // The queue knows the task of this sending already, so the row can be continued.
       if (lost !== 'over') return 'done';
     }
-    if (await desk.mayDoElsewhere()) return 'back';
-    await desk.step('failed', { error: toldError(error, this.ctx) });
-    return 'done';
+    if (endsCreates(error)) this.stopFor(error, 'all');
+    else if (!(await desk.mayDoElsewhere())) {
+      await desk.step('failed', { error: toldError(error, this.ctx) });
+      return 'done';
+    }
+    return 'back';
   }
 
   /** Leaves a row that a newer gw wrote to newer workers, if there are any, without holding a slot for long. */
