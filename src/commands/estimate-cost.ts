@@ -15,10 +15,9 @@ export async function refuseUnpriced(
 ): Promise<void> {
   const limits = await limitsOf(flags, ctx);
   if (unpriced === 0 || flags.unpriced || (limits?.amount ?? limits?.maxCost) === undefined) return;
-  const rows = counted(unpriced, 'row is', 'rows are');
-  throw new GwError('budget', `the cost of ${rows} not known: ${whyUnpriced}; nothing was sent`, {
-    hint: 'let them pass with --unpriced, or say what they cost in the price file',
-  });
+  const rows = counted(unpriced, 'row');
+  const hint = 'let them pass with --unpriced, or say what they cost in the price file';
+  throw new GwError('budget', `the cost of ${rows} is not known: ${whyUnpriced}; nothing was sent`, { hint });
 }
 
 /** Warns if this many rows would exceed a budget; costs are given by currency. */

@@ -175,15 +175,17 @@ test('a batch sends within --max-cost, says what it costs before, and refuses ro
   expect((await world.gw(['batch', 'check', 'day.csv'])).out).toContain('estimated cost: 0.8 CNY');
   writeFileSync(
     path.join(world.cwd, 'day.csv'),
-    [head, ...rows, 'video alpha,2.0-mini,480p,4,e,a fox e', ''].join('\n'),
+    [head, ...rows, ...['e', 'f'].map((id) => `video alpha,2.0-mini,480p,4,${id},a fox ${id}`), ''].join(
+      '\n',
+    ),
   );
   expect((await world.gw(['batch', 'check', 'day.csv', '--json'])).out).toContain(
-    '{"estimated_cost":[{"unit":"CNY","amount":0.8}],"unpriced":1}',
+    '{"estimated_cost":[{"unit":"CNY","amount":0.8}],"unpriced":2}',
   );
   const unpriced = await world.gw(['batch', 'run', 'day.csv', '--max-cost', '9']);
   expect(unpriced.code).toBe(15);
   expect(unpriced.err).toContain(
-    'the cost of 1 row is not known: the price file has no price of alpha-video-2-0-mini',
+    'the cost of 2 rows is not known: the price file has no price of alpha-video-2-0-mini',
   );
   expect(posts(world)).toHaveLength(2);
   await world.ok(['batch', 'run', 'day.csv', '--max-cost', '9', '--unpriced']);
