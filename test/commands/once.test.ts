@@ -257,6 +257,12 @@ describe('family B over machines that share nothing', () => {
     expect(posts(world)).toHaveLength(0);
   });
 
+  test('a look-up that is to wait for longer than the command may ends it at once', async () => {
+    const world = await World.open({ fault: 'query:429+100' });
+    const run = await world.gw([...once, '--wait', '--wait-timeout', '4s']);
+    expect([run.code, world.requests().length], run.err).toEqual([7, 1]);
+  });
+
   test('a task that ended badly on another machine: --again makes the second attempt there too', async () => {
     const world = await World.open({ fault: 'task:fail=policy:x1' });
     expect((await world.gw([...once, '--wait'])).code).toBe(9);

@@ -1,6 +1,7 @@
 import { GwError, type UnknownOutcome } from '../../errors.ts';
 import { type ExternalIds, type TaskFamily, taskIdOf, YOUNG_MS } from '../../gateway/task.ts';
 import type { Client, Reply } from '../../http/client.ts';
+import { DEFAULT_DEADLINE_MS } from '../../http/retry.ts';
 import type { Job } from '../../ledger/event.ts';
 import { isOwnExternalId } from '../../ledger/job-key.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
@@ -12,6 +13,8 @@ import type { Accepted } from './make.ts';
 
 export interface LookUp extends Omit<ExternalLook, 'family'> {
   readonly externalId: string;
+  /** Steady time in ms until which an answer is of use; a longer pause ends the look-up. */
+  readonly deadlineMs?: number | undefined;
 }
 
 /** A task that exists although the reply to its create was lost. */
@@ -35,18 +38,14 @@ const LONGEST_TOLD_PAUSE_MS = 120_000;
 
 /** Looks up an external ID's task once, or with retries. Throws `unavailable` for a reply that proves nothing. */
 export async function lookUp(request: LookUp, { isRetried = false } = {}): Promise<LookedUp> {
-  const { client, externalIds, externalId, signal } = request;
+  const { client, clock, externalIds, externalId, signal } = request;
+  const deadlineMs = request.deadlineMs && Math.min(request.deadlineMs, clock.steady() + DEFAULT_DEADLINE_MS);
   const { json, status, serverDateMs } = await client.send(
     externalIds.endpoint,
     externalIds.input([externalId]),
-    { signal, ...(!isRetried && { retries: 0 }), silenceMs: LOOK_UP_SILENCE_MS },
+    { signal, ...(!isRetried && { retries: 0 }), silenceMs: LOOK_UP_SILENCE_MS, deadlineMs },
   );
-  let found: FoundTask | undefined;
-  try {
-    found = externalIds.find(json, externalId);
-  } catch {
-    throw new GwError('unavailable', `the look-up of external ID ${externalId} cannot be read`);
-  }
+  const found = parsed(() => externalIds.find(json, externalId));
   if (found || status === 200) return { found, serverDateMs };
   const what = `the look-up of external ID ${externalId} was answered with HTTP ${status}`;
   throw new GwError('unavailable', what);

@@ -313,12 +313,12 @@ export function fieldDigests(body: unknown, anyCallback = false): Record<string,
 async function adopt(
   { request: { family, intent } }: OnceRequest,
   { key, externalId, once }: OncePlace,
-  { client, clock, ledger, note, signal }: OnceDeps,
+  { client, clock, deadlineMs, ledger, note, signal }: OnceDeps,
 ): Promise<boolean> {
   const { externalIds } = family as Partial<TaskFamily>;
   if (!externalIds) return false;
   const { found, serverDateMs = clock.now() } = await lookUp(
-    { client: await client(), externalIds, externalId, signal, clock },
+    { client: await client(), externalIds, externalId, signal, clock, deadlineMs },
     { isRetried: true },
   );
   if (!found) return false;
