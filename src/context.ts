@@ -85,7 +85,10 @@ export function commandFor(words: string, { globals }: Pick<Context, 'globals'>)
   return `${words}${named}${baseUrl ? ` --base-url ${baseUrl}` : ''}`;
 }
 
-/** Notes, at an interrupt during a paid request, that gw waits for its reply; `stop` removes the listener. */
+/**
+ * Prints a note if an interrupt comes while a paid request is under way: gw waits for the reply, because it holds the
+ * paid result. The client calls `onExchange`; `stop` removes the listener.
+ */
 export function tellIfInterrupted({ io, signal }: Pick<Context, 'io' | 'signal'>) {
   let isUnderWay = false;
   const tell = () => {

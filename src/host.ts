@@ -29,7 +29,10 @@ export interface Host {
   readonly mayTouchFlags: () => boolean;
   /** The directory of compiled code, or why there is none; absent if no launcher started this run. */
   readonly codeCache?: { readonly dir: string | undefined; readonly problem: string | undefined } | undefined;
-  /** Before the mode changes: a second interrupt then restores the terminal and ends gw, until the function's call. */
+  /**
+   * Called before the terminal's mode is changed: from then on a second interrupt ends the process and restores the
+   * terminal, even while this thread is busy. The returned function ends the guard.
+   */
   readonly guardTerminal: () => Promise<() => void>;
   /** Holds the process's terminal for bars until the returned function is called (`terminal-keys.ts`). */
   readonly holdTerminal?: (show: ShowBars) => Promise<() => void>;

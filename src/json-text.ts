@@ -14,7 +14,10 @@ for (let code = 0; code < 128; code += 1) {
   else kinds[code] = /[\w.+-]/.test(character) ? 'word' : 'other';
 }
 
-/** Reads JSON tokens, also of pieces and of bad JSON; only this finds the end of a text. It allocates nothing. */
+/**
+ * Reads the tokens of JSON text one by one from a given position; no other code looks for the end of a quoted text.
+ * It accepts text in pieces, and invalid JSON. It allocates nothing, because every reply passes through it.
+ */
 export class JsonTokens {
   kind: JsonKind = 'other';
   /** Where the token starts in this piece; 0 for a token that continues from the previous piece. */
@@ -211,7 +214,10 @@ export interface JsonFault {
 const SCALAR = /^(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)$/;
 const ESCAPE_OR_FAULT = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|\\|[\x00-\x1f]/g;
 
-/** The first fault of a text that JSON.parse refused, with its position; `isOnce`: a repeated name is one too. */
+/**
+ * Finds the first fault of a text that JSON.parse refused, because the error of JSON.parse often lacks a position.
+ * Undefined if the text is valid JSON. With `isOnce` a repeated name in an object is a fault too.
+ */
 export function findJsonFault(text: string, isOnce = false): JsonFault | undefined {
   const open: { readonly closer: '}' | ']'; readonly names: Set<unknown> }[] = [];
   let expected: 'value' | 'first' | 'name' | 'colon' | 'more' = 'value';

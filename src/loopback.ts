@@ -28,7 +28,10 @@ export function ownHosts(port: number, host: string): ReadonlySet<string> {
   return new Set([...names.map((name) => `${name}:${port}`), ...(port === 80 ? names : [])]);
 }
 
-/** Why a request is refused, if it is (promises, section 5); `origins` are further origins whose pages may call. */
+/**
+ * Why a request is refused (promises, section 5); undefined if it is allowed. `hosts` are accepted Host values from
+ * `ownHosts`; `origins` are further origins whose pages may call (`https://app.example.com`).
+ */
 export function strangerIn(
   { host, origin }: Pick<IncomingHttpHeaders, 'host' | 'origin'>,
   { hosts, origins }: { readonly hosts: ReadonlySet<string>; readonly origins: readonly string[] },

@@ -28,7 +28,10 @@ export type PatternPiece = { readonly literal: string } | { readonly placeholder
 
 const hint = `placeholders are ${placeholderList}; write {{ and }} for a plain brace`;
 
-/** Parses a pattern of `-o`, where `{{` and `}}` are braces. Throws `usage` for an unknown placeholder. */
+/**
+ * Parses a pattern of `-o`; `what` names the flag or setting. `{{` and `}}` stand for one brace, and a lone `}` for
+ * itself. Throws `usage` for an unknown placeholder or an unclosed brace.
+ */
 export function parsePattern(pattern: string, what = '--out'): PatternPiece[] {
   const pieces: PatternPiece[] = [];
   let literal = '';

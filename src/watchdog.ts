@@ -2,7 +2,10 @@ import * as path from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { once, type ShowBars } from './host.ts';
 
-/** Shared with the thread: a counter of the main thread, whether the mode is changed, interrupts, and hidden bars. */
+/**
+ * Memory shared with the thread: a counter that the main thread increases, whether it has changed the terminal's
+ * mode, the number of interrupts it has received, and the number of bars that have turned the echo off.
+ */
 export type Pulse = Int32Array;
 
 const BEAT_MS = 100;

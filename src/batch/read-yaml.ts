@@ -7,7 +7,10 @@ import { rowOf, textOf, utf8Of, type WrittenRow } from './read-manifest.ts';
 const MAX_YAML_BYTES = 2 * 1024 * 1024;
 const MAX_ALIASES = 100;
 
-/** The rows of a YAML list. The library needs the whole text and expands anchors, so both are limited. */
+/**
+ * The rows of a YAML list. The library needs the whole text at once, so its size is limited. The anchors of an item are
+ * limited too, because a few of them can expand to billions of values.
+ */
 export async function* readYaml(file: string): AsyncGenerator<WrittenRow> {
   const { size } = statSync(file);
   if (size > MAX_YAML_BYTES) {

@@ -75,7 +75,10 @@ export interface RowsInput {
   readonly onLeftOut?: ((key: string, row: number) => void) | undefined;
 }
 
-/** A test for row keys typed as `shots/7` or `7` (all jobs of a `count`); `unmet` are those that matched no row. */
+/**
+ * Returns a test for row keys that were typed as `shots/7` or `7`; the key of a row with `count` selects all its jobs.
+ * `unmet` are typed keys that no row has matched so far.
+ */
 export function keysOf(typed: readonly string[], name: string) {
   const keys = typed.map((key) => (key.startsWith(`${name}/`) ? key : `${name}/${key}`));
   const unmet = new Set(keys);
@@ -104,7 +107,10 @@ export const fieldsOf = (flags: FlagSet): [key: string, flag: Flag][] =>
 export const rowFields = (flags: FlagSet): [key: string, flag: Flag][] =>
   fieldsOf(flags).filter(([, flag]) => mayStandIn(flag, 'row'));
 
-/** A manifest's rows in order: several for a `count`, a fault for an unreadable one. Throws as the manifest does. */
+/**
+ * Yields the rows of a manifest in order: a row with `count` gives several, and skipped rows none. An unreadable row is a
+ * fault, and reading continues. Throws `usage` as the manifest does.
+ */
 export async function* readRows(input: RowsInput): AsyncGenerator<Row | RowFault> {
   const placeOfId = new Map<string, Place>();
   const sameBefore = new Map<string, number>();

@@ -5,7 +5,10 @@ import type { Heard, ReplyReader } from './surface.ts';
 /** After this many events in a row that differ in more than their text, comparing costs more than it saves and stops. */
 const MOST_UNLIKE = 8;
 
-/** Reads a stream's events. One that differs from the last only in its text is not parsed, unless all is kept. */
+/**
+ * Reads the events of a stream. If the answer is not kept whole, an event that differs from the previous one only in its
+ * text is not fully parsed, because everything else in it is known already.
+ */
 export class EventReader {
   /** The data around the text of the previous event. */
   #around: readonly [before: string, after: string] | undefined;

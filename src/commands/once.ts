@@ -46,7 +46,10 @@ export async function makeUnderKey<T>(
   return makeOnce(request, { ...deps, client: async () => access.client, deadlineMs }, make);
 }
 
-/** Continues the job of a key: returns its error or its files, waits as `jobs wait` with `wait`, or returns its ID. */
+/**
+ * Continues the existing job of a key: returns its error if it failed, its files if they are saved; otherwise with `wait`
+ * it acts as `jobs wait`, without it returns the ID at once.
+ */
 export async function goOnWith(stands: Stands, flags: GoingOn, ctx: Context): Promise<Outcome<JobResult>> {
   const outcome = await pickUp(stands, flags, ctx);
   return { ...outcome, made: madeOf(stands, outcome) };

@@ -10,7 +10,10 @@ export interface Answer extends Values {
 
 const nothing: Answer = { kind: 'value', before: '', candidates: [] };
 
-/** The candidates at the cursor: commands first; flags after a dash, or if there are no others. */
+/**
+ * The candidates at the cursor. `words` are the words between `gw` and the cursor, `current` is the word at the cursor,
+ * up to it. Commands come first; flags if the word begins with a dash, or if there are no other candidates.
+ */
 export function answer(
   table: CompletionTable,
   words: readonly string[],

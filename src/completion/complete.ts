@@ -49,7 +49,10 @@ export interface SplitLine {
 /** Break characters that readline counts as part of the word that they begin. */
 const specialPrefixes = '$@';
 
-/** Splits bash's line; `breaks` is COMP_WORDBREAKS, which splits words that are one to gw, such as `--ratio=16:9`. */
+/**
+ * Splits bash's command line without expansion. `breaks` is COMP_WORDBREAKS, whose `=` and `:` split words that are one
+ * word to gw, such as `--ratio=16:9`.
+ */
 export function splitLine(line: string, breaks: string): SplitLine {
   const words: string[] = [];
   let current = '';

@@ -112,7 +112,10 @@ function faultInProfile(value: unknown, at: string, prefix: string): Fault | und
   return undefined;
 }
 
-/** A JSON file of the configuration, if it exists. Throws GwError for bad JSON, or if others can write the file. */
+/**
+ * Reads a JSON file of the configuration directory; undefined if it is missing. Throws GwError naming the path if it is
+ * not readable JSON, or if other users own or can write the file or the directory.
+ */
 export function readStored(
   file: string,
   { platform }: Pick<DirHost, 'platform'>,

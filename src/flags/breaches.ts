@@ -156,7 +156,10 @@ function shortValue(value: unknown): string {
   return shorten(String(value), 40);
 }
 
-/** Refuses the first breach with `usage`, whose hint has the document's words and other breaches, or warns of all. */
+/**
+ * Refuses a request that breaks a documented rule; with --no-validate it warns instead. Throws GwError `usage` with the
+ * first breach; the hint has the document's words on it and the other breaches.
+ */
 export function refuseOrWarn(breaches: readonly (Breach | string)[], validate: boolean, io: Io): void {
   const [first, ...others] = breaches.map((each) => (typeof each === 'string' ? { text: each } : each));
   if (first === undefined) return;
@@ -176,7 +179,10 @@ export function refuseOrWarn(breaches: readonly (Breach | string)[], validate: b
   throw new GwError('usage', message, { hint: hints.join('; ') || undefined, faults });
 }
 
-/** Refuses a body with breaches; the returned function prints the warnings once nothing else can refuse. */
+/**
+ * Refuses a body with breaches. The returned function prints the warnings once nothing else can refuse the command:
+ * breaches under --no-validate, oddities, and fields that the document does not list.
+ */
 export function refuseLook(
   { breaches, oddities }: Look,
   { globals, io }: CheckedRun,

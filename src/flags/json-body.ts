@@ -233,7 +233,10 @@ function assertSafeName(name: string, named: string): void {
     throw usage(`${named}: gw sends no field named ${name}`, 'no field of the gateway has that name');
 }
 
-/** Refuses JSON that cannot be sent as it is: over 64 levels, a forbidden name, a too large number. Throws `usage`. */
+/**
+ * Refuses JSON that cannot be sent unchanged: nested over 64 levels (including `levelsAbove`), with a forbidden name, or
+ * with a number too large for JSON. It does not recurse. Throws `usage`.
+ */
 export function assertSafeJson(value: unknown, named: string, levelsAbove = 0): void {
   const open: { readonly value: unknown; readonly depth: number }[] = [{ value, depth: levelsAbove + 1 }];
   for (let each = open.pop(); each !== undefined; each = open.pop()) {

@@ -84,7 +84,10 @@ export async function readPrompt(input: PromptInput, ctx: PromptWorld): Promise<
 export const noPrompt = () =>
   usage('no prompt', 'give it as words, with --prompt TEXT or --prompt-file FILE, or on stdin');
 
-/** Refuses a file beside a media flag: a shell makes `--image shots/*` a wrong, paid request. Throws `usage`. */
+/**
+ * A shell expands `--image shots/*` to one picture for the flag and further words for the prompt, so the user would pay
+ * for a wrong request. Throws `usage` for a word that is a file or an address beside a media flag.
+ */
 function refuseMediaAmong(words: readonly string[], media: PromptInput['media'], cwd: string): void {
   const stray = words.filter((word) => /^https?:\/\//i.test(word) || isFileAt(cwd, word));
   const [first] = stray;

@@ -59,7 +59,10 @@ export const allEndpoints: readonly Endpoint[] = [
   billingQuery,
 ];
 
-/** The endpoint of a raw request: a documented path has its row's rules, any other is sent once unless it reads. */
+/**
+ * The endpoint row of a raw request (`gw api`). A documented path keeps the credential and the resend rule of its own
+ * row. For any other path, a read may be sent again and every other request is sent once.
+ */
 export function apiEndpoint(
   method: HttpMethod,
   { path, query }: { readonly path: string; readonly query: string },

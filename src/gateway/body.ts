@@ -104,7 +104,10 @@ export function whole({ min, max }: Range, rule = `a whole number from ${min} to
   return z.int().check(z.gte(min, rule), z.lte(max, rule));
 }
 
-/** The issues of a body: `broken` rules, those that are {@link unstated}, `unshown` shapes; and the `read` body. */
+/**
+ * Checks a body: `broken` are the schema's issues, `unstated` those that the document does not state ({@link
+ * unstated}), `unshown` those of a shape it does not show (`open` in `open.ts`), and `read` is the parsed body.
+ */
 export function issuesOf(schema: z.ZodMiniType, body: unknown) {
   const ctx = { error: inOurWords, async: false };
   const { value: read, issues } = schema._zod.run({ value: body, issues: [] }, ctx) as z.core.ParsePayload;
@@ -157,7 +160,10 @@ export interface Note {
   readonly sentence?: string | undefined;
 }
 
-/** A rule for several fields or a model: `refuse` if the document states it; `warn` if it is silent or ambiguous. */
+/**
+ * A rule that needs more than one field, or the model. `refuse` if the document states it; `warn` if the document is
+ * silent or ambiguous: then the body is sent with a warning.
+ */
 export interface Rule<Body> {
   /** Unique across all bodies: `gamma.text-needs-a-ratio`. */
   readonly name: string;

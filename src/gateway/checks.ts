@@ -6,7 +6,10 @@ import * as z from 'zod/mini';
 export const stated = <T>(holds: (value: T) => boolean, error: string, sentence: string) =>
   z.refine<T>(holds, { error, params: { sentence } });
 
-/** A check that is not documented: a flag is refused, --body and --set are sent with a warning, the sandbox agrees. */
+/**
+ * A check that the document does not state: gw refuses such a value from a flag, sends it with a warning if it comes
+ * from --body or --set, and the sandbox accepts it.
+ */
 export const unstated = <T>(holds: (value: T) => boolean, error: string) =>
   z.refine<T>(holds, { error, params: { isUnstated: true } });
 

@@ -31,7 +31,10 @@ export function taskState(word: unknown): ReadStatus {
   return { status: statusKnown ? status : raw, state: 'running', statusKnown };
 }
 
-/** A usable task ID (the document states no form): safe in a path, in a list with commas, and as a word for xargs. */
+/**
+ * The form of a usable task ID (the document states none): safe as a path segment, in a comma-separated list, and as an
+ * output line that xargs passes to gw; so it does not begin with a dash.
+ */
 export const taskIdPattern = /^[A-Za-z0-9_][A-Za-z0-9._:~@+=-]{0,127}$/;
 
 /**

@@ -77,7 +77,10 @@ export interface CreateReply extends Pick<TaskView, 'error'> {
 /** A task or asset created less than this long ago may not be known everywhere yet (promises, section 2). */
 export const YOUNG_MS = 60_000;
 
-/** What all jobs in the ledger need to know of how they were made; `jobs/` knows no family by name. */
+/**
+ * The facts that all jobs in the ledger need, however they are made: how long their records and links live, and how to
+ * read a record. `jobs/` uses only these and knows no family by name.
+ */
 export interface Family {
   readonly name: 'alpha' | 'beta' | 'gamma' | 'image';
   /** How long the gateway keeps a record after its creation, in milliseconds; absent if not documented. */
@@ -128,7 +131,10 @@ export interface ExternalIds {
   readonly endpoint: Endpoint;
   /** The parameters of a query for these external IDs; the look-up of a lost create queries one. */
   input(externalIds: readonly string[]): { readonly query: Readonly<Record<string, string>> };
-  /** The task in a complete reply; undefined proves that there is none. Throws for a reply that proves neither. */
+  /**
+   * The task that a complete reply of `endpoint` names. Undefined means that the task certainly does not exist: `code`
+   * is 0 and the list is empty. Throws for a reply that proves neither.
+   */
   find(reply: unknown, externalId: string): { readonly id: string; readonly record: unknown } | undefined;
   /**
    * The records in a reply for several external IDs, by external ID. `hasUnnamed` if a record has no external ID: it

@@ -1,7 +1,10 @@
 import * as z from 'zod/mini';
 import { strictOf } from './body.ts';
 
-/** The fields that only the strict schema refuses, without list indexes, and values of a kind that is not shown. */
+/**
+ * Yields the fields that only the strict schema refuses, without list indexes (`tools.function.strict`), and the values
+ * of a kind that the document does not show (`tools.type web_search`).
+ */
 export function* unlistedIn(
   issues: readonly z.core.$ZodIssue[],
   above: readonly PropertyKey[] = [],

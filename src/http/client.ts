@@ -38,7 +38,10 @@ export interface PreparedRequest {
 }
 
 export interface SendOptions {
-  /** Ends the call with its reason; a paid call only until a byte may have left, because the reply names the task. */
+  /**
+   * Aborting ends the call with the signal's reason. A paid call ends only while it waits or connects: once a byte may
+   * have left, gw waits for the reply, because only the reply names the paid task.
+   */
   readonly signal?: AbortSignal | undefined;
   /** Maximum number of retries of this call; the client's default if absent. */
   readonly retries?: number;

@@ -9,7 +9,10 @@ export interface Connection {
   readonly gate: ReadGate;
 }
 
-/** Puts undici's client on a socket, once: only the resend table may send again on another connection. */
+/**
+ * Puts undici's client on an open socket. Its connector works only once: after some closes undici would resend a
+ * request on a new connection, but only the resend table may decide to send again.
+ */
 export function connectionOn(socket: Socket, origin: string): Connection {
   let used = false;
   const client = new Client(origin, {

@@ -4,7 +4,10 @@ import { ExchangeError, exchangeCodes } from './exchange.ts';
 import { type Address, addressName, type Route } from './proxy.ts';
 import { reasonOf, systemCode } from './socket.ts';
 
-/** Opens a `CONNECT` tunnel on a socket to a proxy. Throws ExchangeError with `sent: 'no'` if the proxy refuses. */
+/**
+ * Opens a tunnel to the target through a proxy (`CONNECT`) on an open socket, and returns a socket to the target.
+ * Throws ExchangeError with `sent: 'no'`: a request that the proxy refuses never reached the gateway.
+ */
 export function openTunnel(
   socket: Socket,
   proxy: NonNullable<Route['proxy']>,

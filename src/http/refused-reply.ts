@@ -35,7 +35,10 @@ const wrongPath =
   'check the path of the base URL (gw config list); then the model, and any ID that the request names';
 const movedAway = 'if the gateway has moved, give its new address with --base-url';
 
-/** A refused reply as a GwError: its kind is the status's, its facts are from body and headers, whatever they are. */
+/**
+ * Turns a refused reply into a GwError: its kind comes from the status, its sentence from the status and the body's
+ * message, its facts from body and headers. Any body is accepted: HTML, empty, cut, `null`, `[]`.
+ */
 export function statusError(reply: RefusedReply, meaning: StatusMeaning, context: ReplyContext): GwError {
   const { kind, sentence } = meaning;
   const { retryAtMs, nowMs } = context;

@@ -15,7 +15,10 @@ const refusedWords = 'the gateway refused the request';
 const troubleWords = 'the gateway is in trouble';
 const refused = { failure: 'refused', kind: 'rejected', sentence: refusedWords } as const;
 
-/** The statuses that are refusals, which alone prove that a create made nothing; 404 stands for an endpoint's own. */
+/**
+ * The statuses that are refusals: only these prove that a create made nothing (promises, section 2). The meaning of 404
+ * also applies to an endpoint's own status for "unknown task" ("Errors": a query of family C answers 400).
+ */
 const refusals: Readonly<Record<number, StatusMeaning>> = {
   400: refused,
   401: {
@@ -76,7 +79,10 @@ const classOf = (status: number): StatusMeaning => {
   return { failure: 'server_error', kind: 'unavailable', sentence: troubleWords };
 };
 
-/** The meaning of a status; undefined for 2xx. One outside the refusals leaves a create's outcome unknown. */
+/**
+ * The meaning of an HTTP status; undefined for 2xx. A status outside the list of refusals leaves the outcome of a
+ * create unknown. `notFoundStatus` is the endpoint's own status for "unknown task".
+ */
 export function meaningOfStatus(status: number, notFoundStatus?: number): StatusMeaning | undefined {
   if (status >= 200 && status < 300) return undefined;
   const listed = refusals[status === notFoundStatus ? 404 : status];

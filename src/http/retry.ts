@@ -117,7 +117,10 @@ export function backoffMs(retriesDone: number, random: () => number): number {
   return random() * Math.min(CAP_MS, BASE_MS * 2 ** Math.min(retriesDone, 30));
 }
 
-/** What to do after a failed attempt, within retries and deadline; a `Retry-After` is obeyed, or ends the call. */
+/**
+ * Decides what to do after a failed attempt: the table's action, limited by the number of retries and the deadline. The
+ * server's `Retry-After` is obeyed exactly; if it passes the deadline, the call stops at once.
+ */
 export function decide(resend: Resend, failure: Failure, attempt: Attempt): Decision {
   const action = resendTable[resend][failure.kind];
   if (action === 'stop' || action === 'unknown') return { action };

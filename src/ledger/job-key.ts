@@ -21,7 +21,10 @@ export function adoptedJobKey(gateway: string, id: string): string {
   return newJobKey(() => crypto.createHash('sha256').update(`${gateway}\n${id}`).digest().subarray(0, 16));
 }
 
-/** The key of a `--once` job, which is the same on each machine; `retry` distinguishes sendings that made nothing. */
+/**
+ * The key of a `--once` job, which is also its external ID: each machine computes the same key from origin, name and
+ * attempt. `retry` distinguishes sendings of one attempt that created nothing.
+ */
 export function onceJobKey(origin: string, name: string, attempt = 1, retry = 1): string {
   const text = ['once', origin, name, attempt, ...(retry === 1 ? [] : [retry])].join('\n');
   return newJobKey(() => crypto.createHash('sha256').update(text).digest().subarray(0, 16));

@@ -25,7 +25,10 @@ const FRESH = '.new';
 
 type Keeps = (line: string) => boolean;
 
-/** Removes jobs from every journal; all other lines stay. Throws `usage` while another process does the same. */
+/**
+ * Removes jobs from every journal; all other lines stay, including unreadable ones. Throws GwError `usage` while
+ * another process does the same, and the system's error if a journal cannot be rewritten.
+ */
 export function removeJobs(
   { dir, locks, step }: { readonly dir: string; readonly locks: string; readonly step?: Step },
   keys: ReadonlySet<string>,
@@ -47,7 +50,10 @@ export function removeJobs(
   }
 }
 
-/** Removes the lines that `keeps` refuses, in one process at a time. If it throws, all lines are still there. */
+/**
+ * Removes the lines that `keeps` refuses from a journal. Only one process at a time may do this. Throws the system's
+ * error, or GwError `usage` if there are no hard links; then all lines are still there.
+ */
 function rewriteJournal({ path: file, files }: Journal, keeps: Keeps, step: Step = () => {}): void {
   const nonce = crypto.randomBytes(6).toString('hex');
   const fresh = `${file}.${nonce}${FRESH}`;

@@ -38,7 +38,10 @@ interface Change {
 export class ContentsWriter {
   constructor(readonly isSettled: IsSettled) {}
 
-  /** Writes a change; false if that fails, which only costs the next process time. Throws StaleContents for damage. */
+  /**
+   * Writes contents with a change. Returns false if the file cannot be written: that only costs the next process time,
+   * so nothing is reported. Throws StaleContents if the old contents are damaged.
+   */
   write(contents: Contents, dir: string, change: Change, read: Read): boolean {
     const fresh = path.join(dir, `${NAME}.${crypto.randomBytes(6).toString('hex')}.fresh`);
     let fd: number | undefined;

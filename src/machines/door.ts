@@ -256,7 +256,10 @@ export class Door {
   }
 }
 
-/** Prepares a connection for BullMQ: after a refusal its commands are delayed, which it would repeat at once. */
+/**
+ * Prepares a connection for BullMQ, whose loops retry refused commands at once: after a refusal, further commands on the
+ * connection and its copies are delayed, so that a worker does not overload Redis.
+ */
 function tended(redis: Redis, last: { refusedMs: number }, all: Set<Redis>): Redis {
   all.add(redis);
   redis.on('error', () => {});

@@ -137,7 +137,10 @@ export const nextAttempt = ({ job, wanted = 1 }: RowRecord): number =>
 
 const TAKINGS = 1_000_000;
 
-/** The order of a row's takers: round, then stage, then how often it was given out; a lower one changes nothing. */
+/**
+ * Orders all takers of a row: by round, then by stage (saving after the task), then by how often the queue gave it out. A
+ * taker with a lower number than the row's may change nothing.
+ */
 export const fenceOf = (round: number, stage: Stage, taking: number): number =>
   (round * stages.length + stages.indexOf(stage)) * TAKINGS + taking;
 

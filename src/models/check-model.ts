@@ -24,7 +24,10 @@ export async function checkModel(id: string, known: readonly string[], ctx: Mode
   throw unknownModel(id, [...known, ...listed]);
 }
 
-/** The gateway's models: the cached list, or a fresh one if that lacks the model and requests are sent. */
+/**
+ * The gateway's models, for looking up one that gw's tables lack: the cached list, or a fresh one if that lacks the
+ * model and requests are really sent; empty if there is none. Throws only the signal's reason.
+ */
 export async function lookUpModel(id: string, ctx: ModelContext): Promise<readonly string[]> {
   const { dryRun, curl } = ctx.globals;
   let kept: readonly string[] = [];

@@ -6,7 +6,10 @@ const LOWER = '▄';
 /** A pixel with less opacity is not drawn, so that the terminal's own background shows. */
 const OPAQUE_FROM = 128;
 
-/** Draws a picture as half blocks, two pixels a cell, within `columns` and `rows`; transparent pixels stay empty. */
+/**
+ * Draws a picture as text: each cell shows two pixels, the upper one as the colour of a half block and the lower one as
+ * its background. It is at most `columns` wide and `rows` high; transparent pixels stay empty.
+ */
 export function halfBlocks(picture: Pixels, columns: number, rows: number, depth: ColorDepth): string {
   const { width, height } = fitted(picture, columns, rows * 2);
   const small = shrunk(picture, width, height);

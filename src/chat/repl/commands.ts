@@ -165,7 +165,10 @@ function helpText(columns: number): string {
     .join('\n');
 }
 
-/** Splits words like a shell, as file managers quote dropped paths. Throws `usage` for an open quote. */
+/**
+ * Splits words like a shell: quotes protect blanks, a backslash the next character. File managers quote paths like this
+ * when a file is dropped on a terminal. Throws GwError `usage` for an open quote.
+ */
 export function splitWords(text: string): string[] {
   const words: string[] = [];
   const word = /\s*((?:\\[\s\S]|"(?:\\[\s\S]|[^"\\])*"|'[^']*'|[^\s"'\\])+)/y;

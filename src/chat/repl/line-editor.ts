@@ -239,7 +239,10 @@ const MAX_SHOWN_CHARACTERS = 1_000;
 /** C0 and C1 controls except newline and tab; readline would count columns for them. */
 const controls = /[\x00-\x08\x0b-\x1f\x7f-\x9f]/g;
 
-/** A pasted block as it goes into the line: its text, or a placeholder that `pastes` maps to a long text. */
+/**
+ * The form in which a pasted block goes into the line: its text, or for a long one a short placeholder that `pastes` maps
+ * to the text. Line ends become newlines; newlines at the end and control characters are removed.
+ */
 export function foldPaste(raw: string, pastes: Pastes): string {
   const text = raw.replace(/\r\n?/g, '\n').replace(controls, '').replace(/\n+$/, '');
   const lines = text.split('\n').length;

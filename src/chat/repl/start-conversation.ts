@@ -254,7 +254,10 @@ export interface History {
   add(line: string): void;
 }
 
-/** Opens the history in the state directory (0600), if prompts may be kept; a disk error is only a warning. */
+/**
+ * Opens the history in the state directory (0600). An unreadable or unwritable history is only a warning, because it must
+ * not prevent a conversation. `GW_LEDGER_PROMPTS=off` applies here too.
+ */
 export function openHistory(ctx: SessionContext): History {
   if (readSwitch(ctx.host.env, 'GW_LEDGER_PROMPTS') === false) return { lines: [], add: () => {} };
   const dir = path.join(stateDir(ctx.host), 'chat');

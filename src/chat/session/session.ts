@@ -48,7 +48,10 @@ export async function openSession(
   return session;
 }
 
-/** A conversation without a name, stored by its start for 30 days. A disk error is a warning: the answer is first. */
+/**
+ * An unnamed conversation, stored at its first `append` under its start time. Those unused for 30 days are deleted. A
+ * disk error is only a warning, because it must not prevent an answer.
+ */
 export function keptTalk(ctx: SessionContext): Session {
   const dir = directoryOf(ctx.host);
   const oldest = ctx.clock.now() - TALKS_KEPT_MS;
@@ -247,7 +250,10 @@ function cannotStore(error: unknown, file: string): unknown {
 /** Leaves room for the time that is appended to the name. */
 const MAX_STEM = 80;
 
-/** Renames a session's file to a free name with its time, under the session's lock; returns the name, if any. */
+/**
+ * Renames a session's file to a free name, `NAME.20261120t120000z`; call it under the session's lock. Returns the new
+ * session name, or undefined if there was no file. Throws the system's error.
+ */
 function setAside(file: string, nowMs: number): string | undefined {
   if (!fs.existsSync(file)) return undefined;
   const stem = path.basename(file, '.jsonl').slice(0, MAX_STEM);

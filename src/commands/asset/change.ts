@@ -108,7 +108,10 @@ export const updateCommand = (of: {
 
 export const deleteFlags = { yes: on('do not ask'), ...projectFlag } as const;
 
-/** Sends a delete, again if its reply was lost; then `ResourceNotFound`, but no other 404, means that it succeeded. */
+/**
+ * Sends a delete. A delete whose reply was lost is sent again; `ResourceNotFound` then means that it succeeded (promises,
+ * section 2). A 404 without that code may come from any server on the way.
+ */
 export async function remove(
   family: LibraryResult['family'],
   endpoint: Endpoint,

@@ -21,7 +21,10 @@ import { showInstead } from '../show-instead.ts';
 export const assetExample =
   'gw asset create --sandbox --group "$(gw asset group create --sandbox --name foxes)" --url https://example.com/fox.png --name fox --wait';
 
-/** The IDs of a command line in order, each once. Throws `usage` for an invalid one, unless `run` is not validated. */
+/**
+ * The IDs of a command line without scheme or duplicates, in order. Throws `usage` for an invalid ID. If `run` is given
+ * and --no-validate is set, it does not throw: that is for IDs in a body, not in a path.
+ */
 export function libraryIds(args: readonly string[], run?: Pick<Context, 'globals'>): string[] {
   const ids = args.map((typed) => {
     const [id, told] = [bareId(typed), typed || '""'];
@@ -102,7 +105,10 @@ export const layOf =
   (...fields: Parameters<typeof typedFields>[1][]): Lay =>
   (base, flags) => ({ ...base, ...typedFields(flags, ...fields) });
 
-/** Makes bodies: --body, flags, --set, implied fields. Throws `usage` for a broken rule; --no-validate warns of it. */
+/**
+ * Makes the bodies of library requests: --body (read once), then flags, then --set, then implied fields. Each body is
+ * checked: throws `usage` for a breach of a documented rule, or warns with --no-validate.
+ */
 export async function bodyMaker(
   { body: schema, name }: Endpoint,
   lay: Lay,

@@ -21,7 +21,10 @@ export interface Announced extends Pick<LockFile, 'release'> {
   readonly isRefused: boolean;
 }
 
-/** Announces a run before its rows are read. Throws `usage` without a lock: that disk could not store jobs either. */
+/**
+ * Announces a run's activity; call it before reading the state of the rows. Throws `usage` if the disk allows no lock,
+ * because then it cannot store jobs either.
+ */
 export async function announce(name: string, doing: Doing, ctx: Context): Promise<Announced> {
   const origin = originOfGateway(gatewayName(await ctx.settings()));
   const dir = path.join(trustedStateDir(ctx.host), 'locks');

@@ -195,7 +195,10 @@ interface Fault extends Place {
   readonly message: string;
 }
 
-/** Checks rows as their creates would; yields each fault once, and those of a whole column at the end. */
+/**
+ * Checks every row as its create would, without sending anything; yields each fault once and counts repetitions. A
+ * spreadsheet repeats a fault of a column in every row, so its faults come at the end, with their lines.
+ */
 export async function* checkRows(...args: Parameters<typeof faultsIn>): AsyncGenerator<Fault> {
   const isSheet = /\.[ct]sv$/i.test(args[0].manifest.named);
   const linesOf = new Map<string, number[]>();

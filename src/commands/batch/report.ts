@@ -97,7 +97,10 @@ type Entry = Omit<RowResult, 'files' | 'record'> & { readonly files: readonly { 
 
 const columns = ['row', 'line', 'row_key', 'key', 'family', 'id', 'status', 'files', 'error'] as const;
 
-/** The report of --report, CSV or JSONL by its ending, which replaces only an earlier report. Throws `usage`. */
+/**
+ * The report of --report: all rows of a batch with their outcomes, as CSV or JSONL by the file's ending. It is written at
+ * the end, and replaces only an earlier report. Throws `usage` for another ending or an unwritable place.
+ */
 export function openReport(named: string | undefined, cwd: string, io: Pick<Io, 'withoutSecrets'>) {
   if (named === undefined) return { add: () => {}, lacks: () => false, write: () => undefined };
   const file = path.resolve(cwd, named);

@@ -127,7 +127,10 @@ export interface CheckedRow {
   readonly intent?: Intent | undefined;
 }
 
-/** Makes a checker of rows that sends nothing. It throws `usage` with all faults of a row; `warn` gets oddities. */
+/**
+ * Returns a function that reads and checks rows, including media, as their create commands would. It sends nothing and
+ * never asks the gateway of `ctx`. `warn` receives oddities; the function throws `usage` with all faults of a row.
+ */
 export function rowChecker(files: RowFiles, ctx: Context, warn: Context['io']['warn'] = () => {}) {
   const io = { ...ctx.io, warn, note: () => {} };
   const world = worldOf(files, { ...ctx, io, globals: { ...ctx.globals, dryRun: true } });
@@ -175,7 +178,10 @@ export interface RowOptions extends BudgetFlags, Pick<HowAsked, 'again' | 'keeps
 
 export type RowOutcome = Outcome<JobResult> & { readonly made: Made };
 
-/** Creates a row, waits for it and saves it, or continues its key's job, with the run's followers. Never throws. */
+/**
+ * Creates a row, waits for it and saves it, or continues the job of its key; returns what its create prints. The
+ * followers of `ctx` are shared by all rows: one batch of lookups, and lanes for downloads. Never throws.
+ */
 export async function createRow(
   row: Row,
   files: RowFiles,

@@ -402,7 +402,10 @@ class BatchRun {
   }
 }
 
-/** Adds an earlier job to an outcome without one, except for --redo: a paid job is never reported as not sent. */
+/**
+ * Adds to a row's outcome the job of an earlier run, if the create returned none: a paid job is never reported as not
+ * sent, whatever error occurred. A job that --redo is to replace is not used.
+ */
 async function withJob(
   row: Row,
   outcome: Outcome<JobResult>,

@@ -137,7 +137,10 @@ export const settingsIn = (body: Readonly<Record<string, unknown>>): Record<stri
 
 type OutputFlags = SaveFlags & FlagValues<typeof onceFlags> & WithStored;
 
-/** The output path of images, numbered if several, or as `--out` says. Throws `usage` for a bad one. */
+/**
+ * The output path of a request's images. One image is `{id}.{ext}`, several are numbered, unless `--out` names them.
+ * Throws `usage` for flags that conflict with `--out -`, and for an invalid target.
+ */
 export function planOutput(
   flags: OutputFlags,
   images: number,

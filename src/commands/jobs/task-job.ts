@@ -144,7 +144,10 @@ async function takeIn(
   };
 }
 
-/** The outcome without a request: the job failed, or all its outputs are on disk, wanted or not; else undefined. */
+/**
+ * The outcome that ledger and disk give without a request: the job failed, or all its outputs are saved. Undefined if
+ * the task has to be looked up. All outputs have to be there, even if the create said --no-download.
+ */
 export async function endedOutcome(
   { job, family }: KnownJob,
   signal: AbortSignal,

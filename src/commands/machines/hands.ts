@@ -398,7 +398,10 @@ class LeaseOver extends Error {
   override readonly name = 'LeaseOver';
 }
 
-/** A gateway that asks the queue before each paid request, again if it leaves late, and never retries one. */
+/**
+ * A gateway that asks the queue before each paid request and never retries one, because the queue decides on retries. If
+ * a request is about to leave too late, the queue is asked again.
+ */
 function guardedGateway(ctx: Context, before: () => ReturnType<BeforeSend>): Context['gateway'] {
   const guarded: Around = async (endpoint, options, send) => {
     if (endpoint.resend !== 'paid') return send(options);

@@ -27,7 +27,10 @@ export interface RedisWords {
   readonly insecureRedis?: boolean | undefined;
 }
 
-/** The URL of --redis or GW_REDIS_URL, with its hidden password. Throws `usage` without one or without encryption. */
+/**
+ * The URL of --redis, or GW_REDIS_URL; asks for a password that gw has printed as `***`. Throws `usage` if the URL is
+ * missing, or unencrypted to another machine.
+ */
 async function redisUrl(typed: string, insecureRedis: boolean | undefined, ctx: Context): Promise<string> {
   const { host, io } = ctx;
   const named = typed === '' ? readVariable(host.env, 'GW_REDIS_URL') : typed;

@@ -148,7 +148,10 @@ export interface ResolvedRow {
   readonly id: string | null;
 }
 
-/** Closes an unknown row: `none` makes it wait again, an ID is looked up. Throws `usage`, or `not_found` for no row. */
+/**
+ * Closes a row of unknown outcome with what the user found out, and updates the queue: `none` makes it wait again, an ID
+ * is looked up and continued. Throws `usage` if the outcome is known, and `not_found` for an unknown row.
+ */
 export const resolveOnMachines = (key: string, as: string, redis: RedisWords, ctx: Context) =>
   withQueue(redis, ctx, async ({ store, engine, host }): Promise<ResolvedRow> => {
     const [record] = await store.read([key], true);

@@ -27,7 +27,10 @@ export interface Followers {
 /** A wait is reported again before 30 s have passed. */
 const TOLD_EVERY_MS = 19_000;
 
-/** The followers of a run, which share its rates; a lookup by hand uses `ownRates`, so that it does not queue. */
+/**
+ * Makes the followers of a run; a run has one, so that the rates are shared. A single lookup by hand uses `ownRates`,
+ * so that it does not queue behind all followers of this user.
+ */
 export function createFollowers(
   ctx: Context,
   options: {

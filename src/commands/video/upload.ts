@@ -30,7 +30,10 @@ export interface Upload {
   readonly facts: MediaFacts;
 }
 
-/** Finds and checks files that must be sent by address: outputs, and others if there is an upload command. */
+/**
+ * Finds the files that an endpoint takes only by address, and checks them: outputs of jobs, and other files if there
+ * is an upload command. Throws `usage` for a file that cannot be read.
+ */
 export async function planUploads(
   inputs: readonly MediaInput[],
   { totalS, hasCommand }: { readonly totalS: number | undefined; readonly hasCommand: boolean },

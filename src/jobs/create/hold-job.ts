@@ -16,7 +16,10 @@ export const holdWhenFree = (
     onWait,
   );
 
-/** True if another API key made the job: its account may not see the task, so "not found" then proves nothing. */
+/**
+ * True if a job was made with another API key than the current one. That key may belong to another account, which
+ * cannot see the job's task, so "not found" then proves nothing. False if either key is unknown.
+ */
 export const isOtherKey = ({ keyId }: Pick<Job, 'keyId'>, inUse: string | undefined): boolean =>
   keyId !== undefined && inUse !== undefined && keyId !== inUse;
 

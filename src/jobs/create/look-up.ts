@@ -36,7 +36,10 @@ const PAUSES_MS = [2_000, 5_000, 15_000];
 /** If the gateway asks for a longer pause than this, gw does not wait for it. */
 const LONGEST_TOLD_PAUSE_MS = 120_000;
 
-/** Looks up an external ID's task once, or with retries. Throws `unavailable` for a reply that proves nothing. */
+/**
+ * Looks up the task of an external ID once, or with the usual retries if `isRetried`. Throws what the client throws,
+ * and `unavailable` for a reply that neither names the task nor shows that there is none.
+ */
 export async function lookUp(request: LookUp, { isRetried = false } = {}): Promise<LookedUp> {
   const { client, clock, externalIds, externalId, signal } = request;
   const deadlineMs = request.deadlineMs && Math.min(request.deadlineMs, clock.steady() + DEFAULT_DEADLINE_MS);

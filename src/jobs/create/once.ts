@@ -65,7 +65,10 @@ export interface Stands {
 /** How often to check whether another process has released a key. */
 const RETRY_MS = 200;
 
-/** Makes the job of a key, or finds it. Throws `usage` for another request, and as the look-up and `make` do. */
+/**
+ * Makes the job of a key with `make`, or finds the existing one. Throws `usage` if the existing one has another
+ * request, what the look-up of family B throws (nothing was sent then), and what `make` throws.
+ */
 export async function makeOnce<T>(
   request: OnceRequest,
   deps: OnceDeps,
@@ -169,7 +172,10 @@ function goesOn(job: Job, { request, asked }: OnceRequest, { clock, keyId }: Onc
   return digestOf(body) === job.bodySha256;
 }
 
-/** A key's last job that counts, and the next key and attempt; the job says its attempt, as others may be elsewhere. */
+/**
+ * The last job under a key that counts, using `jobOf` to find jobs by their keys, and the key and attempt of the next
+ * one. Attempts of other machines may be missing in this ledger, so the job itself says which attempt it is.
+ */
 export async function lastUnderKey(
   origin: string,
   name: string,

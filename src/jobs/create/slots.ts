@@ -275,7 +275,10 @@ function keptText(taken: readonly Job[], input: SlotInput): string | undefined {
   );
 }
 
-/** Looks at each running task that no gw follows, unless it has ended meanwhile; unknown tasks go into `gone`. */
+/**
+ * Queries running tasks that no gw follows, and records those that have ended; tasks that the gateway does not know are
+ * added to `gone`. Each is queried in turn, and only if it has not ended meanwhile.
+ */
 async function lookAtAll(jobs: readonly Job[], gone: Set<string>, input: SlotInput): Promise<void> {
   const { clock, ledger, looker, pool, signal } = input;
   for (const { key, id } of jobs) {

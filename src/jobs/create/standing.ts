@@ -47,7 +47,10 @@ export const isKeptRefusal = (kind: string | undefined): boolean =>
 export const madeNothing = ({ state, refusal }: Pick<Job, 'state' | 'refusal'>): boolean =>
   state === 'not_sent' || (state === 'refused' && !isKeptRefusal(refusal?.kind));
 
-/** True if a lost create can be looked up by its external ID, at any age: this machine's clock may have been wrong. */
+/**
+ * True if a lost create of this family can be looked up by its external ID now. Its age does not matter, because this
+ * machine's clock may have been wrong; a task that is found is proof at any age.
+ */
 export function canBeLookedUp(
   { absentSince, createdAtMs, externalId }: Job,
   family: Family,
@@ -68,7 +71,10 @@ export function showsAll({ createdAtMs }: Job, family: Family, nowMs: number): b
   return nowMs < createdAtMs + provesForMs;
 }
 
-/** True if this empty look-up after another one proves that there is no task, by the gateway's clock if known. */
+/**
+ * True if an empty look-up now, after an earlier empty one, proves that there is no task. It uses the gateway's clock
+ * if both look-ups showed it, because this machine's may have been changed in between.
+ */
 export function isProvenAbsent(
   { absentSince: since }: Pick<Job, 'absentSince'>,
   now: { readonly nowMs: number; readonly serverDateMs?: number | undefined },

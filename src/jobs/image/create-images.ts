@@ -240,7 +240,10 @@ function tellOfMissing(record: unknown, { reader, request }: Answer, { warn }: J
   warn(`${places.size} of ${asked} images came${why === undefined ? '' : `: ${cutText(why)}`}`);
 }
 
-/** Handles a refusal or a broken reply: what came whole was paid for and is saved, but there may be more of it. */
+/**
+ * Handles a refused request, or a reply that broke off. Images and links that came whole before the break were paid
+ * for: they are saved and listed, but the outcome stays unknown, because more may have been made than came.
+ */
 async function brokenOff(
   error: unknown,
   wasSent: boolean,

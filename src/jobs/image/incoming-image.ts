@@ -15,7 +15,10 @@ export interface IncomingOptions extends Pick<PartSinkOptions, 'home' | 'role' |
 /** No real image is larger; an endless one would fill the disk. */
 const LONGEST_IMAGE_BYTES = 512 * 1024 * 1024;
 
-/** One image from Base64 to its part; a failure is only its own `problem`, and a bad disk moves it to the refuge. */
+/**
+ * One image on its way from Base64 to its part file. A failure is kept as its `problem` and does not affect the reply
+ * or the other images. If a disk fails or is full, the part moves to the refuge, once.
+ */
 export class IncomingImage implements LiftedText {
   private readonly decoder = new Base64Decoder((bytes) => this.write(bytes));
   private readonly growing: GrowingPart;
@@ -60,7 +63,10 @@ export class IncomingImage implements LiftedText {
     this.isEnded = true;
   }
 
-  /** Syncs the image to disk and tells the ledger, so that a later process can give it its final name. */
+  /**
+   * Keeps the image: its bytes are synced to disk, and the ledger records that the part is complete, so that a later
+   * process can give it its final name.
+   */
   keepAs(role: string): void {
     const { part } = this;
     if (part === undefined) return;
@@ -131,7 +137,10 @@ class NotBase64 extends Error {
 /** Longest `data:…,` before the Base64 of a data URI. */
 const LONGEST_PREFIX = 200;
 
-/** Decodes Base64 in pieces of any length: both alphabets, with or without padding, blanks and `data:` prefix. */
+/**
+ * Decodes Base64 in pieces of any length: both alphabets (RFC 4648, sections 4 and 5), with or without padding and
+ * blanks, with or without the `data:` prefix of a URI.
+ */
 export class Base64Decoder {
   private pads = 0;
   private characters = 0;

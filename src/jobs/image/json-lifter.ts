@@ -183,7 +183,10 @@ export class JsonLifter {
   }
 }
 
-/** The lifted texts that are finished images, neither thoughts nor partial; `value` has a mark in place of each. */
+/**
+ * The indexes of lifted texts that are finished images: neither in a thought nor of a partial image. `value` is the
+ * reply with a mark in place of each text.
+ */
 export function finishedTexts(value: unknown, rest: Rest): Set<number> {
   const finished = new Set<number>();
   // No recursion, because a reply may be nested arbitrarily deep.

@@ -89,7 +89,10 @@ export class ImageReader {
     this.finish(endedWell);
   }
 
-  /** True if nothing requested can still come: the stream said so, or all `finals` and `partials` have come. */
+  /**
+   * True if nothing requested can still come: the stream said so, or its last event came with all images and partial
+   * ones. `finals` and `partials` are the requested numbers.
+   */
   isOver({ finals, partials }: { readonly finals: number; readonly partials: number }): boolean {
     return this.isDone || (this.isLast && this.hasAll(finals) && this.partials.length >= partials * finals);
   }
@@ -248,7 +251,10 @@ export class ImageReader {
     this.records.push({ value, text: rest.text() });
   }
 
-  /** Finds each image's index: one in an unknown place was paid for and is last, a thought or no image is dropped. */
+  /**
+   * Finds the index of each image among the outputs. An image in an unknown place was paid for too and comes after the
+   * others; an unfinished one (of a thought) or one that is not an image is dropped.
+   */
   private place(come: readonly IncomingImage[], rest: Rest): void {
     const value = jsonIn(rest.text(() => true));
     const all = readImages(value);

@@ -39,7 +39,10 @@ export function seenInLedger(job: Job, family: Family, nowMs: number): SeenTask 
 export const youngUntilMs = ({ acceptedAtMs, createdAtMs }: Job, nowMs: number): number =>
   notAhead(acceptedAtMs ?? createdAtMs, nowMs) + YOUNG_MS;
 
-/** Records a new status, or the final record before the gateway forgets it; another holder sees the end itself. */
+/**
+ * Records what a query changed: a new status, or the whole final record before the gateway forgets it. If another
+ * process holds the job, the end is left to it: it will see the end itself.
+ */
 export async function recordLook(
   ledger: Ledger,
   key: string,

@@ -11,11 +11,17 @@ import { Pace, type SharedRate } from './rate.ts';
 
 /** Queries tasks of one family on one gateway for this whole process: requests are shared and paced. */
 export interface Looker {
-  /** Announces a task, until the function withdraws it: requests wait for announced ones as their patience allows. */
+  /**
+   * Announces that a task will be queried; the returned function withdraws that (once). A request waits for the other
+   * followed tasks, as long as its patience allows, so that they share one request.
+   */
   follow(id: string): () => void;
   /** True if a task is announced and not withdrawn. */
   isFollowed(id: string): boolean;
-  /** Queries a task's record. Throws as the client does, `not_found`, or `unavailable` for an unreadable record. */
+  /**
+   * Queries one task's record. Throws what the client throws, `not_found` for a task that the reply does not name,
+   * `unavailable` for a record that cannot be read, or the signal's reason.
+   */
   look(id: string, options: LookOptions): Promise<TaskLook>;
   /** Counts a create against the same rate limit: the next query leaves later. */
   spend(pool: RatePool): void;

@@ -123,7 +123,10 @@ interface TaskNow {
   readonly look?: TaskLook | undefined;
 }
 
-/** A task's state now: from the ledger, if that is enough to save it, else queried, again if it is too young. */
+/**
+ * The current state of a task: from the ledger, if that is enough to save its outputs, else from a query, which is
+ * recorded. A succeeded task without an output is queried again, as in a wait; so is a new one that is not found.
+ */
 export async function lookNow(
   { id, key, family, job, look: first }: TaskNow,
   asked: Pick<LookOptions, 'pool' | 'patienceMs'>,

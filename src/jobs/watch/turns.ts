@@ -59,7 +59,10 @@ export function createTurns(atOnce: number): Turns {
   };
 }
 
-/** The results of concurrent work as it ends. A caller that stops early waits for the rest, which its signal ends. */
+/**
+ * Yields the results of concurrent work, each as it ends. Throws the first failure; work reports its own. A caller that
+ * stops early, as when stdout closes, waits for the rest of the work, which its signal ends.
+ */
 export async function* asTheyEnd<T>(work: readonly Promise<T>[]): AsyncGenerator<T> {
   const ended: (T | undefined)[] = [];
   let failed: { readonly error: unknown } | undefined;
@@ -96,7 +99,10 @@ export async function* asTheyEnd<T>(work: readonly Promise<T>[]): AsyncGenerator
   if (failed) throw failed.error;
 }
 
-/** Children of a signal that add no listeners to it, whose removal takes time by their number; `close` aborts all. */
+/**
+ * Signals that follow a parent signal: a waiting child adds no listener to the parent, where removing one takes time in
+ * proportion to their number. `close` aborts all children and removes the parent's listener.
+ */
 export function childSignals(parent: AbortSignal) {
   const children = new Set<AbortController>();
   const end = () => {

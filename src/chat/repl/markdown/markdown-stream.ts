@@ -11,7 +11,10 @@ const MAX_LINE = 8 * 1024;
 /** A longer piece is split, so that its blocks are found before it exceeds the limit of a block. */
 const MAX_PIECE = 16 * 1024;
 
-/** Renders Markdown that comes in pieces: each piece draws the open block anew, and only that block is kept. */
+/**
+ * Renders Markdown that arrives in pieces. A block is finished, and drawn for the last time, when the next one has begun;
+ * the block being written is drawn again with each piece. Only one block is kept, however long the text is.
+ */
 export class MarkdownStream {
   #open = '';
   /** True if a blank line precedes the next block. */
