@@ -34,7 +34,10 @@ export interface Context {
   gatewayWith(gateway: { readonly baseUrl: string; readonly key: string }): Promise<Access>;
   /** True if a job belongs to the profile or gateway that the flags name, or if they name none. */
   ownsJob(job: Job): Promise<boolean>;
-  /** The gateway of a job, with its API key unless requests are only shown. Throws `auth` if it cannot be reached. */
+  /**
+   * The gateway of a job in the ledger, with its API key; without the key if requests are only shown. Throws GwError
+   * `auth`, naming the job, if that gateway cannot be reached from here.
+   */
   gatewayOf(job: Job): Promise<Access>;
   /** As `gatewayOf`, for work without API requests: showing a request, or a download that needs no key. */
   gatewayWithoutKey(job: Job): Promise<Access>;

@@ -79,7 +79,10 @@ function refuseNewerTasks(dir: string): void {
   }
 }
 
-/** Starts the gateway of --sandbox; its tasks outlive a run that sends. Throws `usage` for too few open files. */
+/**
+ * Starts the gateway behind --sandbox for this run. Its tasks are stored between runs, unless requests are only
+ * shown. Throws GwError `usage` if the limit of open files is too low.
+ */
 export async function startEmbedded(
   host: Host,
   account: AccountType,
@@ -101,7 +104,10 @@ export async function startEmbedded(
   });
 }
 
-/** A transport that serves links of earlier runs too: their port is another, but files and signatures are the same. */
+/**
+ * A transport that also serves links of earlier runs: they contain the port of their run, and this run's server has
+ * the same files under the same signatures.
+ */
 export function throughThisRun(transport: Transport, { outputUrl }: Pick<Sandbox, 'outputUrl'>): Transport {
   const ofThisRun = (url: URL) =>
     url.hostname === '127.0.0.1' && url.pathname.startsWith('/outputs/')

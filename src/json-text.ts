@@ -180,7 +180,10 @@ export function closedJson(text: string): string {
 
 const INDENT = '  ';
 
-/** Formats valid JSON with an indent of two; texts and numbers stay as written, and what is empty stays on its line. */
+/**
+ * Formats valid JSON text with an indent of two; texts and numbers stay as written. An empty list or object stays on
+ * one line.
+ */
 export function indentJson(text: string): string {
   const tokens = new JsonTokens(text);
   let out = '';

@@ -58,6 +58,7 @@ class Typed {
   }
 }
 
+/** The command that the parser has reached, with its node. */
 interface Reached {
   readonly command: Command;
   readonly node: Node;
@@ -81,7 +82,10 @@ function addFlag(command: Command, key: string, flag: Flag, typed: Typed, isHidd
   if (flag.negativeOnly) add(`${short}--no-${name.slice(2)}`, false);
 }
 
-/** argv -> the command to run, loading only what is on the way. Throws `usage` with a suggestion, or HelpShown. */
+/**
+ * argv (without node and script) -> the command to run. Loads only the commands on the way. Throws GwError `usage`
+ * for an unknown command or flag, with a suggestion, and HelpShown for help.
+ */
 export async function parseArgv(
   argv: readonly string[],
   root: Node,

@@ -28,6 +28,7 @@ export class Watchdog {
     });
   }
 
+  /** Starts the watchdog thread. */
   start(): void {
     this.#thread();
   }

@@ -67,6 +67,7 @@ export interface Answer {
   readonly error?: unknown;
 }
 
+/** A job that this server creates or waits for. */
 interface Work {
   readonly key: string;
   /** Identifies the request; absent if the job is only waited for. */

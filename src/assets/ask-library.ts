@@ -7,7 +7,10 @@ import { LibraryRecord } from '../gateway/asset/record.ts';
 import type { Endpoint } from '../gateway/endpoint.ts';
 import type { Client, Reply, RequestInput, SendOptions } from '../http/client.ts';
 
-/** Sends a request of the library. Throws as `Client.send`, of the kind that the table of codes ("Errors") gives. */
+/**
+ * Sends a request of the asset library. Throws as `Client.send`; the message names the action, its code and its request
+ * ID, and the document's table of codes ("Errors") decides the kind.
+ */
 export async function askLibrary<T>(
   client: Client,
   endpoint: Endpoint<T>,

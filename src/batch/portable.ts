@@ -12,7 +12,10 @@ const signing =
   /[?&]([\w-]*-)?(signature|sig|policy|token|credential|expires|key|auth|auth_key|key-pair-id)=|[?&]q-sign/i;
 const inlineData = /\bdata:[a-z]+\/[a-z0-9.+-]+(;[a-z0-9=.+-]+)*,/i;
 
-/** The faults, as `field: message`, that keep a row from other machines; `staying` lists defaults of this one. */
+/**
+ * The faults that keep a row from other machines, as `field: message`; empty if there are none. `hide` masks the API key.
+ * `staying` lists profile defaults that apply only on this machine.
+ */
 export function unportable(row: Row, creates: CreateFlags, hide: (text: string) => string) {
   const faults: string[] = [];
   const staying: string[] = [];

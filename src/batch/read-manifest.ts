@@ -53,7 +53,10 @@ export interface Manifest {
   rows(): AsyncGenerator<WrittenRow>;
 }
 
-/** Opens a manifest by its file ending. Throws `usage` for another ending, and for a file that cannot be read. */
+/**
+ * Opens a manifest in the format of its file ending. Throws `usage` for an unknown ending, and for a file that is
+ * missing, a directory or unreadable.
+ */
 export function openManifest(named: string, cwd: string): Manifest {
   const file = path.resolve(cwd, named);
   const ending = path.extname(named).toLowerCase();

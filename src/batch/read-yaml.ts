@@ -5,6 +5,7 @@ import { rowOf, textOf, utf8Of, type WrittenRow } from './read-manifest.ts';
 
 /** The YAML library needs about thirty times the size of a text. */
 const MAX_YAML_BYTES = 2 * 1024 * 1024;
+/** The maximum number of uses of anchors in one row. */
 const MAX_ALIASES = 100;
 
 /**

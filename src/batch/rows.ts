@@ -269,7 +269,10 @@ function flagsByName(flags: FlagSet) {
   };
 }
 
-/** Parses a row that another machine stored; `onUnknown` is called for unknown flags. Throws `usage` for a fault. */
+/**
+ * Parses a row that another machine stored, like a row of a manifest; `onUnknown` is called for unknown flags. Throws
+ * `usage` for a fault.
+ */
 export function readWritten(
   { said, ...row }: Omit<Row, 'flags' | 'said'> & { readonly said: Readonly<Record<string, unknown>> },
   creates: CreateFlags,
@@ -438,7 +441,10 @@ const shown = (value: unknown): string => {
   return text.length > 60 ? `${text.slice(0, 60)}…` : text;
 };
 
-/** The sentences `field: message` of a row's `usage` error; any other error is no fault of the row and is thrown. */
+/**
+ * Splits a `usage` error of a row into sentences of the form `field: message`. Other errors are thrown, because they are
+ * no fault of the row.
+ */
 export function faultsOf(error: unknown): string[] {
   if (!(error instanceof GwError) || error.kind !== 'usage') throw error;
   const { hint, faults = [] } = error.facts;

@@ -34,6 +34,7 @@ function waitingRows<R>({ keyOf = () => '', waitsFor = () => undefined }: Schedu
   };
   return {
     parks,
+    /** The rows that may start once this row has ended. */
     freedBy: (row: R): R[] => take(keyOf(row)).filter((each) => !parks(each)),
     inVain(): R[] {
       const here = new Set([...waiting.values()].flat().map(keyOf));

@@ -156,6 +156,7 @@ const LEAST_EVENT_BYTES = 64;
 
 /** Collects the events of one network read, joins neighbours of the same kind, and reports them together. */
 class EventQueue implements Heard {
+  /** All text so far, if it is kept. */
   text = '';
   hasText = false;
   #waiting: ChatEvent[] = [];
@@ -183,7 +184,10 @@ class EventQueue implements Heard {
     if (this.isFull) this.fail(tooLong());
   }
 
-  /** Counts a kept event: its text, and a quarter of the rest, which is mostly an envelope that is not kept. */
+  /**
+   * Counts an event of an answer that is kept whole: its text, and a quarter of the rest, because most of the rest is an
+   * envelope that is not kept.
+   */
   keepEvent(data: string): void {
     const said = this.#heard - this.#counted;
     this.#counted = this.#heard;
@@ -204,6 +208,7 @@ class EventQueue implements Heard {
     this.#waiting.push({ type: 'raw', data });
   }
 
+  /** Ignores later events; `flush` throws the error after reporting the earlier ones. */
   fail(error: unknown): void {
     this.#failure ??= { error };
   }

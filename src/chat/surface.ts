@@ -17,7 +17,10 @@ export type BodyRequest = Pick<ChatRequest, 'model' | 'system' | 'turns' | 'sett
   readonly base?: Readonly<JsonObject> | undefined;
 };
 
-/** The hint for a setting that a surface lacks: its own alternative, or the `--set`; a function is for some values. */
+/**
+ * The hint for a setting that a surface does not document: the surface's own alternative, or the `--set` that sends it. A
+ * function returns a hint for some values only.
+ */
 export type Instead = string | ((value: unknown) => string | undefined);
 
 /** One of the three ways to send a conversation to the gateway. */
@@ -75,7 +78,10 @@ export const contentOf = (parts: readonly ChatPart[], image: (url: string) => Js
     ? parts.map(({ text }) => text).join('\n\n')
     : parts.map((part) => (part.type === 'text' ? { type: 'text', text: part.text } : image(part.url)));
 
-/** The schema in a file that already is a whole `response_format`; undefined if the file is the schema itself. */
+/**
+ * The schema in a file that already is a whole `response_format` (`{"type":"json_schema","json_schema":{…}}`); undefined
+ * if the file is the schema itself.
+ */
 export function wrappedSchema(format: Fields): Fields | undefined {
   const { type, json_schema: wrapped } = fieldsOf(format);
   const { schema } = fieldsOf(wrapped);

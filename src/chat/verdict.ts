@@ -12,7 +12,10 @@ const limitReasons = ['length', 'max_tokens', 'MAX_TOKENS', 'model_context_windo
 const filterReason =
   /^(?:content_filter|refusal|(?:IMAGE_)?(?:SAFETY|PROHIBITED_CONTENT)|RECITATION|LANGUAGE|BLOCKLIST|SPII|OTHER)$/;
 
-/** Text and finish reason decide ("Errors"). Tool calls need no text; a filtered answer is always unusable. */
+/**
+ * Text and finish reason together decide ("Errors": success is judged from content and finish reason). An answer with
+ * tool calls needs no text; an answer that a filter ended is always unusable.
+ */
 export function judgeAnswer(answer: ChatAnswer): Verdict {
   const { hasText, toolCalls, finishReason: reason, usage, further = [] } = answer;
   if (reason !== undefined && filterReason.test(reason)) {
@@ -71,7 +74,10 @@ const withoutText = (reason: string | undefined): GwError =>
     hint: 'see the whole reply with --json',
   });
 
-/** `tokens: 12 in (8 of them cached), 34 out (20 of them reasoning), 46 in all`; undefined without figures. */
+/**
+ * `tokens: 12 in (8 of them cached), 34 out (20 of them reasoning), 46 in all`; undefined if the reply has no figures. An
+ * unused cache is not mentioned.
+ */
 export function usageLine(usage: ChatUsage): string | undefined {
   const reasoning =
     usage.reasoningTokens === undefined ? '' : ` (${usage.reasoningTokens} of them reasoning)`;

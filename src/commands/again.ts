@@ -25,7 +25,10 @@ import { fileLines, type JobResult, jobLines } from './video/follow-job.ts';
 
 // Repeats a request of the ledger or of a sidecar through its create command; flags typed now replace the kept ones.
 
-/** The flags of all creates, parsed as plain words for the job's own create; help shows those that all share. */
+/**
+ * The flags of all create commands, parsed as plain words; the job's own create command interprets them. Help shows the
+ * flags that all of them share, and the wait flags.
+ */
 function flagsOfAll(): FlagSet {
   const creates = Object.values(createCommands).map(({ flags }) => Object.entries<Flag>(flags));
   const byKey = new Map<string, Flag[]>();
@@ -236,7 +239,10 @@ const rebuildable = new Map([
   ['image', 'image create'],
 ]);
 
-/** Rebuilds a request from model, prompt and settings. Throws `usage` if the job was made from more than these. */
+/**
+ * Rebuilds a request from model, prompt and settings, which is all that a sidecar or an older gw keeps. Throws `usage` if
+ * the job was made from more than these.
+ */
 function rebuilt(
   id: string,
   job: Pick<Job, 'family' | 'model' | 'prompt' | 'settings' | 'references'> & { readonly endpoint?: string },

@@ -68,7 +68,10 @@ async function onlyCurrency(what: string, ctx: Context): Promise<string> {
   );
 }
 
-/** The budget check for a job; undefined without a limit and a price. Throws `usage` for a faulty price file. */
+/**
+ * Makes the budget check for a job, with its estimated cost; undefined if there is neither a limit nor a price. Throws
+ * `usage` for a faulty price file.
+ */
 export async function withinBudget(request: JobRequest, ctx: Context): Promise<Within | undefined> {
   const limits = await limitsOf(request.how, ctx);
   const asked = costOf(request);

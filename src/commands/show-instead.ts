@@ -8,7 +8,10 @@ import { compactJson } from '../json-text.ts';
 
 // Every request passes through here before it is sent and before a job is recorded for it.
 
-/** The request to print instead with --dry-run or --curl, when nothing is sent. Throws as {@link refuseKeyIn}. */
+/**
+ * With --dry-run or --curl, returns the request to print in place of a result, and nothing is sent. Otherwise undefined.
+ * Throws as {@link refuseKeyIn}.
+ */
 export async function showInstead(
   endpoint: Endpoint,
   input: RequestInput,

@@ -114,6 +114,7 @@ const helped = (table: CompletionTable, path: readonly string[]): CompletionNode
 interface Walked {
   /** The command that the words lead to. */
   readonly node: CompletionNode;
+  /** Words after the command. */
   readonly args: readonly string[];
   readonly given: ReadonlyMap<CompletionFlag, readonly string[]>;
   /** The flag whose value comes next. */

@@ -213,6 +213,9 @@ function safeText(text: string): string {
   return characters.length > MAX_CHARACTERS ? `${characters.slice(0, MAX_CHARACTERS).join('')}…` : line;
 }
 
-/** True if no shell interprets the word, quoted or not; after `=` and `:` bash expands `~` to a home directory. */
+/**
+ * True if an outside word may be offered: no shell interprets it, quoted or not. After `=` and `:` bash expands `~` to a
+ * home directory.
+ */
 export const isSafeWord = (word: string): boolean =>
   /^[A-Za-z0-9_](?:[A-Za-z0-9._:/@+=-]|(?<![=:])~){0,127}$/.test(word);

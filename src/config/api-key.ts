@@ -6,7 +6,10 @@ import { type Environment, readVariable } from './environment.ts';
 /** The key ID: the first 12 hex digits of the API key's SHA-256, which identify the key without revealing it. */
 export const keyIdOf = (key: string): string => createHash('sha256').update(key).digest('hex').slice(0, 12);
 
-/** Checks an API key. Throws `auth`, which begins with `from`, the key's source, and reveals only the key's length. */
+/**
+ * Checks an API key; messages reveal only its length. `from` names the key's source and begins the message. Throws
+ * GwError `auth`.
+ */
 export function checkKey(key: string, from: string): string {
   const fault = keyFault(key);
   if (fault === undefined) return key;
@@ -15,7 +18,10 @@ export function checkKey(key: string, from: string): string {
   });
 }
 
-/** `GW_API_KEY` for an origin, if set. Throws `auth` if it is no key, or if `GW_API_KEY_ORIGIN` is another origin. */
+/**
+ * `GW_API_KEY` for an origin; undefined if it is not set. Throws GwError `auth` if it is no valid key, or if
+ * `GW_API_KEY_ORIGIN` assigns it to another origin.
+ */
 export function keyOfEnvironment(env: Environment, origin: string): string | undefined {
   const key = readVariable(env, 'GW_API_KEY');
   if (key === undefined) return undefined;

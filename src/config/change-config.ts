@@ -10,7 +10,10 @@ import { type ConfigFile, checkConfig, configFilePath, type Profile, readConfig 
 import { configDir, type DirHost } from './dirs.ts';
 import { DEFAULTS, settingNames, settingOf } from './table.ts';
 
-/** Replaces the configuration by what `change` returns, under the writer lock. Throws `usage` if that fails. */
+/**
+ * Changes the configuration under the writer lock: reads it, passes it to `change` and writes the result. Throws GwError
+ * `usage` if it cannot be read or written, or if the result is invalid.
+ */
 export async function updateConfig(
   host: DirHost & { readonly clock: Clock },
   change: (config: ConfigFile) => ConfigFile,
@@ -56,7 +59,10 @@ function withValue(
   return Object.keys(below).length === 0 ? others : { ...others, [first]: below };
 }
 
-/** Runs `change` while nobody else writes the configuration. Throws `usage` if the lock cannot be had within 10 s. */
+/**
+ * Runs `change` while no other process can write the configuration, so that no change is lost. Throws GwError `usage` if
+ * the lock is not free within 10 s or the directory cannot be written.
+ */
 export async function withWriterLock<T>(
   host: DirHost & { readonly clock: Pick<Clock, 'now' | 'steady' | 'sleep'> },
   change: () => Promise<T>,

@@ -32,7 +32,10 @@ export const stateDir = (host: DirHost): string => resolveDir(host, 'state');
 /** The directory of data that can be made again. Throws GwError `usage` if it cannot be determined. */
 export const cacheDir = (host: DirHost): string => resolveDir(host, 'cache');
 
-/** As `stateDir`. Throws `usage` with a remedy if others own or can write it: journals name files that gw writes. */
+/**
+ * As `stateDir`. Throws GwError `usage` with a command to run if other users own or can write the directory, its ledger
+ * or a journal: journal lines name files that gw writes.
+ */
 export function trustedStateDir(host: DirHost): string {
   const dir = stateDir(host);
   const ledger = path.join(dir, 'ledger');

@@ -40,7 +40,10 @@ export async function removeKey(host: Writer, profile: string): Promise<boolean>
 const entryOf = (host: DirHost, name: string) => new Map(Object.entries(readKeys(host).keys)).get(name);
 export const keyOrigin = (host: DirHost, profile: string) => entryOf(host, profile)?.origin;
 
-/** A profile's key for an origin, if stored. Throws `auth` for a key of another origin and an unsafe or bad file. */
+/**
+ * A profile's stored API key for an origin; undefined if none is stored. Throws GwError `auth` if it belongs to another
+ * origin, or if the file is readable by others, damaged or unreadable.
+ */
 export function readKey(host: DirHost, profile: string, origin: string): string | undefined {
   const stored = entryOf(host, profile);
   if (stored === undefined) return undefined;
@@ -229,7 +232,10 @@ export async function firstLineOf(
   return text.split('\n')[0]?.replace(/\r$/, '') ?? '';
 }
 
-/** The user's shell: sh, or cmd.exe, which gets "$GW_FILE" after parsing, so that no file name is read as a command. */
+/**
+ * The shell for the user's command: sh, or cmd.exe on Windows. There "$GW_FILE" is replaced only after the line has been
+ * parsed, so that a file name is never read as a command.
+ */
 function shellOf(command: string, { env, platform }: Pick<KeyCommandHost, 'env' | 'platform'>) {
   if (platform !== 'win32') return { file: '/bin/sh', args: ['-c', command] };
   const said = command.replace(/\$\{?(GW_[A-Z]+)\}?/g, '!$1!');

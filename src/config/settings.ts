@@ -65,6 +65,7 @@ export interface SettingRow {
 /** The API key of this run's embedded gateway: it is new in every run, so that no other program can use it. */
 export const sandboxKey = once(() => crypto.randomUUID());
 
+/** A setting without a value. */
 const unset = { value: undefined, source: 'default' } as const;
 
 /** Resolves flags against the environment and the stored profile. Throws GwError `usage` for an unusable value. */
@@ -202,6 +203,7 @@ function picking(flags: SettingsFlags, host: Host, profile: Sourced<string>, sto
   return { pick, chosen, texts };
 }
 
+/** The rows of `gw config list`. */
 function rowsOf(
   settings: Omit<Settings, 'rows'>,
   texts: ReadonlyMap<SettingName, Sourced<string | undefined>>,
@@ -227,7 +229,10 @@ const row = (name: string, { value, source: from }: Sourced<SettingRow['value']>
   source: value === undefined ? 'not set' : from,
 });
 
-/** True if the named profile has its own API key, which with its address overrides the environment (section 2). */
+/**
+ * True if the profile named by --profile or GW_PROFILE has its own API key, so that its key and address are used even if
+ * the environment sets others (the contract, section 2).
+ */
 function isProfileOverEnvironment(
   profile: Sourced<string>,
   stored: Profile,

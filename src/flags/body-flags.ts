@@ -32,7 +32,10 @@ export interface BodyFlags {
   flagAt(path: readonly PropertyKey[], body: Readonly<Record<string, unknown>>): string | undefined;
 }
 
-/** A flag from a field of a body's schema, its only description; the word is checked later, with the body. */
+/**
+ * Makes a flag from a field of a body's schema, which is the only source of description and choices. The value stays as
+ * typed, because the schema checks it with the rest of the body.
+ */
 export function fromField(field: z.ZodMiniType, value?: string): Flag<string> {
   const choices = setOf(withoutOptional(field));
   return {
@@ -43,7 +46,10 @@ export function fromField(field: z.ZodMiniType, value?: string): Flag<string> {
   };
 }
 
-/** The flags of these bodies' fields, one a name. Help says which values each of `models` takes, by its short name. */
+/**
+ * The flags of the fields of these bodies; a field in several bodies is one flag. Help says which values each of `models`
+ * accepts, under the short name of the model.
+ */
 export function flagsOfBodies(
   bodies: readonly z.ZodMiniType[],
   models: readonly (readonly [name: string, model: unknown])[] = [],
@@ -197,7 +203,10 @@ export const absoluteReferences = (
   cwd: string,
 ): Record<string, unknown> => placeFiles(values, flags, (file) => path.resolve(cwd, file));
 
-/** Replaces file names of an untrusted record by real paths. Throws `usage` for faults, or else an OutsideFile. */
+/**
+ * Replaces each file name of an untrusted record with its real path, if it may be read. Throws `usage` with all
+ * faults, or an OutsideFile if there are no other faults.
+ */
 export function confineFiles(
   values: Readonly<Record<string, unknown>>,
   flags: FlagSet,

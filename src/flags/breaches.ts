@@ -201,7 +201,10 @@ export function refuseLook(
 export const unreadable = (what: string): GwError =>
   new GwError('unavailable', `${what} cannot be read`, { hint: 'see it whole with --verbose' });
 
-/** Warns once of undocumented fields with the nearest known name: a misspelt one may change the paid result. */
+/**
+ * Warns once of undocumented fields from --set, --body or --messages, each with the nearest documented name, because a
+ * misspelt field may change the paid result. With --no-validate it prints nothing.
+ */
 function warnOfUnlisted(schema: z.ZodMiniType, body: unknown, ctx: CheckedRun): void {
   if (ctx.globals.validate !== undefined) return;
   const { unlisted, listed } = unlistedFields(schema, body);

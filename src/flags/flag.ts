@@ -27,7 +27,10 @@ export type Completes =
 export const flagGroups = ['what', 'how', 'where to', 'waiting'] as const;
 export type FlagGroup = (typeof flagGroups)[number];
 
-/** Kinds of untrusted records: a preset of the working directory, a row, a sidecar. Others may give every flag. */
+/**
+ * Kinds of untrusted records: a preset of the working directory, a row of a manifest, a sidecar. Typed words and the
+ * user's own configuration may give every flag.
+ */
 export type Source = 'preset' | 'row' | 'sidecar';
 export const everywhere: readonly Source[] = ['preset', 'row', 'sidecar'];
 

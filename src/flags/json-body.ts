@@ -202,7 +202,10 @@ function copyOf(here: unknown, next: string, at: readonly string[], named: strin
   throw usage(`${named}: ${shorten(at.join('.'))} is ${kindOf(here)}, so nothing can be set in it`);
 }
 
-/** Refuses an integer that parsing would change: `12345678901234567890` would be sent as another. Throws `usage`. */
+/**
+ * Refuses JSON with an integer that parsing would change: `12345678901234567890` would be sent as another number. Throws
+ * `usage` for the first one.
+ */
 export function assertExactIntegers(text: string, named: string): void {
   // Only numbers of 16 or more digits can lose precision.
   if (!/\d{16}/.test(text)) return;

@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto';
 
 /** An output on the page. */
 export interface GalleryItem {
+  /** The ID of its job. */
   readonly id: string;
   readonly family: string;
   readonly model: string | null;

@@ -202,7 +202,10 @@ export function addRules<S extends z.ZodMiniObject>(body: S, of: readonly Rule<z
   return schema;
 }
 
-/** A loose body schema with its rules; unlisted fields pass. Its {@link strictOf} form is made on first use. */
+/**
+ * A loose body schema with its rules; fields and shapes that the document does not list pass. Its strict schema ({@link
+ * strictOf}) is made on first use.
+ */
 export function withRules<S extends z.ZodMiniObject>(
   make: (object: ObjectMaker) => S,
   of: readonly Rule<z.infer<S>>[] = [],
@@ -309,7 +312,10 @@ const typeWords: Readonly<Record<string, string>> = {
   record: 'an object',
 };
 
-/** Words a limit that has no message, so that users see none of zod's: `safeParse(body, { error: inOurWords })`. */
+/**
+ * The message of a limit that has none of its own, so that users never see zod's messages. Pass it to every check of a
+ * body: `schema.safeParse(body, { error: inOurWords })`.
+ */
 export function inOurWords(issue: z.core.$ZodRawIssue): string {
   const of = (count: unknown) =>
     issue.origin === 'string'

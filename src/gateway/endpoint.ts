@@ -1,7 +1,10 @@
 import type * as z from 'zod/mini';
 import type { GatewayErrorFacts } from './gateway-error.ts';
 
-/** The sandbox's speed, not in the document: a client on the same machine polls correspondingly more often. */
+/**
+ * The header in which a sandbox states how many times faster than the service it runs. It is not in the document: it
+ * lets a client on the same machine poll correspondingly more often.
+ */
 export const SPEED_HEADER = 'x-sandbox-speed';
 
 /** The header in which a request sends its API key ("Authentication"). */

@@ -36,7 +36,10 @@ function readList(reply: unknown): ModelList | undefined {
 const modelKinds = ['chat', 'image', 'video'] as const;
 export type ModelKind = (typeof modelKinds)[number];
 
-/** A listed model's kind by its name ("Naming convention"), or `chat` for a documented endpoint type, if any. */
+/**
+ * The kind of a listed model: by its name ("Naming convention"), or `chat` if it has any documented endpoint type.
+ * Undefined if nothing tells its kind.
+ */
 export function kindOf({ id, supported_endpoint_types: types = [] }: ModelEntry): ModelKind | undefined {
   if (isGeoModel(id)) return 'chat';
   if (/^(alpha|beta|gamma)-/.test(id)) return 'video';

@@ -21,7 +21,10 @@ export interface ReadStatus {
   readonly statusKnown: boolean;
 }
 
-/** A gateway status in any case; a word that is no success and no failure is running ("States and transitions"). */
+/**
+ * Reads a gateway status in any case. `succeeded` is a success and five words are failures; any other word, or none,
+ * counts as still running ("States and transitions": an unknown state keeps waiting).
+ */
 export function taskState(word: unknown): ReadStatus {
   const raw = typeof word === 'string' ? word : '';
   const status = raw.toLowerCase();

@@ -19,7 +19,10 @@ export function* unlistedIn(
   }
 }
 
-/** The fields of a body that the document does not list, and then all that it lists; none for an undocumented body. */
+/**
+ * The fields of a body that the document does not list, and, if there are any, all fields that it lists, as names such
+ * as `settings.duration`. Both are empty for a body that the document does not show.
+ */
 export function unlistedFields(
   schema: z.ZodMiniType,
   body: unknown,

@@ -49,7 +49,10 @@ export interface SendOptions {
   readonly deadlineMs?: number | undefined;
   /** A 404 is retried until this Unix time in ms, because a new task may not be known everywhere yet. */
   readonly retryNotFoundUntilMs?: number | undefined;
-  /** Replaces the pause before a retry, for callers that share a rate limit; if it throws, the call ends. */
+  /**
+   * Replaces the pause before a retry, for callers that share a rate limit. It resolves when the retry may begin; if it
+   * throws, the call ends with that error.
+   */
   readonly pause?: ((pause: RetryPause) => Promise<void>) | undefined;
   /** Timeout in milliseconds when no byte is sent or received; the client's default if absent. */
   readonly silenceMs?: number | undefined;

@@ -37,6 +37,7 @@ export function destroyConnection({ client, socket }: Pick<Connection, 'client' 
   if (!client.destroyed) void client.destroy();
 }
 
+/** A gate between a socket and undici's parser. */
 interface ReadGate {
   /** Stops reading until the promise settles; a later promise replaces an earlier one. */
   hold(until: Promise<void>): void;

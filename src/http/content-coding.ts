@@ -45,7 +45,10 @@ export interface Decoding extends Pick<WireHandler, 'onData'> {
   finished(): Promise<void>;
 }
 
-/** Decodes a reply, if it is compressed; beyond `limitBytes` it may be at most 200 times the input. */
+/**
+ * Decodes a reply if it is compressed. Output beyond `limitBytes` is allowed only while it stays below 200 times the
+ * input.
+ */
 export function decodingOf(wire: WireHead, handler: WireHandler, limitBytes: number): Decoding | undefined {
   const coding = codingOf(wire);
   if (!coding) return undefined;

@@ -12,8 +12,12 @@ export interface EventSink {
 
 export interface EventStream {
   readonly takeChunk: TakeChunk;
+  /** Number of events passed on so far. */
   readonly count: number;
-  /** Waits for the sink. If the stream `ended` properly, a last event counts without its blank line. */
+  /**
+   * Waits for the sink at the end of the stream. With `ended`, the stream ended properly, so a last event counts even
+   * without its blank line. Throws what the sink threw.
+   */
   finish(ended: boolean): Promise<void>;
 }
 

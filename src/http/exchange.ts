@@ -14,7 +14,10 @@ export interface WireRequest {
   /** Checks a host's addresses before the connection is made; throws ExchangeError if they are not allowed. */
   readonly checkAddresses?: CheckAddresses | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** The signal ends the exchange only until a byte may have left: only the reply names the paid task. */
+  /**
+   * The signal ends the exchange only until the first byte may leave; after that gw waits for the reply, because only
+   * the reply names the paid task.
+   */
   readonly seeThrough?: boolean;
   /** Called if the signal or `onConnected` ends the exchange before any byte has left. */
   readonly onUnsent?: (() => void) | undefined;

@@ -22,7 +22,10 @@ export class UnreadableJson extends SyntaxError {
   override readonly name = 'UnreadableJson';
 }
 
-/** Parses JSON from outside if size, depth and values are reasonable (promises, section 5). Throws UnreadableJson. */
+/**
+ * Parses JSON from outside after checking that its size, depth and number of values are reasonable (promises, section
+ * 5). Throws UnreadableJson.
+ */
 export function parseJson(text: string): unknown {
   if (text.length > MAX_JSON_CHARS || (text.length > MAX_WIDE_JSON_CHARS && /[^\u0000-\u00ff]/.test(text)))
     throw new UnreadableJson('JSON that is too large to be read');

@@ -23,7 +23,10 @@ export function proxiesFromEnv(env: Readonly<Record<string, string | undefined>>
   return httpProxy || httpsProxy ? { httpProxy, httpsProxy, noProxy: read('NO_PROXY') } : undefined;
 }
 
-/** The proxy for a URL; none for this machine, because it would see the API key. Throws `usage` for a malformed one. */
+/**
+ * The proxy for a URL, if any. A URL on this machine never uses a proxy, which would see the API key in plain text.
+ * Throws `usage` for an address that is not an HTTP proxy.
+ */
 export function proxyFor(url: URL, proxies: Proxies | undefined): ChosenProxy | undefined {
   const secure = url.protocol === 'https:';
   const address = secure ? proxies?.httpsProxy : proxies?.httpProxy;

@@ -20,7 +20,10 @@ export function parseRetryAfter(value: string | undefined, nowMs: number): numbe
   return told.length === 0 ? undefined : Math.min(Math.max(0, ...told), LONGEST_MS);
 }
 
-/** How long a reply's head asks to wait, by the server's own `Date` if it sent one, because our clock may be wrong. */
+/**
+ * How long the head of a reply asks to wait, in milliseconds. Its dates are compared with the server's own `Date`, if it
+ * sent one, because our clock may be wrong.
+ */
 export const retryAfterMs = (headers: WireHead['headers'] = {}, nowMs: number): number | undefined =>
   parseRetryAfter(headers['retry-after'], readDateMs(headers.date) ?? nowMs);
 

@@ -7,6 +7,7 @@ export type FailureKind =
   | 'not_sent'
   /** As `not_sent`, but a retry cannot help: an untrusted certificate, or a refusing proxy. */
   | 'barred'
+  /** HTTP 429. */
   | 'rate_limited'
   /** A complete reply with 5xx or 408. */
   | 'server_error'
@@ -81,6 +82,7 @@ export interface Failure {
 
 /** The state of a call after a failed attempt. Times are in milliseconds of the steady clock. */
 export interface Attempt {
+  /** Number of retries already made. */
   readonly retriesDone: number;
   readonly retries: number;
   readonly nowMs: number;

@@ -46,7 +46,10 @@ async function* pieces({ boundary, fields }: MultipartBody): AsyncGenerator<Uint
   yield encode(endOf(boundary));
 }
 
-/** A file's content; the last piece goes only if size and time are unchanged, so no changed form is whole. */
+/**
+ * A file's content. The last piece is sent only if the file's size and modification time are unchanged, so that a form
+ * with a changed file is never complete.
+ */
 async function* fileContent({ file }: MultipartFile): AsyncGenerator<Uint8Array> {
   const broken = (what: string) =>
     new BodyFault(`${file.path} ${what} while it was sent, and the request was broken off before its end`);

@@ -2,7 +2,10 @@ import type { Job } from '../ledger/event.ts';
 
 // The gateway's clock and this machine's may differ by years. A time by one is never compared with a time by the other.
 
-/** The gateway's time in Unix milliseconds, by its difference when the job's last record came; never before that. */
+/**
+ * The time at a job's gateway in Unix milliseconds, estimated from this machine's clock and its difference from the
+ * gateway's when the job's last record came. Never before that record.
+ */
 export const gatewayNowMs = (job: Timed, nowMs: number): number =>
   job.serverDateMs === undefined ? nowMs : job.serverDateMs + nowMs - seenAtMs(job, nowMs);
 

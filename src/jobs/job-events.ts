@@ -48,7 +48,10 @@ export interface EventsWorld {
 
 const DOWNLOAD_EVERY_MS = 1_000;
 
-/** Reports the events of a run's jobs (`--events`): what is written to the ledger, download progress and results. */
+/**
+ * Reports the events of a run's jobs as they happen (`--events`). They are taken from what is written to the ledger;
+ * download progress and results are added.
+ */
 export class JobEvents {
   readonly #rows = new Map<string, RowOf>();
   readonly #byKey = new Map<string, Subject>();

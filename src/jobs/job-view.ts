@@ -28,7 +28,10 @@ export const recordExpiresAtMs = (job: Job, family: Family): number | undefined 
 export const isUnsaved = (job: Job, family: Family): boolean =>
   job.save.download && lacksOutputs(job, family);
 
-/** When a job's link or record expires (Unix milliseconds), if that is soon and the job is unfinished or unsaved. */
+/**
+ * When the link or record of a job expires, in Unix milliseconds, if that is soon and the job still needs it because it
+ * is unfinished or unsaved.
+ */
 export function diesSoonAtMs(job: Job, family: Family, nowMs: number): number | undefined {
   const ends = [
     [linkExpiresAtMs(job, family), family.linkLifeMs, gatewayNowMs(job, nowMs)],
@@ -79,6 +82,7 @@ export function jobView(
   return {
     /** The gateway's task ID, or gw's own if there is none. */
     id: job.id ?? job.key,
+    /** gw's own ID. */
     job: job.key,
     /** The user's name for it: the key of `--once`, or of a batch's row. */
     once_key: job.once?.key ?? null,

@@ -174,6 +174,7 @@ export class Contents {
     return rows.sort(byAge).reverse();
   }
 
+  /** The rows of a piece as lines of text. */
   textsOf(at: number): string[] {
     if (this.#last?.at !== at) this.#last = { at, text: this.piece(at).toString() };
     return this.#last.text.split('\n');

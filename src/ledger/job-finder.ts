@@ -63,7 +63,10 @@ export class JobFinder {
     private readonly completed: (damaged: Job) => Promise<Job>,
   ) {}
 
-  /** Yields the requested jobs, newest first. Throws the system's error, and `usage` for a newer format. */
+  /**
+   * Yields the requested jobs, newest first, and reads each in turn. Throws the system's error, and GwError `usage` for
+   * a newer format.
+   */
   async *each(wanted: Wanted): AsyncGenerator<Job> {
     const names = wanted.ids && new Set(wanted.ids);
     const told = new Set<string>();

@@ -30,6 +30,7 @@ export interface UnreadableLine {
 
 /** The record of every paid job of this user; several processes use it at once. */
 export interface Ledger {
+  /** The directory, for messages. */
   readonly dir: string;
   /**
    * Creates a job and holds it: the claim is taken first, then the intent is written durably. Give `key` if the job

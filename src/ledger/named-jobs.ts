@@ -1,7 +1,10 @@
 import type { Job } from './event.ts';
 import type { Ledger } from './ledger.ts';
 
-/** Finds a job for a word: by gw's own key, else the newest with that task ID; with `gateway` only there. */
+/**
+ * Returns a function that finds the job for a word among `jobs`: by gw's own key, else the newest with that task ID;
+ * with `gateway` only jobs of that gateway.
+ */
 export function jobsByName(
   jobs: readonly Job[],
   gateway?: string | undefined,
@@ -15,7 +18,10 @@ export function jobsByName(
   return (idOrKey) => byKey.get(idOrKey) ?? byId.get(idOrKey);
 }
 
-/** The first job with a task's ID, if it is another: a task is one set of files, whatever creates it answered. */
+/**
+ * The first job that got a task's ID, if it is a different job: a task is one set of files, even if several creates
+ * were answered with it.
+ */
 export async function firstOfTask(
   { key, id, gateway }: Pick<Job, 'key' | 'gateway'> & { readonly id: string },
   ledger: Pick<Ledger, 'find'>,

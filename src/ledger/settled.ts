@@ -54,7 +54,10 @@ export function readTask(
 export const namesOutputs = ({ state, record }: Job): boolean =>
   state === 'succeeded' || (state === 'unknown' && record !== undefined);
 
-/** True if an output of the record is not on disk, wanted or not, or if the record names none. */
+/**
+ * True if a job whose record names its outputs has one that is not on disk, wanted or not. It is also true if the
+ * record names none or cannot be read.
+ */
 export const lacksOutputs = (job: Job, family: Family): boolean =>
   namesOutputs(job) && lacks(taskOf(job, family), job, family);
 

@@ -29,7 +29,10 @@ export function announce(stateDir: string, url: string, sinceMs: number): () => 
   return () => fs.rmSync(file, { force: true });
 }
 
-/** The URL of the latest listener that still runs. Throws the system's error, and NewerFormat. */
+/**
+ * The URL of the latest listener that still runs; undefined if none does. Throws the system's error, and NewerFormat for
+ * the file of a newer gw.
+ */
 export function runningUrl(stateDir: string): string | undefined {
   const dir = directoryIn(stateDir);
   if (!fs.existsSync(dir)) return undefined;

@@ -126,7 +126,10 @@ export class Engine {
     return (await this.account()) ?? mine;
   }
 
-  /** Adds rows to the queue of their pool or of outputs to save, unless they are there; `first` puts them in front. */
+  /**
+   * Adds rows to the queue of their pool or to the queue of outputs to save; rows that are there already stay as they
+   * are. `first` puts them before the waiting ones.
+   */
   async add(rows: readonly QueuedRow[], { first = false } = {}) {
     const names = new Set(rows.map(({ queue }) => queue));
     for (const name of names) {

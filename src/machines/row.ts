@@ -73,7 +73,10 @@ export const isEnd = (step: Step): boolean => isOver((steps[step] as StepRule).t
 
 type Deep<T> = T extends object ? { readonly [K in keyof T]: Deep<T[K]> } : T;
 
-/** A row's checked request, from which another machine goes on: a ledger's fields without API key and save plan. */
+/**
+ * The checked request of a row, from which another machine creates the row or continues its job. It contains the fields
+ * that a ledger keeps, without API key and save plan.
+ */
 export type CarriedJob = Deep<z.infer<typeof carriedJob>>;
 
 /** An error in the printed form of the contract, without links. */

@@ -3,7 +3,10 @@ import { findJsonFault, jsonOf } from '../json-text.ts';
 
 const REPLACEMENT = '\uFFFD';
 
-/** Decodes bytes without a byte order mark. Throws `usage` with the offset of the first byte that is not UTF-8. */
+/**
+ * Decodes bytes as text without a byte order mark. Throws `usage` with the offset of the first invalid byte if they are
+ * not UTF-8; `named` is the input's name in messages.
+ */
 export function decodeUtf8(bytes: Uint8Array, named: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);

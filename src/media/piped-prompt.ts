@@ -6,7 +6,10 @@ import { MAX_TEXT_BYTES, type Stdin, textOf } from './text-input.ts';
 /** After this long without input, the user is told what gw is waiting for (the contract, section 3). */
 const SILENCE_MS = 2000;
 
-/** The prompt from a pipe, file or socket on stdin; undefined for an empty one. Throws as {@link readTypedText}. */
+/**
+ * The prompt from stdin. Undefined on a terminal, for an empty stdin, and if stdin is not a pipe, file or socket (`<
+ * /dev/null`, closed). Throws as {@link readTypedText}.
+ */
 export async function readPipedPrompt(
   stdin: Stdin,
   options: {

@@ -65,7 +65,10 @@ export function probeBytes(bytes: Uint8Array, options: ProbeOptions): Promise<Me
   return probe(sourceOf(bytes), options);
 }
 
-/** As {@link probe}, of a file. Throws `usage` if it is missing, unreadable, empty, irregular, or changes meanwhile. */
+/**
+ * Like {@link probe}, for a file; `named` is its name in messages. Throws `usage` if it is missing, unreadable, empty,
+ * irregular, or changes while it is read.
+ */
 export async function probeFile(path: string, named: string, options: ProbeOptions): Promise<MediaFacts> {
   const file = await openMediaFile(path, named);
   try {

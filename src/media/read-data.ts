@@ -7,7 +7,10 @@ import { decodeUtf8, parseTypedJson } from './decode-utf8.ts';
 
 const MAX_BYTES = 1024 * 1024;
 
-/** The object in a JSON or YAML file, by extension; undefined for another value. Throws `usage` for a faulty file. */
+/**
+ * Reads the object in a JSON or YAML file, chosen by extension; undefined if it holds another type of value. Throws
+ * `usage` if it cannot be read or parsed; `named` is its name in messages.
+ */
 export async function readObject(
   file: string,
   named: string,

@@ -107,7 +107,9 @@ export interface DataUri {
   readonly content: Uint8Array;
 }
 
-/** Parses a Base64 data URI. Throws `usage`, with the input's name, if it is not Base64, truncated, or empty. */
+/**
+ * Parses a Base64 data URI; `named` is its name in messages. Throws `usage` if it is not Base64, truncated, or empty.
+ */
 export function parseDataUri(uri: string, named: string): DataUri {
   const comma = uri.indexOf(',');
   const head = comma < 0 ? uri : uri.slice(0, comma);

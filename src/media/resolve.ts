@@ -153,7 +153,10 @@ export async function planOf(input: MediaInput, deps: ResolveDeps): Promise<Plan
   return { input, reference, named, bodyBytes: dataUriBytes(bytes) };
 }
 
-/** Resolves the media after a file that timed out without reading tracks: the user has to fix that file first. */
+/**
+ * Resolves the media after a file whose tracks timed out, without reading tracks: each could cost a timeout, and the
+ * user has to fix the first file anyway.
+ */
 function resolveLate(planned: Planned, deps: ResolveDeps): Promise<Outcome> {
   const { modality, limits: { formats, bytes } = {} } = planned.input;
   const limits = { ...(formats && { formats }), ...(bytes && { bytes }) };

@@ -12,7 +12,10 @@ const sweepRow = 'sweeps';
 export const limitsOf = (pool: Pool, account: AccountType) =>
   pool === '4k' ? fourKLimits : accountLimits[account];
 
-/** Counts a request in its pool's minute of sandbox time. Throws Refusal (429, `Retry-After`) if it is full. */
+/**
+ * Counts a request against the rate of its pool over 60 s of the sandbox's faster time. Throws Refusal (429,
+ * `Retry-After`) if the window is full; a refused request does not count.
+ */
 export function countRequest(
   { store, account, speed }: Pick<World, 'store' | 'account' | 'speed'>,
   pool: Pool,
@@ -103,7 +106,10 @@ function checkProviderVersion(headers: IncomingHttpHeaders): void {
 /** A key with this ending gets 403 for everything, so that clients can test that reply. */
 export const RESTRICTED_KEY_END = '-restricted';
 
-/** Checks a credential. Throws Refusal: 401 missing or wrong, 403 restricted, 400 without an accompanying header. */
+/**
+ * Checks a request's credential. Throws Refusal: 401 for a missing or wrong key, 403 for a restricted one, 400 for a
+ * missing header that must accompany the key.
+ */
 export function checkCredential(credential: Credential, headers: IncomingHttpHeaders, key: string): void {
   const { form, read, checkRest } = credentials[credential];
   const given = read(headers);

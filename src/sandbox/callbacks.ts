@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isLoopback } from '../loopback.ts';
 import type { SandboxTask } from './task.ts';
 
+/** A status callback: its time in Unix milliseconds, and its body. */
 interface Callback {
   readonly atMs: number;
   readonly body: () => unknown;
@@ -27,13 +28,21 @@ export function loopbackPort(address: string): number | undefined {
   return protocol === 'http:' && isLoopback(hostname) ? Number(port || 80) : undefined;
 }
 
-/** Sends status callbacks while its server is open, once each: a client that missed one can poll. */
+/**
+ * Sends status callbacks while its server is open. Nothing waits for a callback, and a failed one is not repeated: a
+ * client that missed it can poll.
+ */
 export class Callbacks {
   readonly #closing = new AbortController();
   #moved = new AbortController();
   #watched = 0;
 
-  /** `tell` hears of each URL that is not called; `challengeMs` limits the echo of a challenge. */
+  /**
+   * @param now Unix milliseconds
+   * @param ports the ports that may be called
+   * @param tell receives a message about a URL that is not called
+   * @param challengeMs the time limit for the echo of a challenge
+   */
   constructor(
     private readonly now: () => number,
     private readonly ports: CallbackPorts,
@@ -43,7 +52,10 @@ export class Callbacks {
     setMaxListeners(0, this.#closing.signal);
   }
 
-  /** Posts these in order, each at its time, if the port is allowed; a `challenge` must be echoed first (family C). */
+  /**
+   * Posts these callbacks in order, each at its time. A URL with a port that is not allowed is not called.
+   * @param challenge post a `challenge` first, and continue only if it is echoed in time (family C)
+   */
   send(address: string | undefined, callbacks: readonly Callback[], challenge: boolean): void {
     if (address === undefined || this.#watched >= MAX_WATCHED_TASKS || !this.#isAllowed(address)) return;
     this.#watched++;
@@ -131,7 +143,10 @@ function echoOf(answer: string): unknown {
   }
 }
 
-/** A callback for each status change after the creation; `bodyAt` makes the body of a time (Unix milliseconds). */
+/**
+ * A callback for each status change of a task after its creation.
+ * @param bodyAt makes the body from the task's state at that time (Unix milliseconds)
+ */
 export function statusCallbacks(task: SandboxTask, bodyAt: (nowMs: number) => unknown): Callback[] {
   const moments = [...new Set([task.startsAtMs, task.endsAtMs])];
   return moments.map((atMs) => ({ atMs, body: () => bodyAt(atMs) }));

@@ -45,7 +45,10 @@ const htmlReply: SandboxReply = {
   body: Buffer.from('<!doctype html>\n<title>Sign in</title>\n<p>Please sign in to use this network.</p>\n'),
 };
 
-/** The reply of faults that replace an endpoint or a file; `refuse` makes an error in this listener's form. */
+/**
+ * The reply of faults that replace an endpoint or a file.
+ * @param refuse makes an error in this listener's form
+ */
 export function replyInstead(
   struck: Struck | undefined,
   redirect: { readonly status: number; readonly to: string },
@@ -59,7 +62,10 @@ export function replyInstead(
   return refuse(status, retryAfterS === undefined ? {} : { 'retry-after': String(retryAfterS) });
 }
 
-/** Sends a reply at its pace, with `Date` and `x-request-id`, or with `reset-after`, `cut`, `slow`, `wrong-length`. */
+/**
+ * Sends a reply at its pace, with `Date` (the sandbox's clock) and `x-request-id`, and applies `reset-after`, `cut`,
+ * `slow` and `wrong-length`.
+ */
 export async function deliver(
   reply: SandboxReply,
   to: {

@@ -105,7 +105,10 @@ export const faultHelp: readonly string[] = [
   ),
 ];
 
-/** Parses a SPEC such as `create:503+3:x2,output:cut:20%`. Throws FaultSpecError naming the part and the grammar. */
+/**
+ * Parses a SPEC such as `create:503+3:x2,output:cut:20%`. Throws FaultSpecError, whose message names the faulty part and
+ * the grammar.
+ */
 export function parseFaults(spec: string): Fault[] {
   return spec.split(',').map((part) => parseFault(part.trim()));
 }

@@ -100,6 +100,7 @@ export interface SandboxRequest {
   passedOver?: readonly string[];
   /** Undocumented spellings and how they were read: `a as b`. */
   respelled?: readonly string[];
+  /** The verdict in its reply. */
   verdict?: string;
   /** Why it was refused: the error's code, and the field if one broke a rule. */
   refusal?: string;

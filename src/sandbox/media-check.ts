@@ -8,7 +8,11 @@ export type Refuse = (rule: string) => Refusal;
 export const inWords = ({ min, max }: Range) =>
   max === Number.POSITIVE_INFINITY ? `at least ${min}` : `${min}-${max}`;
 
-/** Checks a Base64 file against the limits of its kind. Throws `refuse`'s Refusal; returns the length of a clip. */
+/**
+ * Checks a Base64 file against the documented limits of its kind. Throws the Refusal that `refuse` makes of the broken
+ * rule.
+ * @returns the length of a clip in seconds; undefined for an image
+ */
 export async function checkMedia(
   modality: Modality,
   bytes: Uint8Array,
@@ -70,7 +74,10 @@ function chunk(type: string, data: Uint8Array): Buffer {
   return bytes;
 }
 
-/** An 8-bit PNG, RGB or RGBA; `paintRow` fills row `y`, whose buffer still holds the row above. */
+/**
+ * An 8-bit PNG, RGB or with a fourth channel RGBA.
+ * @param paintRow fills the row `y` with `channels * widthPx` bytes; the buffer still holds the row above
+ */
 export async function makePng(
   widthPx: number,
   heightPx: number,

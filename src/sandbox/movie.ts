@@ -63,14 +63,20 @@ const types = { mp4: 'video/mp4', mov: 'video/quicktime' } as const;
 /** The name of a task's video in its URL. */
 export const videoFile = (film: Film): string => `video.${film.format}`;
 
-/** A film as a file of its task: the same bytes for the same `mark`, which tells two equal films apart. */
+/**
+ * A film as a file of its task. The same task and mark give the same bytes.
+ * @param mark distinguishes two equal films of one task
+ */
 export const filmFile = (film: Film, task: SandboxTask, world: World, mark = ''): OutputFile => ({
   type: types[film.format],
   make: async (variant) =>
     (await import('./film.ts')).makeMovie(film, { task, clipsDir: world.clipsDir, variant, mark }),
 });
 
-/** The last frame as a PNG, by the formula of the clips (`clips/README.md`): a disc goes round on a gradient. */
+/**
+ * Draws the last frame of an output as a PNG of the video's size, with the formula of the clips (`clips/README.md`): a
+ * still gradient and a disc that goes round in two seconds.
+ */
 export function makeLastFrame(output: Pick<Film, 'resolution' | 'ratio' | 'durationS'>): Promise<Uint8Array> {
   const { widthPx, heightPx } = pictureSize(output.resolution, output.ratio);
   const angle = (Math.PI * ((output.durationS * framesPerS - 1) % clipFrames)) / framesPerS;

@@ -64,6 +64,7 @@ async function answer(
   return fileReply(bytes, file.type, request.headers, struck?.fault.kind === 'no-range');
 }
 
+/** The file function of each family. */
 const filesOf: Readonly<
   Record<string, (task: SandboxTask<never>, name: string, world: World) => OutputFile | undefined>
 > = { [alphaFamily.name]: alphaFile, [betaFamily.name]: betaFile, [gammaFamily.name]: gammaFile };
@@ -101,6 +102,7 @@ function fileReply(
   };
 }
 
+/** The reply of faults that replace a file. */
 function insteadOf(struck: Struck | undefined, url: URL, world: World): SandboxReply | undefined {
   if (struck?.fault.kind === 'expired') return expiredReply();
   // To a client, the same listener under its other host name is another origin.
@@ -113,7 +115,10 @@ function insteadOf(struck: Struck | undefined, url: URL, world: World): SandboxR
 
 type ByteRange = Readonly<Record<'start' | 'end', number>>;
 
-/** The part that a `Range` header asks for; undefined is the whole file (none, or not one range), else it is 416. */
+/**
+ * Parses a `Range` header for a file of `sizeBytes`. Undefined means the whole file (no header, another unit, several
+ * ranges, or an invalid header); `unsatisfiable` means 416.
+ */
 export function readRange(
   header: string | undefined,
   sizeBytes: number,
@@ -138,6 +143,7 @@ const KEPT_FILES = 6;
 class OutputFiles {
   readonly #made = new Map<string, Promise<Uint8Array>>();
 
+  /** The bytes of a file; they are made now unless they are kept under this key. */
   get(key: string, make: () => Promise<Uint8Array>): Promise<Uint8Array> {
     const known = this.#made.get(key);
     if (known) return known;

@@ -5,14 +5,20 @@ export interface OutputFile {
   readonly type: string;
   /** The maximum number of downloads, if the document states one. */
   readonly maxDownloads?: number;
-  /** Makes the bytes at the first request; a `variant` other than 0 gives an equal file in other bytes, if possible. */
+  /**
+   * Makes the bytes at the first request; the listener keeps the latest in memory.
+   * @param variant 0 for the file itself; another number gives an equal file in other bytes, if possible
+   */
   make(variant: number): Promise<Uint8Array>;
 }
 
 const signatureOf = (secret: Uint8Array, path: string, expiresS: number) =>
   createHmac('sha256', secret).update(`${path}\n${expiresS}`).digest('hex');
 
-/** The URL of an output file, good for whoever has it, to the end of the second of `expiresAtMs`. */
+/**
+ * The URL of an output file. Whoever has it may download the file until it expires.
+ * @param expiresAtMs Unix milliseconds; the link expires at the end of their second
+ */
 export function signedLink(
   { store, outputUrl }: Pick<World, 'store' | 'outputUrl'>,
   taskId: string,

@@ -86,6 +86,7 @@ export class Refusal extends Error {
     message: string,
     readonly code?: string,
     readonly headers: Readonly<Record<string, string>> = {},
+    /** The refused field, if it is one. */
     readonly field?: string,
   ) {
     super(message);

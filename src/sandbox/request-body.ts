@@ -12,7 +12,10 @@ export interface RequestBody {
   readonly form?: FormBody;
 }
 
-/** Reads a body by its content type. Throws Refusal (400) for another type, too many bytes, or invalid content. */
+/**
+ * Reads a body by its content type. Throws Refusal (400) for a content type that the route does not accept, a body over
+ * `maxBytes`, or invalid content.
+ */
 export async function readBody(
   request: IncomingMessage,
   { maxBytes, takesForm }: { readonly maxBytes: number | undefined; readonly takesForm: boolean },

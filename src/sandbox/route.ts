@@ -32,7 +32,10 @@ export interface Route {
   readonly endpoint: Endpoint;
   /** The body is checked by `answer`, which words its refusals itself. */
   readonly checksBody?: true;
-  /** Rewrites public clients' spellings that the document does not forbid; `told` receives each as `a as b`. */
+  /**
+   * Rewrites spellings of public clients that differ from the document's without being forbidden, and adds each to
+   * `told`: `a as b`.
+   */
   readonly respell?: (body: unknown, told: Set<string>) => unknown;
   /** Also accepts multipart form data; `answer` checks it. */
   readonly multipart?: true;

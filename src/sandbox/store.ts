@@ -14,7 +14,12 @@ export interface SandboxStore {
   /** Appends a mark to a row of marks; returns the number of marks before it. Exact across processes. */
   append(row: string, atMs: number): number;
   marks(row: string): number[];
-  /** Stores plain JSON, and replaces this kind's document of this ID; a kind is `[a-z][a-z0-9-]*`. */
+  /**
+   * Stores a document, and replaces an existing one of this kind and ID.
+   * @param kind `[a-z][a-z0-9-]*`, used by one part of the sandbox
+   * @param id any text
+   * @param value plain JSON
+   */
   put(kind: string, id: string, value: object, life?: DocumentLife): void;
   /** As `put`, but if the document exists, nothing is stored and the result is false. Exact across processes. */
   putNew(kind: string, id: string, value: object, life?: DocumentLife): boolean;

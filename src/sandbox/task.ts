@@ -31,6 +31,7 @@ export interface SandboxTask<Plan = unknown> extends TaskTimes {
   readonly pool?: Pool;
   /** From this time on the task does not exist. */
   readonly expiresAtMs: number;
+  /** If present, the task fails in this way. */
   readonly failure?: TaskFailure;
   /** The family's own data: the outputs and the content of the record, as JSON. */
   readonly plan: Plan;
@@ -50,7 +51,10 @@ export function statusAt(
   return { status, sinceMs: task.endsAtMs };
 }
 
-/** A family's task (with its own data, `Plan`) whose record has not expired. */
+/**
+ * A family's task whose record has not expired.
+ * @template Plan the family's own data of its tasks
+ */
 export function findTask<Plan>(world: World, family: string, id: string): SandboxTask<Plan> | undefined {
   const task = world.store.task(id);
   const lives = task?.family === family && world.now() < task.expiresAtMs;
@@ -106,7 +110,10 @@ export const reviewFailure = (prompt: string): TaskFailure | undefined =>
       }
     : undefined;
 
-/** The failure that the faults demand for a new task; `task:cancel` needs a family that documents `cancelled`. */
+/**
+ * The failure that the faults demand for a new task; undefined if there is none.
+ * @param endings whether the family documents `cancelled`; otherwise `task:cancel` does not apply
+ */
 export function forcedFailure(world: World, endings: 'failed' | 'or cancelled'): TaskFailure | undefined {
   const fault = world.faults.draw('task', ({ kind }) => kind === 'cancel' && endings === 'failed')?.fault;
   if (fault?.kind === 'cancel') {

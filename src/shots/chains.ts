@@ -57,6 +57,7 @@ export class Chains {
 
   constructor(private readonly creates: CreateFlags) {}
 
+  /** Adds a row of the run. */
   add(row: Row, like: Like = { family: '', model: undefined, settings: {} }): void {
     const { key, line, nth, command, flags } = row;
     const needs = needsOf(row, this.creates);

@@ -97,7 +97,10 @@ function whyNot(row: Pick<KnownRow, 'state' | 'reason'> | undefined): string | u
   return row?.state === 'unknown' ? 'is of unknown outcome' : undefined;
 }
 
-/** What an unsent row waits for: a row that is still to be saved, or one that never will be; undefined if none. */
+/**
+ * What an unsent row waits for: a row that is still to be saved, or one that will never be saved as things are. Undefined
+ * if it waits for none.
+ */
 export function waitsFor(
   key: string,
   chains: Chains,

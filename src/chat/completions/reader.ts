@@ -51,7 +51,10 @@ class Calls {
   }
 }
 
-/** Reads a chat completion; its chunks, which the document does not show, are read leniently as the public ones. */
+/**
+ * Reads a chat completion. The document does not show the chunks of a stream, so they are read leniently as the public
+ * `chat.completion.chunk`.
+ */
 export class CompletionsReader implements ReplyReader {
   finishReason: string | undefined;
   usage: ChatUsage = {};

@@ -7,6 +7,7 @@ import { type Lex, loadLex, MarkdownStream } from './markdown/markdown-stream.ts
 import { type Ink, loadInk } from './markdown/spans.ts';
 
 export interface AnswerView {
+  /** Adds the next piece of the answer. */
   text(piece: string): void;
   end(): void;
 }

@@ -42,7 +42,10 @@ export interface ConversationOptions {
   readonly judge?: ((answer: ChatAnswer) => GwError | undefined) | undefined;
 }
 
-/** Converses on the terminal until the user leaves. Throws `usage` without one or for JSON, and the signal's reason. */
+/**
+ * Holds a conversation on the terminal until the user leaves it. Throws GwError `usage` if stdin or stdout is no terminal
+ * or JSON is requested, and the reason of the run's signal.
+ */
 export async function startConversation(options: ConversationOptions, ctx: Context): Promise<void> {
   const { io, host } = ctx;
   if (!host.stdin.isTTY || !io.stdoutIsTerminal)
@@ -70,6 +73,7 @@ export async function startConversation(options: ConversationOptions, ctx: Conte
 
 type Terminal = Pick<AnswerViewOptions, 'page' | 'ink' | 'lex'>;
 
+/** A running conversation on a terminal. */
 class Talk {
   readonly #conversation: Conversation;
   readonly #history: History;
@@ -228,6 +232,7 @@ function welcome({ model, session }: Conversation): string {
   return [...parts, '/help, or Ctrl-D to leave'].join(' · ');
 }
 
+/** A complete question: the whole conversation and its settings. */
 interface Question {
   readonly turns: readonly ChatTurn[];
   readonly model: string;

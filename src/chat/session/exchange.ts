@@ -26,7 +26,9 @@ export function exchangeLine(exchange: Exchange, timeMs: number, hide: (text: st
   return JSON.stringify(line, (_, value: unknown) => (typeof value === 'string' ? hide(value) : value));
 }
 
-/** Parses one line; undefined for a damaged one. Throws `usage` naming the file for a line of a newer format. */
+/**
+ * Parses one line; undefined for a damaged one. Throws GwError `usage` naming the file for a line of a newer format.
+ */
 function parseExchange(line: string, file: string): Exchange | undefined {
   const value = jsonOf(line);
   if (!isObject(value) || typeof value.v !== 'number') return undefined;

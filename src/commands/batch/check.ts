@@ -107,6 +107,7 @@ export class Tally {
   readonly toDo = new Map<string, { readonly rows: number; readonly like: Like }>();
 
   constructor(
+    /** The rows that the ledger knows. */
     readonly known: ReadonlyMap<string, KnownRow>,
     /** Digest of the request to key, for jobs that were made recently. */
     readonly lately: ReadonlyMap<string, string>,

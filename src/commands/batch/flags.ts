@@ -131,7 +131,10 @@ export async function* soundRows(input: RowsInput): AsyncGenerator<Row> {
 const EVERY_FAULT = 'gw batch check names every fault';
 const OUTSIDE_SHOWN = 20;
 
-/** Asks once on a terminal whether rows may read these outside files. Throws `usage` with their list if not. */
+/**
+ * Asks on a terminal, once for all files, whether rows may read files outside the folder. Throws `usage` with their list
+ * if the answer is no, or if gw cannot ask.
+ */
 export async function allowOutside(
   { manifest, files }: OpenRows,
   mayAsk: boolean,

@@ -70,6 +70,7 @@ const runFlags = {
   detach: on('with --redis: hand the rows over and return'),
   refill: on('with --redis: send rows again that were handed over and that the queue has lost'),
 } as const;
+/** The flags of the run, with the --wait-timeout of its rows. */
 type RunFlags = FlagValues<typeof runFlags> & { readonly waitTimeout?: string };
 
 /** The keys of rows that depend on those of --redo. Faulty rows are skipped here, as the check reports them. */
@@ -106,6 +107,7 @@ const apart = {
   exec: 'a file is saved by its worker: there gw config set after_save COMMAND runs one',
 };
 
+/** The command that follows the rows on a queue. */
 const followCommand = (ctx: Context) => runCommand(['--redis'], ctx, Object.keys(apart).map(flagName));
 
 /** `gw batch run` creates every row of a manifest once, waits for it and saves it. */
@@ -206,6 +208,7 @@ export interface Batch {
   readonly tally: Tally;
   readonly report: ReturnType<typeof openReport>;
   readonly ctx: Context;
+  /** The announced activity of this run. */
   readonly announced: Announced;
 }
 

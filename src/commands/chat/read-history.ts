@@ -175,7 +175,10 @@ export interface Start {
   readonly silenceMs: number;
 }
 
-/** Reads the conversation's start, before any question. Throws `usage` for unreadable or conflicting input. */
+/**
+ * Reads the conversation's start from flags, body, session and profile, before any question. Throws `usage` for
+ * unreadable or conflicting input.
+ */
 export async function readStart(given: ChatFlags & SaidBy, ctx: Context): Promise<Start> {
   const { host, signal } = ctx;
   const deps = { cwd: host.cwd, stdin: host.stdin, signal, note: ctx.io.note };

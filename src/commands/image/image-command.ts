@@ -286,7 +286,10 @@ const asOfFlags =
 /** A placeholder for an image that has not been read: the smallest data URL that a schema accepts. */
 const STAND_IN = 'data:image/png;base64,AAAA';
 
-/** The value for checking a body before files are read: the address, or a placeholder for Base64. Throws `usage`. */
+/**
+ * The value for checking a body before any file is read: the address itself, or a placeholder for Base64. Throws `usage`
+ * for a malformed reference.
+ */
 function standInFor({ raw, flag, takes, output }: MediaInput): string {
   if (output) return STAND_IN;
   const reference = parseReference(raw, flag);
@@ -295,7 +298,10 @@ function standInFor({ raw, flag, takes, output }: MediaInput): string {
   return isHeld ? `file_id:${reference.id}` : STAND_IN;
 }
 
-/** Draws saved images on the terminal, unless -q; one that cannot be drawn is saved, so it is only a warning. */
+/**
+ * Draws saved images on the terminal; nothing with -q. An image that cannot be drawn is only a warning, because it is
+ * saved.
+ */
 async function showPreviews(
   files: readonly { readonly path: string }[],
   { host, globals, io, signal }: Context,

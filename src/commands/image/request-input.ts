@@ -113,7 +113,10 @@ function goesAsForm(plan: InputPlan): boolean {
   return references.length > 0 && !remote && !hasOthers && nullField === undefined;
 }
 
-/** Checks each file and lays out the form: texts, images, mask. Throws `usage` for a file that cannot be sent. */
+/**
+ * Checks each file and lays out the form: text fields, then the images in order, then the mask. Throws `usage` for a file
+ * that is missing, unreadable, empty or not regular.
+ */
 async function editForm(
   body: Readonly<Record<string, unknown>>,
   references: readonly MediaInput[],

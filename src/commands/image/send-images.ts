@@ -24,7 +24,10 @@ import { checkPlace, warnOfAlike, withinBudget } from '../before-create.ts';
 import { type JobResult, noteUsage, waitDeadlineMs } from '../video/follow-job.ts';
 import { calmOf, createFollowers } from '../video/followers.ts';
 
-/** A help note: the reply comes when the image is finished, and a timeout before that would lose a paid image. */
+/**
+ * A help note. The reply comes when the image is finished, which takes minutes for a large one; a timeout before that
+ * would lose a paid image.
+ */
 export const silenceNote = `Waits up to ${SLOW_ANSWER_SILENCE_MS / 1000}s for the answer, unless --timeout or the profile says how long.`;
 
 interface Checked {

@@ -16,7 +16,10 @@ import { failedOutcome, fromOtherHands, laterSaveFlags, showNamed, tasksOf } fro
 
 const { download: _, ...flags } = laterSaveFlags;
 
-/** `gw jobs download ID…` saves finished jobs without waiting; with a family it is `gw video FAMILY download ID…`. */
+/**
+ * `gw jobs download ID…` saves the outputs of finished jobs of any family and gateway, without waiting for a task to
+ * finish. With a family it is `gw video FAMILY download ID…`, as `wait` is.
+ */
 export function download(familyName?: string) {
   const words = familyName ? `gw video ${familyName}` : 'gw jobs';
   return defineCommand<typeof flags, JobResult>({

@@ -66,7 +66,10 @@ export const withFamily = async (job: Job): Promise<KnownJob> => ({
 
 export type OwnJob = KnownJob & { readonly family: Family };
 
-/** The jobs of families that this build knows, with one warning for each other family and each damaged job. */
+/**
+ * Returns the jobs whose family this build knows. It warns once for each unknown family, and once for each damaged
+ * job whose family cannot be read.
+ */
 export function withoutForeign(jobs: readonly KnownJob[], { io }: Context): OwnJob[] {
   const foreign = new Map<string, number>();
   const own: OwnJob[] = [];

@@ -136,7 +136,10 @@ export const listedStatuses = [
   ]),
 ];
 
-/** The filter of `--status`: the gateway's status or the ledger's state, in any case. Throws `usage` otherwise. */
+/**
+ * Builds the filter of `--status`, which matches the gateway's status or the ledger's state, ignoring case. Throws
+ * `usage` for a word that no job has and that gw does not know.
+ */
 export async function statusFilter(
   typed: string | undefined,
   wanted: Wanted,

@@ -155,7 +155,10 @@ const hasRescued = ({ files }: Job): boolean =>
 const isSaved = (job: Job, family: Family): boolean =>
   !lacksOutputs(job, family) && outputsBySize(job, family).missing.length === 0;
 
-/** True if the links, and the record that could give new ones, have expired by the gateway's clock as last seen. */
+/**
+ * True if the known links have expired, and so has the record that could give new ones, by the gateway's clock as
+ * last seen.
+ */
 function isGone(job: Job, family: Family, clocks: PruneClocks): boolean {
   const serverMs = clocks.serverSeenMs(job.gateway) ?? Number.NEGATIVE_INFINITY;
   // The record's expiry uses this machine's clock; the offset to the server's clock corrects it.

@@ -95,7 +95,10 @@ async function adopt(known: KnownJob, id: string, ctx: Context): Promise<void> {
 
 // The functions below close a job whose outcome the user found out; gw itself never guesses one.
 
-/** Closes the job as never created. Throws `usage` if the outcome is known or a sync can still save images of it. */
+/**
+ * Closes the job as never created. The hold has read the job again under its lock. Throws `usage` if the outcome is
+ * known, or if images are still in part files or behind links that a sync can save.
+ */
 function closeAsNone({ key, job }: Hold, ledger: Ledger, nowMs: number): void {
   refuseKnown(job, key);
   const hasLinks = job?.family === 'image' && job.state === 'unknown' && isOpenImageJob(job, nowMs);
@@ -104,7 +107,10 @@ function closeAsNone({ key, job }: Hold, ledger: Ledger, nowMs: number): void {
   ledger.append(key, { event: 'refused', kind: 'absent', message: 'you said that it was never created' });
 }
 
-/** Records a looked-up task as the held job's. Throws `usage` if its outcome is known or the task is another job's. */
+/**
+ * Records a task that was looked up as the task of the held job. Throws `usage` if the job's outcome is known, or if
+ * the task belongs to another job or has another external ID.
+ */
 async function adoptTask(
   { key, job }: Hold,
   { id, look, family }: { readonly id: string; readonly look: TaskLook; readonly family: TaskFamily },

@@ -62,7 +62,10 @@ export const sync = defineCommand<typeof flags, JobResult>({
   },
 });
 
-/** The chosen gateway's jobs that need work, oldest first; `missed` are image jobs with links too old to try. */
+/**
+ * Returns the jobs that need work, oldest first, of the chosen profile or gateway. `missed` holds image jobs whose
+ * links are too old to be tried unasked.
+ */
 async function openJobs(ctx: Context): Promise<{ open: OwnJob[]; missed: Job[] }> {
   const nowMs = ctx.clock.now();
   const open: OwnJob[] = [];
@@ -141,6 +144,7 @@ export function outcomeOfSync(job: Job, synced: Synced, ctx: Context): Outcome<J
   };
 }
 
+/** Prints one line for all running jobs. */
 function tellOfRunning(running: ReadonlyMap<string, string>, { io }: Context): void {
   const [first] = running;
   if (first === undefined) return;

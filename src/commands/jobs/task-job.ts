@@ -27,7 +27,10 @@ interface TaskJob {
   readonly access: Access;
 }
 
-/** The task to look up. Throws UnknownOutcome without an ID, `auth` without its gateway, `usage` for no family. */
+/**
+ * Returns the task of a job that has to be looked up. Throws UnknownOutcome for a job without a task ID, `auth` if
+ * its gateway cannot be reached from here, and `usage` for a family that this build does not know.
+ */
 export async function taskJob({ job, family: known }: KnownJob, ctx: Context): Promise<TaskJob> {
   const family = known && (await findTaskFamily(known.name));
   if (family === undefined)
@@ -292,7 +295,9 @@ export function wholeProgress(total: number, { io, clock }: Context) {
   };
 }
 
-/** True if another gw makes or saves a job without a task ID, which cannot be looked up until that gw is done. */
+/**
+ * True if another gw is creating or saving a job that has no task ID; it cannot be looked up until that gw is done.
+ */
 export const isInOtherHands = ({ known }: NamedJob, ledger: Ledger): boolean =>
   known !== undefined && known.job.id === undefined && ledger.isHeld(known.job.key);
 

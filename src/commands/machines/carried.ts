@@ -26,7 +26,10 @@ import { type CheckedRow, creates, type RowFiles } from '../batch/row-command.ts
 
 // A request is checked on one machine, travels over the queue, and is stored by another as if it had been made there.
 
-/** Adds to a row what a worker may have set differently: models, global flags, and whether `out` is a folder here. */
+/**
+ * Adds to a row what a worker may have set differently: the profile's models, global flags, and whether the output path
+ * is a folder here.
+ */
 export function forOthers(row: Row, { models, sidecar }: Settings, { host, globals }: Context): Row {
   const { command, flags, body, said, ownOut } = row;
   const kind = familyOf(command);

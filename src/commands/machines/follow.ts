@@ -524,6 +524,7 @@ class BatchOnQueue {
     await this.#endChains();
   }
 
+  /** Prints a step as an event, with --events. */
   #tell({ at, key, entry }: RowEvent, record: RowRecord | undefined): void {
     const row = this.#open.get(key)?.row;
     if (!row || !entry || !record) return;

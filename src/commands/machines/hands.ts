@@ -189,6 +189,7 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
     return { ...row, flags: { ...(out && { out }), ...row.flags } };
   }
 
+  /** The last job of the row in this machine's ledger. */
   #known({ row }: RowRecord) {
     return lastOfKey(row.key, this.#ctx);
   }

@@ -105,7 +105,9 @@ export async function openQueue(
       board: new Board(store),
       account,
       pools,
+      /** The name of this machine. */
       host: name,
+      /** The server, for messages. */
       where: withoutPassword(url),
       async close(): Promise<void> {
         door.end();

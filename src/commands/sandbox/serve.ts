@@ -86,6 +86,7 @@ interface Served {
   readonly base_url: string;
   readonly output_url: string;
   readonly key: string;
+  /** The certificate file, with --tls. */
   readonly cacert?: string;
   readonly speed: number;
   readonly cors: readonly string[];

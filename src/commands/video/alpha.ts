@@ -49,7 +49,10 @@ export const create = videoCreate({
 
 const typeOfItem = { image_url: 'Image', video_url: 'Video', audio_url: 'Audio' } as const;
 
-/** Checks a create's assets before anything is paid. Throws `not_found`, `usage`, or the error of their lookup. */
+/**
+ * Checks that the assets which a create refers to can be used, before anything is paid. It usually sends one request
+ * for all of them, and none if there are no assets. Throws GwError `not_found` or `usage`, or the lookup's error.
+ */
 async function checkAssets(
   { content }: Readonly<Record<string, unknown>>,
   flagOf: FlagOfPath,

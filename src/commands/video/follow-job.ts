@@ -90,7 +90,10 @@ export async function* followAll(
   }
 }
 
-/** Prints in one line what a job used, if its record or the price file tells; `name` distinguishes it from others. */
+/**
+ * Prints in one line what a job used; nothing if neither its record nor the price file gives a figure. `key` is gw's
+ * own key of the job, `name` distinguishes the job from others in the message.
+ */
 export async function noteUsage(
   used: TaskUsage = {},
   key: string,

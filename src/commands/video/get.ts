@@ -125,7 +125,10 @@ function readExternalIds(args: readonly string[]): string[] {
   throw usage(`"${bad}": not an external ID`, 'an external ID has no comma and is not empty');
 }
 
-/** A task record for people, a field a line; links are credentials and left out, and line breaks are escaped. */
+/**
+ * A task record for people: one field a line. Links are left out because they are credentials, and line breaks in the
+ * gateway's text are escaped.
+ */
 function recordLines({ view, record }: TaskLook, saveCommand: (id: string) => string): string {
   const values = [...leavesOf(record)].map(
     ([name, value]) => [name, typeof value === 'number' ? numberText(name, value) : String(value)] as const,

@@ -17,7 +17,10 @@ const askedOf: Readonly<Record<string, string>> = {
 export const exampleCreate = (family: string): string =>
   `gw video ${family} create --sandbox "a paper boat"${askedOf[family] ?? ''}`;
 
-/** Warns of an output name that Windows refuses, and returns true for one. A batch has warned when it checked rows. */
+/**
+ * Warns about an output name that Windows does not allow, and returns true if there is one. A batch warns when its
+ * rows are checked, so its rows do not.
+ */
 export function noteOfName(out: string | undefined, { host, io, followers }: Context): boolean {
   const fault = host.platform === 'win32' || followers ? undefined : windowsFault(out ?? '');
   if (fault !== undefined) io.note(`Windows forbids ${fault}`);
@@ -52,7 +55,10 @@ export function refuseOddTarget(target: string, named?: string): void {
   if (isFixedName(target)) refuseOddFile(render(parsePattern(target), {}), named);
 }
 
-/** One outcome per task, in order; all start at once. A failed task does not stop the others; an interrupt does. */
+/**
+ * Yields one outcome per task, in order; all start at once. A failed task does not stop the others; an interrupt
+ * does.
+ */
 export async function* eachTask<T extends { readonly id: string }, R>(
   tasks: readonly T[],
   run: (task: T) => Promise<Outcome<R>>,

@@ -90,7 +90,10 @@ export function editFormTexts(body: Readonly<Record<string, unknown>>): [name: s
     .map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]);
 }
 
-/** The body of a form's text fields, with numbers and booleans parsed; an invalid one stays text, for the schema. */
+/**
+ * The body that a form's text fields represent. Numbers and booleans are parsed if they are valid; an invalid one stays
+ * text, so that the schema refuses it. The caller adds images and mask.
+ */
 export function bodyOfEditForm(
   texts: Iterable<readonly [name: string, value: string]>,
 ): Record<string, unknown> {

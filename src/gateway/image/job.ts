@@ -8,7 +8,10 @@ export const imageRole = (index: number): string => (index === 0 ? 'image' : `im
 /** The index of an image by its role; 0 for any other role. */
 export const imageIndex = (role: string): number => Number(/^image-(\d+)$/.exec(role)?.[1] ?? 1) - 1;
 
-/** Image jobs in the ledger: the record is the reply without Base64; only images with a URL can be fetched again. */
+/**
+ * Image jobs in the ledger. Their record is the reply without its Base64. The gateway keeps no record of them, so only
+ * images that came as a URL can be fetched again.
+ */
 export const imageFamily: Family = {
   name: 'image',
   linkLifeMs: IMAGE_LINK_LIFE_MS,

@@ -144,7 +144,10 @@ export const namedSizes: readonly string[] = [
   ]),
 ];
 
-/** A model's documented facts; undefined for an unlisted ID, which is not refused: only rules without a model apply. */
+/**
+ * The documented facts about a model; undefined if no table lists it. The common variant has no closed list of models,
+ * so an unknown ID is not refused; only the rules that name no model apply.
+ */
 export const imageModel = (id: string): ImageModel | undefined =>
   Object.hasOwn(imageModels, id) ? imageModels[id] : undefined;
 

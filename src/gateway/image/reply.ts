@@ -189,7 +189,10 @@ const mimeOf = (format: string | undefined): string | undefined =>
 export type ImageEvent =
   /** An unfinished image; `index` counts from 0. */
   | { readonly kind: 'partial'; readonly index: number }
-  /** A finished or failed image, or a whole reply instead of a stream, for `readImages`; `isLast` marks the end. */
+  /**
+   * A finished image, a failed one, or a whole reply in place of a stream; read it with `readImages`. `isLast` is true
+   * if the event marks the end.
+   */
   | { readonly kind: 'final'; readonly isLast?: boolean }
   | { readonly kind: 'error'; readonly error: GatewayErrorFacts }
   /** An unknown event, which is skipped. */

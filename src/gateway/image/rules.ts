@@ -26,7 +26,10 @@ const qualitiesOf = (model: ImageModel, action: Action): readonly string[] =>
 
 const isImg = (model: ImageModel | undefined) => model === undefined || model.family === 'img';
 
-/** Fields that only some models take; unlisted models take the common ones, and delta models `response_format` too. */
+/**
+ * Fields that only some models take. A model that no table lists takes those of the common variant; the delta models
+ * take `response_format` of the common variant, but no field that is only for img models.
+ */
 const owners: Readonly<Record<string, [has: (model: ImageModel | undefined) => boolean, rule: string]>> = {
   background: [isImg, 'only img models take a background'],
   moderation: [isImg, 'only img models take a moderation level'],

@@ -46,7 +46,10 @@ function freeInWords({ multipleOf, maxAspect, maxEdgePx, pixels }: FreeSizes): s
   return `with both divisible by ${multipleOf}, ${aspect}, at most ${maxEdgePx}x${pixels.max / maxEdgePx}`;
 }
 
-/** The allowed size closest to the typed word or `WIDTHxHEIGHT`, by the edges' proportion; undefined for other text. */
+/**
+ * The allowed size closest to the typed one: a word that differs only in case (`2k`), or the `WIDTHxHEIGHT` whose edges
+ * differ least in proportion. Undefined if the text is neither.
+ */
 export function nearestSize(rule: SizeRule, typed: string): string | undefined {
   const word = rule.words.find((each) => each.toLowerCase() === typed.toLowerCase());
   if (word) return word;

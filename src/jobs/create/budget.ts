@@ -219,7 +219,10 @@ const over = (what: string, hint: string, ends: Ends | undefined): GwError =>
     { hint },
   );
 
-/** What a job used of a limit, or its estimate if it was billed in another currency (points are not money). */
+/**
+ * The amount that a job used of a limit in a currency; if it was billed in another currency, its estimate. Points of a
+ * package are not money.
+ */
 async function takenOf(job: Job, currency: string, { pricing }: Pick<BudgetDeps, 'pricing'>): Promise<Taken> {
   const cost = pricing.costOf(job, await findFamily(job.family));
   const money = cost?.spend.filter(({ unit }) => isMoney(unit)) ?? [];

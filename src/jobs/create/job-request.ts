@@ -33,13 +33,19 @@ export interface HowAsked {
   readonly unpriced?: boolean;
 }
 
-/** A paid job as requested, by argv or by a row of a batch or queue; later code does not ask where it came from. */
+/**
+ * A paid job as requested. Argv, a row of a batch and a row of a queue are all parsed into this frozen value, and later
+ * code does not ask where it came from.
+ */
 export interface JobRequest<F extends Family = Family> {
   readonly family: F;
   readonly endpoint: Endpoint;
   /** The checked body: without the external ID that gw adds, and with placeholders for uploaded files. */
   readonly body: Body;
-  /** Model, prompt, media, settings, target, profile and gateway; `request` repeats it on another day or machine. */
+  /**
+   * Model, prompt, media by name and digest, settings, save target, profile and gateway; `request` allows the same
+   * request to be repeated on another day or another machine.
+   */
   readonly intent: Intent;
   readonly how: HowAsked;
   /** How many main output files are requested. */

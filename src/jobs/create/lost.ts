@@ -535,7 +535,10 @@ function wordsOf(error: GwError): string {
 
 type RefusedEvent = Extract<LedgerEvent, { event: 'refused' }>;
 
-/** The `refused` event of a create that made nothing: the gateway refused it, or no byte of it left. */
+/**
+ * The `refused` event of a create that certainly made nothing: the gateway refused it, or it was never sent because gw
+ * itself refused it or no byte got through.
+ */
 export function refusedEvent({ kind, message, facts }: GwError, wasSent: boolean): RefusedEvent {
   const wasAnswered = wasSent && (facts.status !== undefined || kind === 'rejected');
   const { status, type, code, requestId } = facts;
@@ -561,7 +564,10 @@ export function sentAgainBy({
   return `the same command with ${flag}${row} sends it again if the gateway has no such task`;
 }
 
-/** A hint for a job that may exist: where to look, how to resolve it, and the task that a cut reply named. */
+/**
+ * A hint for a job that may exist: where to look for it and how to resolve it; it names the task in the cut reply,
+ * which is queried again.
+ */
 export function unknownHint(
   key: string,
   family: string,

@@ -12,7 +12,10 @@ import type { Within } from './budget.ts';
 import { digestOf, type IdentifiedBody, type Intent, type JobRequest } from './job-request.ts';
 import type { SlotInput } from './slots.ts';
 
-/** The outcome of a request, on which every maker of a job switches, so that none interprets the ledger again. */
+/**
+ * The outcome of a request. Every caller that makes a job (a command, a row of a batch, a worker) switches on it, so
+ * that none has to interpret the ledger again.
+ */
 export type Made =
   /** The gateway has the task. `unrecorded` is the error if its ID, known only here, could not be recorded. */
   | (Accepted & { readonly kind: 'accepted'; readonly job: MadeJob; readonly unrecorded?: unknown })

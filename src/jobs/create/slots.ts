@@ -231,7 +231,10 @@ function stateOf(ledgerDir: string, lineDir: string): string {
 /** How long a task whose answer was lost is assumed to run. */
 export const LIKELY_RUN_MS = 15 * 60_000;
 
-/** The jobs in a slot: accepted and unfinished, being sent by a living process, or sent lately without an answer. */
+/**
+ * The jobs that occupy a slot: accepted and unfinished, being sent by a living process, or sent recently without an
+ * answer.
+ */
 async function openJobs(input: SlotInput): Promise<Job[]> {
   const { clock, family, intent, ledger, pool } = input;
   const sinceMs = clock.now() - (family.recordLifeMs ?? family.linkLifeMs);
@@ -251,7 +254,10 @@ async function openJobs(input: SlotInput): Promise<Job[]> {
 const keptUntilMs = ({ sentAtMs, createdAtMs }: Job, { speed }: SlotInput): number =>
   (sentAtMs ?? createdAtMs) + spedUp(LIKELY_RUN_MS, speed?.() ?? 1);
 
-/** True if a lost create counts as running. One that was sent in the future, by a wrong clock, would never end. */
+/**
+ * True if a lost create still counts as running. A sending time far in the future came from a wrong clock; such a job
+ * would occupy its slot until that date, so it does not count.
+ */
 const keepsSlot = (job: Job, input: SlotInput): boolean => {
   const leftMs = keptUntilMs(job, input) - input.clock.now();
   return leftMs > 0 && leftMs <= 2 * spedUp(LIKELY_RUN_MS, input.speed?.() ?? 1);

@@ -7,7 +7,10 @@ import { type Job, mayExist } from '../../ledger/event.ts';
 /** How often a create is sent at most over all runs, if each look-up in between finds no task. */
 export const MOST_SENDINGS = 5;
 
-/** The time between two empty look-ups that prove a task absent: the gateway may take long to show an accepted one. */
+/**
+ * How long after an empty look-up another one must be empty too before the task counts as never created: the gateway
+ * may take long to show an accepted task.
+ */
 const PROOF_MS = 3_600_000;
 
 export type Next =

@@ -119,6 +119,7 @@ export class JsonLifter {
     this.keep(chunk.subarray(from));
   }
 
+  /** Returns the remaining JSON. */
   end(): Rest {
     if (this.within === 'begun') this.keepText(this.word);
     const marked = new TextDecoder().decode(this.rest.subarray(0, this.restBytes));

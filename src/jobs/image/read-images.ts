@@ -277,7 +277,10 @@ export class ImageReader {
   }
 }
 
-/** The index of a lifted image in a reply: its URL is the mark, or its Base64 is missing without the mark. */
+/**
+ * The index of an image among those of a reply: the image whose URL is its mark, or whose Base64 disappears when its
+ * mark is left out.
+ */
 function placeOf(all: readonly ImageInReply[], rest: Rest, lifted: number): number | undefined {
   const without = readImages(jsonIn(rest.text((index) => index !== lifted)));
   const isThere = (image: ImageInReply | undefined) => image?.kind === 'base64' && !image.isEmpty;

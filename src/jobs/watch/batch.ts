@@ -88,7 +88,10 @@ export class LookBatch {
     }
   }
 
-  /** Fails all queries of a request; a refused one is halved instead, to find the task that caused it. */
+  /**
+   * Fails all queries of a request for `ids`. After a refusal, the request is halved instead, to find the task that
+   * caused it: its queries wait once more.
+   */
   fail(present: ReadonlySet<Ask>, ids: readonly string[], error: unknown): void {
     const isRefused = error instanceof GwError && (error.kind === 'rejected' || error.kind === 'not_found');
     for (const ask of present) {

@@ -5,7 +5,10 @@ import { compactJson, JsonTokens, placeOf } from '../../json-text.ts';
 // The gateway's records are printed unchanged. A number that JavaScript cannot hold would change, so such a record's
 // text is kept beside its value. This is rare: this file is loaded only if `mayHoldLongNumber` is true.
 
-/** The text of `part` of a reply on one line, if printing would change a number in it; else undefined. */
+/**
+ * The text of a part of a reply on one line, if it holds a number whose value would change when printed; else
+ * undefined. `json` is the parsed `text`, and `part` a value in it.
+ */
 export function exactText(text: string, json: unknown, part: unknown): string | undefined {
   const path = pathTo(json, part);
   const place = path && placeOf(text, path);

@@ -23,7 +23,10 @@ export interface TaskLook extends SeenTask {
   readonly reply: Reply;
 }
 
-/** What the ledger knows of a succeeded job, if that is enough to save it without a query; else undefined. */
+/**
+ * What the ledger knows about a succeeded job whose links are valid or whose outputs are on disk: enough to save them
+ * without a query. Undefined if the gateway must be queried.
+ */
 export function seenInLedger(job: Job, family: Family, nowMs: number): SeenTask | undefined {
   const view = job.state === 'succeeded' ? taskOf(job, family) : undefined;
   const isOffered = view !== undefined && (view.outputs.length > 0 || view.hasNoFiles === true);

@@ -101,7 +101,10 @@ export function createLooker(options: LookerOptions): Looker {
 const SHARE_OF_RATE = 0.97;
 const MAX_IN_FLIGHT = 16;
 
-/** The queries of one rate limit, in order and shared; they leave evenly below the documented rate ("Limits"). */
+/**
+ * The queries of one rate limit: they wait in order, share requests as far as the gateway allows, and requests leave
+ * evenly below the documented rate ("Limits"), never in a burst.
+ */
 class LookQueue {
   readonly #pace: Pace;
   readonly #batch: LookBatch;
@@ -154,6 +157,7 @@ class LookQueue {
     });
   }
 
+  /** Checks again what there is to do. */
   wake(): void {
     this.#nap?.abort();
   }
@@ -294,6 +298,7 @@ class LookQueue {
   }
 }
 
+/** A request that waits to be sent again. */
 interface Again {
   readonly deadlineMs: number | undefined;
   readonly go: () => void;

@@ -162,7 +162,10 @@ export function waitOver(what: string, taskId: string, retryAtMs?: number): GwEr
 export const spedUp = (ms: number, speed: number): number =>
   speed > 1 ? Math.min(ms, Math.max(50, ms / speed)) : ms;
 
-/** The next interval, growing to the maximum during the wait; 10 % jitter spreads many waiting processes. */
+/**
+ * The next interval: it grows from the minimum to the maximum during the wait, with 10 % jitter, so that many waiting
+ * processes spread out.
+ */
 export function nextDelayMs(
   { intervalMs, random, speed = () => 1 }: Pick<PollOptions<Look>, 'intervalMs' | 'random' | 'speed'>,
   elapsedMs: number,

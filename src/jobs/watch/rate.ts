@@ -121,7 +121,10 @@ export interface SharedRate {
    * process is taking one at this moment. If the file cannot be used, nothing is shared and the turn is now.
    */
   take(spacingMs: number, nowMs: number): number | undefined;
-  /** For turns that are assigned elsewhere: milliseconds until the next try after `take` returned none. */
+  /**
+   * For turns that are assigned elsewhere and must be requested repeatedly: milliseconds until the next try after
+   * `take` returned none.
+   */
   againInMs?(): number;
   /** Stops all requests for a time; for an hour at most, because the gateway's value may be a mistake. */
   hold(delayMs: number, nowMs: number): void;

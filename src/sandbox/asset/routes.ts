@@ -126,7 +126,10 @@ const codeOf = ({ code, status }: Refusal): string => {
   return code ?? (status >= 500 ? 'InternalError' : 'InvalidRequest');
 };
 
-/** As `checkBody`, but the Refusal's code names the first field: `MissingParameter.X` or `InvalidParameter.X`. */
+/**
+ * As `checkBody`, but throws a Refusal (400) whose code names the first field: `MissingParameter.X` or
+ * `InvalidParameter.X` ("Errors").
+ */
 function checkLibraryBody(schema: z.ZodMiniType, body: unknown, world: Pick<World, 'strict'>): string[] {
   if (!isObject(body)) {
     throw new Refusal(400, 'The request body must be a JSON object.', 'InvalidRequest');

@@ -13,6 +13,7 @@ type Link = (file: string) => string;
 interface Product {
   /** The item in `outputs` ("Output items by `type`"). */
   readonly item: (task: Task, link: Link) => Record<string, unknown>;
+  /** Its files, by the names in their URLs. */
   readonly files: Readonly<Record<string, (task: Task, world: World) => OutputFile>>;
 }
 
@@ -116,7 +117,10 @@ const mp3Frames = (durationS: number) => Math.ceil(durationS / mp3Tone.frameS);
 /** The length of an MP3 for a duration: a whole number of frames. */
 const mp3LengthS = (durationS: number): number => mp3Frames(durationS) * mp3Tone.frameS;
 
-/** A tone as MP3 (48 kHz, mono): the clip's frames, looped without encoding; `mark`, in its tag, gives other bytes. */
+/**
+ * Makes a tone as MP3 (48 kHz, mono) by looping the clip's frames, without encoding.
+ * @param mark a text in its ID3v1 tag; another text gives other bytes
+ */
 async function makeMp3(durationS: number, clipsDir: string, mark: string): Promise<Uint8Array> {
   const clip = await fs.readFile(join(clipsDir, mp3Tone.file));
   const { frameBytes, primingFrames, frames } = mp3Tone;
@@ -128,7 +132,10 @@ async function makeMp3(durationS: number, clipsDir: string, mark: string): Promi
   return Buffer.concat([Buffer.alloc(mp3Frames(durationS) * frameBytes, loop), tag]);
 }
 
-/** A tone as WAV (24 kHz, mono, 16 bit); `mark`, in a chunk that players skip, gives other bytes. */
+/**
+ * Makes a tone as WAV (24 kHz, mono, 16 bit).
+ * @param mark a text in a chunk that players skip; another text gives other bytes
+ */
 function makeWav(durationS: number, mark: string): Uint8Array {
   const samples = Math.round(durationS * sampling.rateHz);
   const dataBytes = samples * sampling.sampleBytes;

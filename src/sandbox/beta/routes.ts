@@ -68,7 +68,10 @@ const codes: Readonly<Record<string, number>> = {
 };
 const OTHER_CODE = 1200;
 
-/** A refusal in family B's envelope and of every error body ("Errors"); with `codeOnly` only `code` shows it. */
+/**
+ * A refusal in family B's envelope, with the error object of every error body ("Errors").
+ * @param codeOnly use status 200, so that only `code` shows the refusal
+ */
 function betaRefusalReply(refusal: Refusal, codeOnly: boolean): SandboxReply {
   const { status, message, headers } = refusal;
   const body = { code: codes[refusal.code ?? ''] ?? OTHER_CODE, message, request_id: requestId() };
@@ -91,7 +94,10 @@ function findByExternalId(externalId: string, world: World): Task | undefined {
   return task;
 }
 
-/** Adds a task. Throws Refusal if another task of the account, of any process, has its external ID. */
+/**
+ * Adds a task. Its external ID is unique in the account, across all processes: throws Refusal if another task has the
+ * same one.
+ */
 function admitBetaTask(task: Task, world: World): void {
   const { externalId } = task.plan;
   if (externalId !== undefined && !claims(externalId, task, world)) {
@@ -124,7 +130,10 @@ const Position = z.object({
 });
 type Position = z.infer<typeof Position>;
 
-/** A page of tasks, newest first; the cursor keeps the first page's time range. Throws Refusal. */
+/**
+ * One page of the cursor query, newest task first ("Cursor query `POST /tasks`"). A cursor contains the time range of the
+ * first page, so that new tasks do not shift the pages. Throws Refusal.
+ */
 function listPage(body: BetaListBody, world: World): object {
   const { limit = DEFAULT_LIMIT, filters = [] } = body;
   const nowMs = world.now();

@@ -25,6 +25,7 @@ export interface Answer {
   readonly text: readonly string[];
   readonly calls: readonly Call[];
   readonly end: 'done' | 'stop' | 'length' | 'calls' | 'filter';
+  /** The stop sequence that ended it. */
   readonly stop: string | undefined;
   /** The tokens of text and calls, without reasoning. */
   readonly outputTokens: number;
@@ -111,7 +112,10 @@ function firstWords(text: string): string {
     : words.join(' ');
 }
 
-/** The tools to call: the forced one, those that the prompt names, or a required first; none if results are there. */
+/**
+ * Chooses the tools to call: the forced tool, or the tools that the prompt names, or the first one if a call is required.
+ * None if their results are already there.
+ */
 function toolsToCall({ tools, toolChoice, toolResults, prompt }: Question): readonly ToolOffer[] {
   if (toolResults.length > 0 || toolChoice === 'none') return [];
   if (typeof toolChoice === 'object') return tools.filter((tool) => tool.name === toolChoice.name);

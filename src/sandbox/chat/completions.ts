@@ -172,7 +172,10 @@ function usageOf({ inputTokens }: Question, { thoughts, outputTokens }: Answer) 
   };
 }
 
-/** The answer as the public chunks (the document shows none); `withUsage` adds the last one of `include_usage`. */
+/**
+ * The answer as events. The document does not show the chunk's form; this is the public one.
+ * @param withUsage send usage in a last chunk without choices, as `include_usage` requests
+ */
 function* chunks(
   head: Head,
   question: Question,

@@ -23,7 +23,10 @@ const MOST_CANDIDATES = 8;
 
 type Content = GeoBody['contents'][number];
 
-/** Reads the body of "Gemini-style generation" for the path's model; throws Refusal (400) if it breaks a rule. */
+/**
+ * Reads the body of a Gemini-style request ("Gemini-style generation"); throws Refusal (400) if it breaks a rule.
+ * @param model from the path
+ */
 export async function readGeo(model: string, body: GeoBody): Promise<Question> {
   chatModel(model, ({ native }) => native);
   for (const { verdict, check } of geoModelRules(model)) {
@@ -138,7 +141,10 @@ const finishReasons: Readonly<Record<Answer['end'], string>> = {
   filter: 'SAFETY',
 };
 
-/** The reply of the Gemini-style endpoints, whole or as `data:` events, with a candidate per answer. */
+/**
+ * The reply of the Gemini-style endpoints, whole or as `data:` events ("Gemini-style response").
+ * @param answers one per candidate
+ */
 export function geoReply(
   question: Question,
   answers: readonly [Answer, ...Answer[]],

@@ -12,6 +12,7 @@ import { refuseField } from '../request-body.ts';
 import { type SeenImage, seeBytes, TILE_TOKENS } from '../seen-image.ts';
 import { countTokens } from './answer.ts';
 
+/** The token count of every message beside its text. */
 const MESSAGE_TOKENS = 3;
 
 /** Collects the content of a request while its messages are read in order. */
@@ -42,6 +43,7 @@ export class Input {
     if (value !== undefined) this.text(JSON.stringify(value));
   }
 
+  /** @param path the image's path in the body */
   image(url: string, path: readonly PropertyKey[]): void {
     const seen = seeImage(url, path);
     // The result is awaited in `seen()`; until then a rejection must not count as unhandled.
@@ -74,6 +76,7 @@ export interface ToolResult {
 /** The content of a chat request, common to the three endpoints. */
 export interface Question {
   readonly model: string;
+  /** The number of messages in the conversation. */
   readonly messages: number;
   /** The text of the last turn. */
   readonly prompt: string;
@@ -153,6 +156,7 @@ const tokensOfEffort: Readonly<Record<ReasoningEffort | (typeof thinkingLevels)[
 /** The thought tokens of a thinking model without any setting. */
 export const UNASKED_REASONING_TOKENS = tokensOfEffort.medium;
 
+/** The budget tokens per thought token. */
 const BUDGET_PER_TOKEN = 32;
 
 /** The thought tokens of a model that ignores a budget of 0. */

@@ -13,6 +13,7 @@ import { forcedFailure, makeTaskId, paceOf, reviewFailure, type SandboxTask, tas
 /** The family-specific data of a gamma task. */
 export interface GammaPlan {
   readonly film: Film;
+  /** The requested resolution, such as `768P`. */
   readonly resolution: string;
   readonly promptCharacters: number;
   readonly images: number;
@@ -69,7 +70,10 @@ function ratioOf({ ratio = 'adaptive', content }: GammaCreateBody, { imageSize }
 /** The media of a request; the seconds count only Base64 media, because URLs are not downloaded. */
 type GammaInput = Awaited<ReturnType<typeof readGammaInput>>;
 
-/** Counts a request's media, and checks Base64 against "Media limits", also in total. Throws Refusal (400). */
+/**
+ * Checks and counts a request's media: Base64 media must be within the limits of their kind and the total of seconds
+ * ("Family C endpoints", "Media limits"). Throws Refusal (400).
+ */
 export async function readGammaInput(content: readonly GammaContentItem[]) {
   const seconds = { image: 0, video: 0, audio: 0 };
   let images = 0;

@@ -16,7 +16,10 @@ const given = (wasmBinary: Uint8Array) => ({
   printErr: () => {},
 });
 
-/** Encodes a picture for speed rather than the smallest size; `wasmDir` has the codecs' WebAssembly files. */
+/**
+ * Encodes a picture in the format of its order, for speed rather than for the smallest size.
+ * @param wasmDir folder of the codecs' WebAssembly files
+ */
 export function encode(canvas: Canvas, order: ImageOrder, wasmDir: string): Promise<Uint8Array> {
   const { format, compression, background } = order;
   if (format === 'png') return encodePng(canvas, background === 'transparent');

@@ -100,7 +100,10 @@ export function wrapText(text: string, columns: number): string[] {
 const pieces = (word: string, columns: number): string[] =>
   word.length <= columns ? [word] : (word.match(new RegExp(`[^]{1,${columns}}`, 'g')) ?? []);
 
-/** Lays a text out in the largest dots that fit a rectangle; its end is cut off if the smallest do not fit. */
+/**
+ * Lays a text out in the largest dots with which it fits into a rectangle; if it does not fit even with the smallest, its
+ * end is cut off.
+ */
 export function fitText(
   text: string,
   widthPx: number,
@@ -124,6 +127,7 @@ export function fitText(
   };
 }
 
+/** Draws lines from `left`, `top` on. */
 function drawText(canvas: Canvas, { lines, dotPx }: TextBlock, left: number, top: number, ink: Colour): void {
   const pixel = pixelOf(ink);
   for (const [nth, line] of lines.entries()) {
@@ -159,6 +163,7 @@ const glyphs: readonly Uint8Array[] = table
   .split(/\s+/)
   .map((hex) => Uint8Array.from(Buffer.from(hex, 'hex')));
 
+/** The glyph for a character outside the table. */
 const box = Uint8Array.of(0x7f, 0x41, 0x41, 0x41, 0x7f);
 
 const FIRST = ' '.charCodeAt(0);

@@ -30,7 +30,10 @@ export interface ImageOrder {
 /** The blocks along the longer edge of a stream's last partial image. */
 const FINEST_BLOCKS = 48;
 
-/** Draws the picture `nth` (from 0) of an order; a `variant` other than 0 has other colours. */
+/**
+ * Draws the picture `nth` (from 0) of an order.
+ * @param variant 0, or a number that changes the picture's colours
+ */
 export const drawOrder = (order: ImageOrder, nth: number, variant = 0): Canvas =>
   draw({
     widthPx: order.widthPx,

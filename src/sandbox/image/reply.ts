@@ -75,7 +75,10 @@ async function drawAll(order: ImageOrder, partials: number, world: World): Promi
   return drawn;
 }
 
-/** For each image the partial ones and the finished one, in the public form (the document does not show it). */
+/**
+ * The images as events: for each image, `partial_images` partial ones and the finished one. The document does not show
+ * the form of the events; this is the public one.
+ */
 function* streamOf(
   { action, order }: ImageJob,
   drawn: readonly Drawn[],

@@ -127,7 +127,10 @@ async function seeFile({ bytes, sizeBytes }: FormPart, path: readonly PropertyKe
   return { words, tokens, ...(size && { size }) };
 }
 
-/** The public reply of `generateContent`, of which the document shows neither body nor reply. Throws Refusal (400). */
+/**
+ * The reply of `POST /v1/models/{model}:generateContent`. The document shows neither body nor reply; these are the public
+ * ones of that API. Throws Refusal (400).
+ */
 async function nativeReply(model: string, body: unknown, world: World): Promise<SandboxReply> {
   familyOf(model);
   const { prompt, images } = await readNative(body, world);

@@ -125,7 +125,10 @@ const MAX_MARKS = 4_000;
 /** Short rows are padded to the width of the first, so a table of few bytes could have millions of cells. */
 const MAX_CELLS = 10_000;
 
-/** Loads the Markdown library with limits: a text of 64 KiB with lines of at most 8 KiB is always parsed quickly. */
+/**
+ * Loads the Markdown library with limits: a text of 64 KiB with lines of at most 8 KiB is parsed quickly, whatever it
+ * contains.
+ */
 export async function loadLex(): Promise<Lex> {
   const { Lexer, Tokenizer } = await import('marked');
 
