@@ -145,7 +145,7 @@ test('a report tells failed rows that --limit leaves to a later run, and a price
   expect((await studio.batch('run', '--detach')).err).toContain('0 rows handed over, 1 not done yet');
   expect(await studio.batch('run', '--detach', '--name', 'other')).toMatchObject({
     code: 15,
-    err: expect.stringContaining('the cost of 2 rows are not known'),
+    err: expect.stringContaining('the cost of 2 rows is not known'),
   });
 });
 
