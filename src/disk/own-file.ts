@@ -1,6 +1,7 @@
 import * as fs from 'node:fs';
 import { usage } from '../errors.ts';
-import { openRegular } from './small-file.ts';
+import { quietly } from '../host.ts';
+import { headOf } from './small-file.ts';
 
 /** A file that gw writes beside outputs under a name that the user chose: a report or a gallery. */
 export interface OwnFile {
@@ -17,25 +18,11 @@ export interface OwnFile {
 
 /** Throws `usage` if the name is taken by anything but a file of this kind, or by a link: gw replaces nothing else. */
 export function refuseForeign({ file, named, what, isOwn, hint }: OwnFile): void {
-  let there: fs.Stats | undefined;
-  try {
-    there = fs.lstatSync(file, { throwIfNoEntry: false });
-  } catch {
-    // If lstat fails, writing will fail too, with a proper message.
-  }
-  if (there === undefined || (there.isFile() && isOwn(headOf(file)))) return;
+  // If lstat fails, writing will fail too, with a proper message.
+  const there = quietly(() => fs.lstatSync(file, { throwIfNoEntry: false }));
+  if (there === undefined || (there.isFile() && isOwn(headOf(file, HEAD_BYTES).toString()))) return;
   throw usage(`${named}: is there already, and is not ${what}`, hint);
 }
 
 /** The mark that identifies gw's own file is within these first bytes. */
 const HEAD_BYTES = 512;
-
-function headOf(file: string): string {
-  const { fd } = openRegular(file);
-  try {
-    const head = Buffer.alloc(HEAD_BYTES);
-    return head.toString('utf8', 0, fs.readSync(fd, head, 0, HEAD_BYTES, 0));
-  } finally {
-    fs.closeSync(fd);
-  }
-}

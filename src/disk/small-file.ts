@@ -68,6 +68,17 @@ export function tooLarge(maxBytes: number): UnfitFile {
   return new UnfitFile(`is larger than ${size}, the most that is read`);
 }
 
+/** The first bytes of a regular file, at most `count`. Throws as `openRegular` does. */
+export function headOf(file: string, count: number): Buffer {
+  const { fd } = openRegular(file);
+  try {
+    const head = Buffer.alloc(count);
+    return head.subarray(0, fs.readSync(fd, head, 0, count, 0));
+  } finally {
+    fs.closeSync(fd);
+  }
+}
+
 /** The SHA-256 of a regular file of any size, in hex. Throws as `openRegular` does. */
 export async function sha256OfFile(file: string, signal?: AbortSignal): Promise<string> {
   const { fd } = openRegular(file);

@@ -1,5 +1,6 @@
 import { fdatasyncSync } from 'node:fs';
 import { DiskFault, faultReason } from '../../disk/disk-fault.ts';
+import { quietly } from '../../host.ts';
 import { SNIFF_BYTES, sniff } from '../../media/signatures.ts';
 import { GrowingPart, type PartFile } from '../save/part-file.ts';
 import type { PartSinkOptions } from '../save/part-sink.ts';
@@ -90,11 +91,8 @@ export class IncomingImage implements LiftedText {
 
   /** Removes the part of an image that is not needed or cannot be completed. */
   discard(): void {
-    try {
-      this.growing.discard();
-    } catch {
-      // It stays recorded as a part, and gw jobs sync removes it.
-    }
+    // If it cannot be removed, it stays recorded as a part, and gw jobs sync removes it.
+    quietly(() => this.growing.discard());
   }
 
   private guard(step: () => void): void {

@@ -15,7 +15,7 @@ export interface PublishImage extends Pick<SaveInput, 'names' | 'sidecar' | 'jou
   readonly part: PartFile;
   /** Its index among the outputs, from 0. */
   readonly index: number;
-  readonly plan: Pick<SavePlan, 'target' | 'force'>;
+  readonly plan: Omit<SavePlan, 'download'>;
   /** Stores the image if it cannot be saved to its target. */
   readonly refuge: string;
   /** Why the target should not be tried. */
@@ -31,8 +31,8 @@ export interface Published {
 }
 
 /** The target path of a job's image: its directory, and its name once the bytes are known. */
-export const imagePath = (plan: Pick<SavePlan, 'target'>, names: Naming, index: number) =>
-  outputPath(plan.target, names, { role: imageRole(index), type: 'image', url: '' }, index + 1);
+export const imagePath = (plan: Pick<SavePlan, 'target' | 'sidecar'>, names: Naming, index: number) =>
+  outputPath(plan, names, { role: imageRole(index), type: 'image', url: '' }, index + 1);
 
 /**
  * Gives a complete image its final name, or a name in the refuge, and records it; only then its part is removed. An
@@ -49,7 +49,8 @@ export async function publishImage(input: PublishImage): Promise<Published> {
   const extension = fileType?.extension;
   const name = (copy: number) => place.name(extension ?? 'bin', copy);
   const onName = (named: NamedPart) => journal.part(role, named);
-  const mayReplace = claims && ((to: string) => claims.mayTake(to, names.id, role));
+  const mayReplace =
+    claims && ((to: string, tell: () => void) => claims.mayTake(to, names.id, role, { tell }));
   const replacing = { force: plan.force, mayReplace };
   const how = { dir: place.dir, name, extension, ...replacing, sidecar: sidecar?.(sha256), warn, onName };
   const { path: final, rescuedFrom } = await publishPart(part, how, input);

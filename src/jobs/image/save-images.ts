@@ -137,7 +137,7 @@ export async function downloadImages(
 async function savePartials(
   files: readonly SavedFile[],
   { names, journal, reader, request }: Answer,
-  { warn, ledger }: Pick<JobDeps, 'warn' | 'ledger'>,
+  { warn, ledger, claims }: Pick<JobDeps, 'warn' | 'ledger' | 'claims'>,
 ): Promise<string[]> {
   const paths: string[] = [];
   const counts = new Map<number, number>();
@@ -161,7 +161,8 @@ async function savePartials(
     const sha256 = part.sha256();
     const role = index === 0 ? `partial-${number}` : `${imageRole(index)}-partial-${number}`;
     try {
-      const how = { dir: place.dir, name, force: request.intent.save.force };
+      const mayReplace = claims && ((to: string) => claims.mayTake(to, names.id, role));
+      const how = { dir: place.dir, name, force: request.intent.save.force, mayReplace };
       const where = { refuge: refugeOf(ledger), fault: image.fault };
       const { path: saved, rescuedFrom } = await publishPart(part, how, where);
       if (rescuedFrom)

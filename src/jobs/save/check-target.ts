@@ -45,7 +45,7 @@ export function checkTarget(plan: SavePlan, before: BeforeTask): void {
   // Checked before the directory: for /dev/null, "a device" is a better message than an unwritable directory.
   if (fixed !== undefined) refuseOddFile(path.join(dir, fixed), before.named);
   // Values are shortened to make room, but not below this length; the ID is not known yet.
-  const shortest = outputPath(plan.target, { ...before, id: 'x' }, MAIN, 1).name('x', 0, true);
+  const shortest = outputPath(plan, { ...before, id: 'x' }, MAIN, 1).name('x', 0, true);
   const isBeside = plan.sidecar !== undefined;
   const nameBytes = Buffer.byteLength(isBeside ? besideOf(shortest) : shortest);
   const what = `the name${isBeside ? ' of its sidecar' : ''} has at least ${nameBytes} bytes`;

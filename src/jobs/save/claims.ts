@@ -1,15 +1,12 @@
 import * as fs from 'node:fs';
 import type { Job } from '../../ledger/event.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { isSameFile } from './take-name.ts';
+import { isSameFile, isSamePlace, placeOf } from './take-name.ts';
 
 /** Tasks live no longer than this, so older jobs have ended. */
 const LONGEST_TASK_MS = 30 * 24 * 3_600_000;
 
-/**
- * Decides what `--force` may replace: files from before the command, but never another output of this command, nor of
- * another job saved since it began. There is one instance per command.
- */
+/** Decides for one command what its --force may replace: no output of its own, nor what another job saved since it began. */
 export class Claims {
   constructor(
     private readonly ledger: Pick<Ledger, 'find' | 'isHeld'>,
@@ -18,11 +15,19 @@ export class Claims {
   ) {}
 
   /** The owner of each path, as gw's job key and the output's role. */
-  private readonly owners = new Map<string, string>();
+  private readonly owners = new Map<string, { readonly path: string; readonly owner: string }[]>();
 
   /** Reserves the paths of a job of this command that an earlier run saved. */
   keep(key: string | undefined, files: readonly { readonly path: string; readonly role?: string }[]): void {
-    for (const { path, role } of files) this.owners.set(path, `${key} ${role}`);
+    for (const { path, role } of files) this.#ownerOf(path, `${key} ${role}`);
+  }
+
+  #ownerOf(path: string, owner: string): string {
+    const place = placeOf(path);
+    const claimed = this.owners.get(place) ?? [];
+    const there = claimed.find((each) => isSamePlace(each.path, path));
+    if (there === undefined) this.owners.set(place, [...claimed, { path, owner }]);
+    return there?.owner ?? owner;
   }
 
   /**
@@ -35,10 +40,8 @@ export class Claims {
     role: string,
     { isAt = false, tell = () => {} }: { readonly isAt?: boolean; readonly tell?: () => void } = {},
   ): Promise<boolean> {
-    const owner = this.owners.get(path) ?? `${key} ${role}`;
-    // Set before the ledger is read, because another output of this command may ask in the meantime.
-    this.owners.set(path, owner);
-    if (owner !== `${key} ${role}`) return false;
+    // Reserved before the ledger is read, because another output of this command may ask in the meantime.
+    if (this.#ownerOf(path, `${key} ${role}`) !== `${key} ${role}`) return false;
     if (isAt || !fs.lstatSync(path, { throwIfNoEntry: false })) return true;
     tell();
     const [job] = await this.ledger.find({
@@ -51,8 +54,10 @@ export class Claims {
 
   /** True of a job that has saved under this name since the command began, or that is about to and was not killed before. */
   #isTheirs({ key, files, parts, savedAtMs = 0 }: Job, path: string): boolean {
-    if (savedAtMs > this.startMs && files.some((file) => file.path === path)) return true;
-    const named = Object.values(parts).filter(({ path: part, to }) => to === path || isSameFile(part, path));
+    if (savedAtMs > this.startMs && files.some((file) => isSamePlace(file.path, path))) return true;
+    const named = Object.values(parts).filter(
+      ({ path: part, to = '' }) => isSamePlace(to, path) || isSameFile(part, path),
+    );
     const isNew = named.some(({ startedAtMs }) => startedAtMs > this.startMs);
     return isNew || (named.length > 0 && this.ledger.isHeld(key));
   }

@@ -3,6 +3,7 @@ import * as path from 'node:path';
 import { DiskFault } from '../../disk/disk-fault.ts';
 import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { errorCode } from '../../errors.ts';
+import { quietly } from '../../host.ts';
 import { newPartName } from './output-path.ts';
 
 /** What the disk of a directory supports, found by trying there what saving does. */
@@ -43,12 +44,8 @@ export function tryDirectory(dir: string): void {
 
 /** The device of a directory, which is made if it does not exist. */
 function madeDirectory(dir: string): number {
-  try {
-    const there = fs.statSync(dir, { throwIfNoEntry: false });
-    if (there?.isDirectory()) return there.dev;
-  } catch {
-    // Making the directory will report the problem.
-  }
+  const there = quietly(() => fs.statSync(dir, { throwIfNoEntry: false }));
+  if (there?.isDirectory()) return there.dev;
   ensureDirectory(dir, 0o777, false);
   return fs.statSync(dir).dev;
 }
@@ -93,14 +90,7 @@ function expectMark(fd: number): void {
   }
 }
 
-function can(act: () => void): boolean {
-  try {
-    act();
-    return true;
-  } catch {
-    return false;
-  }
-}
+const can = (act: () => void): boolean => quietly(() => [act()]) !== undefined;
 
 /** Fixed names of trial files, so that one left by a killed gw is found without reading the directory. */
 export const trialNames = ['.gw-0.try', '.gw-1.try', '.gw-2.try', '.gw-3.try'];
@@ -169,11 +159,8 @@ function openTrial(file: string, dir: string): { readonly file: string; readonly
 function clearOld(trial: string, nowMs: number): void {
   const stats = fs.lstatSync(trial, { throwIfNoEntry: false });
   if (!stats?.isFile() || stats.size > MARK.length || Math.abs(nowMs - stats.mtimeMs) < TRIAL_LIFE_MS) return;
-  try {
-    fs.unlinkSync(trial);
-  } catch {
-    // The file belongs to another user, or is gone; it does no harm.
-  }
+  // A file that belongs to another user, or is gone, does no harm.
+  quietly(() => fs.unlinkSync(trial));
 }
 
 /** True if anything exists under a name. */

@@ -4,8 +4,9 @@ import * as path from 'node:path';
 import { MAX_NAME_BYTES } from '../../disk/disk-fault.ts';
 import { usage } from '../../errors.ts';
 import type { MadeFacts, TaskOutput } from '../../gateway/task.ts';
+import { quietly } from '../../host.ts';
 import { localDay } from '../../io/quantity-text.ts';
-import type { Job } from '../../ledger/event.ts';
+import type { Job, SavePlan } from '../../ledger/event.ts';
 import {
   deviceName,
   type PatternPiece,
@@ -55,12 +56,17 @@ export function splitTarget(target: string): { dir: string; name: string } {
   return { dir: target.slice(0, cut), name: target.slice(cut) || DEFAULT_NAME };
 }
 
-/** Joins a stem and an end; if that is too long for any disk, the stem is shortened. */
-export const withEnd = (stem: string, end: string): string =>
-  joinUpTo(MAX_NAME_BYTES - Buffer.byteLength(end), lettersOf(stem)) + end;
+/** Joins a stem and an end; if that is too long for any disk, with what may follow, the stem is shortened. */
+export const withEnd = (stem: string, end: string, after = ''): string =>
+  joinUpTo(MAX_NAME_BYTES - Buffer.byteLength(end + after), lettersOf(stem)) + end;
 
 /** The target path of one of a job's outputs; `index` counts from 1. */
-export function outputPath(target: string, naming: Naming, output: TaskOutput, index: number): OutputPath {
+export function outputPath(
+  { target, sidecar }: Pick<SavePlan, 'target' | 'sidecar'>,
+  naming: Naming,
+  output: TaskOutput,
+  index: number,
+): OutputPath {
   const split = splitTarget(target);
   const values = valuesOf(naming, index, placeholdersOf(parsePattern(target)));
   const pieces = parsePattern(split.name);
@@ -78,7 +84,7 @@ export function outputPath(target: string, naming: Naming, output: TaskOutput, i
       const fitted = fitStem(stem, all, MAX_STEM_BYTES - COPY_BYTES - Buffer.byteLength(suffix));
       // A typed name that is too long is refused; a name that gw completes is shortened before its end.
       const isAsTyped = isWhole || (end === '' && placeholdersOf(pieces).size === 0);
-      return isAsTyped ? fitted + tail : withEnd(fitted, end + tail);
+      return isAsTyped ? fitted + tail : withEnd(fitted, end + tail, sidecar && besideOf(''));
     },
   };
 }
@@ -269,13 +275,8 @@ export function withIndex(target: string, index: number | undefined): string {
     .join('');
 }
 
-function isDirectory(file: string): boolean {
-  try {
-    return fs.statSync(file).isDirectory();
-  } catch {
-    return false; // checkTarget reports what is wrong with the path
-  }
-}
+/** False for a path that cannot be looked at: checkTarget reports what is wrong with it. */
+const isDirectory = (file: string): boolean => quietly(() => fs.statSync(file).isDirectory()) ?? false;
 
 const KNOWN_ENDINGS = ['mp4', 'mov', 'webm', 'png', 'jpg', 'jpeg', 'webp', 'gif', 'mp3', 'wav'];
 

@@ -3,11 +3,12 @@ import * as path from 'node:path';
 import { promisify } from 'node:util';
 import { DiskFault, faultReason, kindOf } from '../../disk/disk-fault.ts';
 import { renameFile } from '../../disk/durable-directory.ts';
+import { quietly } from '../../host.ts';
 import { type DiskWays, isThere, waysOf } from './disk-ways.ts';
 import { besideOf, besidePart, isPartName, misnamed, newPartName } from './output-path.ts';
 import { type PartFile, removePart } from './part-file.ts';
 import { type Beside, type BesideText, isReplaceable, replaceBeside, writeBeside } from './sidecar.ts';
-import { copyWhole, isSameFile, PartGone, takeName, type Whole } from './take-name.ts';
+import { copyWhole, isMoved, isSameFile, PartGone, takeName, type Whole } from './take-name.ts';
 
 /** The highest suffix that is tried: `-1`, `-2`, … */
 const MAX_COPIES = 9_999;
@@ -98,7 +99,7 @@ class Publication {
     const { source, options } = this;
     if (source.open?.isOpen) await settle(source.open, options.mode);
     try {
-      return await (options.force ? this.replace() : this.takeFreeName());
+      return await this.takeFirst();
     } finally {
       if (this.isCopied) removePart(this.copy);
     }
@@ -122,20 +123,26 @@ class Publication {
     this.options.onName?.({ path: part, totalBytes, to, sha256 });
   }
 
-  private async takeFreeName(): Promise<string> {
-    const { dir, name, sidecar, isOurs } = this.options;
+  private async takeFirst(): Promise<string> {
+    const { dir, name, force } = this.options;
     for (let copy = 0; copy <= MAX_COPIES; copy++) {
       const final = path.join(dir, name(copy));
-      if (sidecar !== undefined && isSameFile(this.source.path, final)) return final;
-      if (await isOurs?.(final)) return final;
-      if (sidecar !== undefined && isThere(final)) continue;
-      // The sidecar goes first: if the output's name is taken it is removed, and after a kill the next run finds it.
-      const beside = await this.takeBeside(final);
-      if (beside === 'taken') continue;
-      if (await this.take(final)) return final;
-      if (beside === 'made') fs.rmSync(besideOf(final), { force: true });
+      if (await (force ? this.replace(final) : this.takeFree(final))) return final;
     }
     throw new DiskFault(`${path.join(dir, name(0))} and ${MAX_COPIES} names after it are taken`, true);
+  }
+
+  private async takeFree(final: string): Promise<boolean> {
+    const { sidecar, isOurs } = this.options;
+    if (sidecar !== undefined && isSameFile(this.source.path, final)) return true;
+    if (await isOurs?.(final)) return true;
+    if (sidecar !== undefined && isThere(final)) return false;
+    // The sidecar goes first: if the output's name is taken it is removed, and after a kill the next run finds it.
+    const beside = await this.takeBeside(final);
+    if (beside === 'taken') return false;
+    if (await this.take(final)) return true;
+    if (beside === 'made') fs.rmSync(besideOf(final), { force: true });
+    return false;
   }
 
   /** Takes a name that is free, and no other. */
@@ -174,18 +181,15 @@ class Publication {
     return text === undefined ? undefined : { text, mode, trial: besidePart(this.copy) };
   }
 
-  private async replace(): Promise<string> {
-    const { dir, name, warn } = this.options;
-    let copy = 0;
-    while (!(await this.takeOver(path.join(dir, name(copy))))) copy += 1;
-    const final = path.join(dir, name(copy));
+  private async replace(final: string): Promise<boolean> {
+    if (!(await this.takeOver(final))) return false;
     try {
       const beside = this.besideText();
       if (beside) replaceBeside(final, beside);
     } catch (error) {
-      warn?.(`${besideOf(final)} could not be written: ${faultReason(error)}`);
+      this.options.warn?.(`${besideOf(final)} could not be written: ${faultReason(error)}`);
     }
-    return final;
+    return true;
   }
 
   /** Takes a free name, or the place of what may be replaced; what comes there meanwhile is asked about anew. */
@@ -200,7 +204,7 @@ class Publication {
       if (there?.ino !== before?.ino || there?.mtimeMs !== before?.mtimeMs) continue;
       if (there && !there.isFile())
         throw new DiskFault(`${final} is not replaced: it is ${kindOf(there)}`, true);
-      if (there && ways.renames) return this.renameOver(final);
+      if (there && ways.renames) return await this.renameOver(final);
       if (there) remove(final);
       if (there ? await copyWhole(this.whole, final) : await this.take(final)) return true;
     }
@@ -208,11 +212,12 @@ class Publication {
     return false;
   }
 
-  private renameOver(final: string): true {
+  private async renameOver(final: string): Promise<true> {
     const from = this.isElsewhere ? this.copy : this.source.path;
     try {
       renameFile(from, final);
     } catch (error) {
+      if (await isMoved({ ...this.whole, path: from }, final)) return true;
       if (!isThere(from)) throw new PartGone(`${from} is gone`);
       throw DiskFault.of(`${final} cannot be replaced`, error);
     }
@@ -235,11 +240,8 @@ export async function addBeside(final: string, text: string | undefined, warn: (
 
 /** Syncs bytes and permissions to disk, and then closes the part in any case. */
 async function settle(part: PartFile, mode: number): Promise<void> {
-  try {
-    fs.fchmodSync(part.fd, mode);
-  } catch {
-    // A disk that stores no permissions still stores the bytes.
-  }
+  // A disk that stores no permissions still stores the bytes.
+  quietly(() => fs.fchmodSync(part.fd, mode));
   try {
     await fsync(part.fd);
     part.close();

@@ -1,7 +1,7 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { DiskFault, faultReason } from '../../disk/disk-fault.ts';
-import { openRegular } from '../../disk/small-file.ts';
+import { headOf } from '../../disk/small-file.ts';
 import { GwError } from '../../errors.ts';
 import type { TaskOutput } from '../../gateway/task.ts';
 import type { SavedFile } from '../../ledger/event.ts';
@@ -49,7 +49,7 @@ export class SaveOutput {
     private readonly shared: SaveShared,
   ) {
     const { names, plan, journal } = input;
-    this.place = outputPath(plan.target, names, output, index);
+    this.place = outputPath(plan, names, output, index);
     this.recorded = journal.parts[output.role];
   }
 
@@ -295,12 +295,4 @@ export class SaveOutput {
 export const jobWord = ({ id, family }: Pick<Naming, 'id' | 'family'>): string =>
   `${family === 'image' ? 'image job' : 'task'} ${id}`;
 
-function extensionOf(file: string): string {
-  const { fd } = openRegular(file);
-  try {
-    const head = Buffer.alloc(SNIFF_BYTES);
-    return sniff(head.subarray(0, fs.readSync(fd, head, 0, SNIFF_BYTES, 0)))?.extension ?? '';
-  } finally {
-    fs.closeSync(fd);
-  }
-}
+const extensionOf = (file: string): string => sniff(headOf(file, SNIFF_BYTES))?.extension ?? '';

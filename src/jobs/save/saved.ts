@@ -1,6 +1,7 @@
 import * as fs from 'node:fs';
 import { sha256OfFile } from '../../disk/small-file.ts';
 import type { Family } from '../../gateway/task.ts';
+import { quietly } from '../../host.ts';
 import { isHome, type Job, type SavedFile } from '../../ledger/event.ts';
 import { taskOf } from '../../ledger/settled.ts';
 
@@ -51,12 +52,8 @@ export async function isWhole(file: SavedFile, signal: AbortSignal): Promise<boo
 }
 
 function hasSize({ path, bytes }: SavedFile): boolean {
-  try {
-    const stats = fs.statSync(path, { throwIfNoEntry: false });
-    return stats?.isFile() === true && stats.size === bytes;
-  } catch {
-    return false;
-  }
+  const stats = quietly(() => fs.statSync(path, { throwIfNoEntry: false }));
+  return stats?.isFile() === true && stats.size === bytes;
 }
 
 type Copies = readonly (readonly [role: string, copies: readonly SavedFile[]])[];

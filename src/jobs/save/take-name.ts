@@ -1,6 +1,8 @@
 import * as fs from 'node:fs';
+import * as path from 'node:path';
 import { DiskFault } from '../../disk/disk-fault.ts';
-import { sha256OfFile } from '../../disk/small-file.ts';
+import { headOf, sha256OfFile } from '../../disk/small-file.ts';
+import { quietly } from '../../host.ts';
 import { type DiskWays, isThere } from './disk-ways.ts';
 
 /** The file no longer exists under its name: another process took or removed it. */
@@ -48,12 +50,17 @@ export async function takeName(
       fs.renameSync(from, to);
       return true;
     } catch {
+      if (await isMoved(whole, to)) return true;
       fs.rmSync(to, { force: true });
     }
     if (!isThere(from)) throw new PartGone(`${from} is gone`);
   }
   return copyWhole(whole, to);
 }
+
+/** True if the file has its name although the rename failed: a file server may lose its answer, and refuse the repeat. */
+export const isMoved = async ({ path: from, sha256 }: Whole, to: string): Promise<boolean> =>
+  !isThere(from) && (await sha256OfFile(to).catch(() => '')) === sha256;
 
 /**
  * Reserves the name with a file that holds the first byte of the coming one; false if the name is taken. The file is
@@ -69,7 +76,7 @@ function reserve(to: string, from: string): boolean {
   }
   try {
     try {
-      fs.writeSync(fd, firstByte(from));
+      fs.writeSync(fd, headOf(from, 1));
     } finally {
       fs.closeSync(fd);
     }
@@ -80,14 +87,23 @@ function reserve(to: string, from: string): boolean {
   }
 }
 
-function firstByte(file: string): Uint8Array {
-  const fd = fs.openSync(file, 'r');
-  try {
-    const buffer = Buffer.alloc(1);
-    return buffer.subarray(0, fs.readSync(fd, buffer, 0, 1, 0));
-  } finally {
-    fs.closeSync(fd);
-  }
+const foldedName = (file: string): string => path.basename(file).normalize('NFC').toLowerCase();
+
+/** The same text for all paths that may name one file. */
+export const placeOf = (file: string): string =>
+  path.join(
+    quietly(() => fs.realpathSync.native(path.dirname(file))) ?? path.dirname(file),
+    foldedName(file),
+  );
+
+/** True if two paths name one file, also by a link to its folder, or on a disk that takes upper and lower case as one. */
+export function isSamePlace(one: string, other: string): boolean {
+  if (one === other) return true;
+  if (foldedName(one) !== foldedName(other)) return false;
+  const [mine, theirs] = [one, other].map((file) =>
+    fs.lstatSync(file, { bigint: true, throwIfNoEntry: false }),
+  );
+  return mine !== undefined && mine.dev === theirs?.dev && mine.ino === theirs.ino;
 }
 
 /** True if two names belong to one file; a disk without hard links may give two files the same inode. */

@@ -2,6 +2,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { GwError } from '../../../src/errors.ts';
+import { Claims } from '../../../src/jobs/save/claims.ts';
 import { cut, json, replyBytes, type Step } from '../../helpers/fault-server.ts';
 import { errorOf } from '../../http/test-client.ts';
 import { tinyPng } from '../save/tiny-media.ts';
@@ -61,6 +62,19 @@ test.each([false, true])(
     expect(most).toBeLessThan(110);
   },
 );
+
+test('a partial image replaces with force none of another output of the command', async () => {
+  const reply = send(sse(events(partial(0, first), completed(final))));
+  const here = world((await serve([reply, reply])).url);
+  Object.assign(here.deps, { claims: new Claims(here.deps.ledger, here.deps.clock.now()) });
+  const kept: string[] = [];
+  for (const name of ['x.png', 'x.jpg']) {
+    const { intent } = here.request(saveTo(here, name));
+    const forced = { intent: { ...intent, save: { ...intent.save, force: true } } };
+    kept.push(...(await here.create({ ...streamed, ...forced, keepPartials: true })).partials);
+  }
+  expect(kept.map((file) => path.basename(file))).toEqual(['x.partial-1.png', 'x.partial-1-1.png']);
+});
 
 test('the final image may come before the partial ones, which are kept beside it', async () => {
   const server = await serve([send(sse(events(completed(final), partial(0, first), partial(1, second))))]);

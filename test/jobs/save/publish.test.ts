@@ -231,6 +231,67 @@ describe('a finished part', () => {
     expect(fs.readFileSync(first).equals(noise(100, name === 'fox.mp4' ? 1 : 2))).toBe(true);
   });
 
+  it.each(['a link to its folder', 'other letters on a disk that takes them as one'])(
+    'that replaces with force finds an output of its own command by %s',
+    async (how) => {
+      const dir = tempDir();
+      const first = path.join(dir, 'fox.mp4');
+      fs.writeFileSync(first, 'saved by the command');
+      const isFolder = how === 'a link to its folder';
+      const other = isFolder ? path.join(tempDir(), 'link') : dir;
+      if (isFolder) fs.symlinkSync(dir, other);
+      else fs.linkSync(first, path.join(dir, 'Fox.mp4'));
+      const claims = new Claims({ find: async () => [], isHeld: () => false }, 1);
+      await claims.mayTake(first, 'first', 'video');
+      const mayReplace = (final: string) => claims.mayTake(final, 'own', 'video');
+      const name = (copy: number) => `${isFolder ? 'fox' : 'Fox'}${copy === 0 ? '' : `-${copy}`}.mp4`;
+      const final = await publish(
+        partOf(other, noise(100, 1)),
+        options(other, { force: true, mayReplace, name }),
+      );
+      expect(path.basename(final)).toBe(name(1));
+      expect(fs.readFileSync(first, 'utf8')).toBe('saved by the command');
+    },
+  );
+
+  it.each([{ force: true }, { ways: linkless }])(
+    'has its name where a rename was done and reports an error: %o',
+    async (changes) => {
+      const dir = tempDir();
+      const isForced = 'force' in changes;
+      if (isForced) fs.writeFileSync(path.join(dir, 'fox.mp4'), 'old');
+      const part = partOf(dir, noise(100, 1));
+      const { renameSync } = nodeFs;
+      withCalls({
+        renameSync(from: string, to: string) {
+          renameSync(from, to);
+          throw Object.assign(new Error('ENOENT'), { code: 'ENOENT' });
+        },
+      });
+      const final = await publish(part, options(dir, changes));
+      expect(fs.readFileSync(final).equals(noise(100, 1))).toBe(true);
+      expect(listing(dir)).toEqual(['fox.mp4']);
+    },
+  );
+
+  it('has no sidecar where the disk takes no more', async () => {
+    const dir = tempDir();
+    const { openSync } = nodeFs;
+    withCalls({
+      openSync(file: string, ...how: [string, number]) {
+        if (file.endsWith('.json.part')) throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' });
+        return openSync(file, ...how);
+      },
+    });
+    const told: string[] = [];
+    const final = await publish(
+      partOf(dir, noise(100, 1)),
+      options(dir, { sidecar: '{}', warn: (text: string) => told.push(text) }),
+    );
+    expect(told).toEqual([`${final}.json could not be written: the disk is full (ENOSPC)`]);
+    expect(fs.existsSync(`${final}.json`)).toBe(false);
+  });
+
   it('tries the next name where a file changes at each look', async () => {
     const dir = tempDir();
     const first = path.join(dir, 'fox.mp4');

@@ -29,7 +29,7 @@ const lastFrame = { role: 'last-frame', type: 'image', url: '' } as const;
 
 /** The path for an output in an empty directory. */
 function pathOf(out: string | undefined, output = video(''), ext = 'mp4', index = 1, naming = names): string {
-  const place = outputPath(planTarget(out, '/home/me/{x}'), naming, output, index);
+  const place = outputPath({ target: planTarget(out, '/home/me/{x}') }, naming, output, index);
   return path.join(place.dir, place.name(ext, 0));
 }
 
@@ -204,7 +204,7 @@ describe('names', () => {
   ])('the value %j becomes %s', (value, expected) => expect(cleanNameValue(value)).toBe(expected));
 
   it('a copy gets its number before the extension', () => {
-    const place = outputPath('/out/fox.tar.mp4', names, video(''), 1);
+    const place = outputPath({ target: '/out/fox.tar.mp4' }, names, video(''), 1);
     expect([place.name('mp4', 0), place.name('mp4', 1), place.name('mp4', 12)]).toEqual([
       'fox.tar.mp4',
       'fox.tar-1.mp4',
@@ -249,7 +249,12 @@ describe('names', () => {
         (id, model, out, isFrame, copy) => {
           const settings = { seed: model, duration: id, resolution: model };
           const naming = { ...names, id, model, family: id, prompt: id, settings, once: { key: model } };
-          const place = outputPath(planTarget(out, '/home/me'), naming, isFrame ? lastFrame : video(''), 1);
+          const place = outputPath(
+            { target: planTarget(out, '/home/me') },
+            naming,
+            isFrame ? lastFrame : video(''),
+            1,
+          );
           const name = place.name('mp4', copy);
           expect(path.resolve(place.dir)).toBe('/home/me');
           expect(name).toMatch(/^[\p{L}\p{N}_][\p{L}\p{N}\p{M}._-]*$/u);
@@ -264,7 +269,12 @@ describe('names', () => {
   it('of a directory from hostile values stay below it', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (id) => {
-        const { dir } = outputPath('/out/{id}/{model}/', { ...names, id, model: id }, video(''), 1);
+        const { dir } = outputPath(
+          { target: '/out/{id}/{model}/' },
+          { ...names, id, model: id },
+          video(''),
+          1,
+        );
         expect(dir).toMatch(/^\/out\/[A-Za-z0-9_][A-Za-z0-9._-]*\/[A-Za-z0-9_][A-Za-z0-9._-]*\/$/);
         expect(path.resolve(dir)).toBe(dir.slice(0, -1));
       }),

@@ -140,8 +140,8 @@ export const download: readonly Breakage[] = [
   },
   {
     costs: 'a file of the user is replaced unasked',
-    find: 'return await (options.force ? this.replace() : this.takeFreeName());',
-    replace: 'return await this.replace();',
+    find: 'force ? this.replace(final) : this.takeFree(final)',
+    replace: 'this.replace(final)',
     tests: [publish],
   },
   {
