@@ -367,6 +367,24 @@ describe('--force replaces what was there before, and no other output of the com
     },
   );
 
+  test.each(['download', 'wait'])('nor what the later one of two had saved: jobs %s', async (word) => {
+    const world = await World.open();
+    const file = path.join(world.cwd, 'x.mp4');
+    const ids: string[] = [];
+    for (const duration of ['4', '6']) {
+      const argv = ['video', 'alpha', 'create', 'a fox', '--duration', duration, '-o', 'x.mp4', '--force'];
+      ids.push(JSON.parse((await world.ok([...argv, '--wait', '--json'])).out).id);
+      world.clock.ms += 60_000;
+    }
+    const later = digest(readFileSync(file));
+    for (const order of [ids, ids.toReversed()]) {
+      const { out } = await world.ok(['jobs', word, ...order, '--force']);
+      expect(lines(out).sort()).toEqual([path.join(world.cwd, 'x-1.mp4'), file]);
+      expect(digest(readFileSync(file))).toBe(later);
+    }
+    await world.close();
+  });
+
   test('also after a first try that took the next name', async () => {
     const { world, id, whole } = await openWorld('alpha');
     const final = path.join(world.cwd, 'fin.mp4');

@@ -11,7 +11,7 @@ import { addBeside } from '../../jobs/save/publish.ts';
 import { savedOutputs } from '../../jobs/save/saved.ts';
 import { sidecarOfJob } from '../../jobs/save/sidecar.ts';
 import { type TaskLook, taskFailed } from '../../jobs/watch/look.ts';
-import { isHome, type Job, mayExist, type SavedFile, type SavePlan } from '../../ledger/event.ts';
+import { type Job, mayExist, type SavedFile, type SavePlan } from '../../ledger/event.ts';
 import { adoptedJobKey } from '../../ledger/job-key.ts';
 import type { Hold, Ledger } from '../../ledger/ledger.ts';
 import { lacksOutputs, taskOf } from '../../ledger/settled.ts';
@@ -78,7 +78,8 @@ export async function tasksOf(
 ): Promise<(job: NamedJob) => Promise<NamedTask>> {
   const claims = await followers.claims();
   // No output that --force fetches again replaces a saved output of the same command.
-  for (const { known } of named) if (known) claims.keep(known.job.key, known.job.files.filter(isHome));
+  for (const { known } of flags.force ? named : [])
+    if (known) claims.keep(known.job.key, (await savedOutputs(known.job, known.family, ctx.signal)).files);
   const foreign = family ? named.filter(({ known }) => !known) : [];
   const take = family && foreign.length > 0 ? await takeIn(family, flags, followers, ctx) : undefined;
   // All lookups start together because one request can ask for many tasks.
