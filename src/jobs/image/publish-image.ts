@@ -5,7 +5,7 @@ import type { Job, LedgerEvent, SavedFile, SavePlan } from '../../ledger/event.t
 import type { Ledger } from '../../ledger/ledger.ts';
 import { type FileType, SNIFF_BYTES, sniff } from '../../media/signatures.ts';
 import { type Naming, outputPath } from '../save/output-path.ts';
-import { type DownloadJournal, forgetPart, journalOf, type PartFile } from '../save/part-file.ts';
+import { type DownloadJournal, dropPart, journalOf, type PartFile } from '../save/part-file.ts';
 import { type NamedPart, type PublishOptions, wholePart } from '../save/publish.ts';
 import { type Placed, publishOrRescue, rescuedError } from '../save/rescue.ts';
 import type { SaveInput } from '../save/save-outputs.ts';
@@ -69,11 +69,8 @@ export async function publishImage(input: PublishImage): Promise<Published> {
   } catch (failure) {
     error = unrecordedImage(final, failure);
   }
-  try {
-    forgetPart(part.path, role, journal);
-  } catch (failure) {
-    warn(`${part.path}, a second name of ${final}, could not be removed: ${faultReason(failure)}`);
-  }
+  const second = `${part.path}, a second name of ${final},`;
+  if (dropPart(part.path, warn, second)) journal.part(role, undefined);
   return { file, ...(error && { error }) };
 }
 

@@ -6,7 +6,7 @@ import { namesOutputs } from '../../ledger/settled.ts';
 import { gatewayNowMs } from '../gateway-clock.ts';
 import { printableRecord } from '../job-view.ts';
 import { namingOf } from '../save/output-path.ts';
-import { type DownloadJournal, forgetPart, type RecordedPart, removePart } from '../save/part-file.ts';
+import { type DownloadJournal, dropPart, type RecordedPart } from '../save/part-file.ts';
 import { refugeOf } from '../save/rescue.ts';
 import { savedOutputs } from '../save/saved.ts';
 import { sidecarOfJob } from '../save/sidecar.ts';
@@ -142,7 +142,7 @@ async function settleParts(job: Job, journal: DownloadJournal, deps: SettleDeps)
       const file = saved.has(role) ? undefined : await publishPartOf(job, role, recorded, journal, deps);
       if (file) files.push(file.file);
       error ??= file?.error;
-      if (!file) forgetPart(recorded.path, role, journal);
+      if (!file && dropPart(recorded.path, deps.warn)) journal.part(role, undefined);
     } catch (failure) {
       deps.signal.throwIfAborted();
       error ??= failure;
@@ -151,8 +151,7 @@ async function settleParts(job: Job, journal: DownloadJournal, deps: SettleDeps)
   }
   for (const [role, { path: part }] of parts.filter(([, { totalBytes }]) => totalBytes === undefined)) {
     // The same part is briefly recorded under two roles, until it is known which image it is.
-    if (!kept.has(part)) removePart(part);
-    journal.part(role, undefined);
+    if (kept.has(part) || dropPart(part, deps.warn)) journal.part(role, undefined);
   }
   return { files, error };
 }

@@ -1,7 +1,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { DiskFault } from '../../disk/disk-fault.ts';
+import { DiskFault, faultReason } from '../../disk/disk-fault.ts';
 import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { errorCode } from '../../errors.ts';
 import type { Job, LedgerEvent, SavedFile } from '../../ledger/event.ts';
@@ -223,14 +223,13 @@ export class GrowingPart {
     }
   }
 
-  /** Closes and removes the part, and records that. */
-  discard(): void {
+  /** Closes and removes the part, and records that; one that cannot be removed stays recorded. */
+  discard(warn: (text: string) => void = () => {}): void {
     const { part } = this;
     if (!part) return;
     this.part = undefined;
     part.close();
-    removePart(part.path);
-    this.record(undefined);
+    if (dropPart(part.path, warn)) this.record(undefined);
   }
 }
 
@@ -275,10 +274,15 @@ export function removePart(file: string): void {
   }
 }
 
-/** Removes a part and records that it is gone. */
-export function forgetPart(file: string, role: string, journal: DownloadJournal): void {
-  removePart(file);
-  journal.part(role, undefined);
+/** Removes a useless part; false, with a warning, if its disk does not let it go: that may cost no output. */
+export function dropPart(file: string, warn: (text: string) => void, what = file): boolean {
+  try {
+    removePart(file);
+    return true;
+  } catch (error) {
+    warn(`${what} could not be removed: ${faultReason(error)}`);
+    return false;
+  }
 }
 
 /** Opens an existing part; a complete one only for reading, because some disks allow nothing else. */

@@ -9,7 +9,7 @@ import { type FileType, SNIFF_BYTES, sniff } from '../../media/signatures.ts';
 import { OutputFetch } from './fetch-output.ts';
 import type { GetBudget } from './get-output.ts';
 import { besideOf, type Naming, type OutputPath, outputPath } from './output-path.ts';
-import { forgetPart, type PartFile, type RecordedPart } from './part-file.ts';
+import { dropPart, type PartFile, type RecordedPart } from './part-file.ts';
 import { PartSink } from './part-sink.ts';
 import { addBeside, type NamedPart, type Source, wholePart } from './publish.ts';
 import { type Placed, partHome, publishOrRescue, rescuedError } from './rescue.ts';
@@ -104,7 +104,7 @@ export class SaveOutput {
     const part = this.sink?.part;
     try {
       if (part && keep) part.close();
-      else if (part) this.sink?.discard();
+      else if (part) this.sink?.discard(this.shared.warn);
       else if (!keep) this.dropRecorded();
     } catch (error) {
       this.shared.warn(`a part file could not be removed: ${faultReason(error)}`);
@@ -202,7 +202,8 @@ export class SaveOutput {
   private dropRecorded(): void {
     const { recorded } = this;
     this.recorded = undefined;
-    if (recorded) forgetPart(recorded.path, this.output.role, this.input.journal);
+    if (recorded && dropPart(recorded.path, this.shared.warn))
+      this.input.journal.part(this.output.role, undefined);
   }
 
   /**
@@ -259,11 +260,7 @@ export class SaveOutput {
       ...(missing !== undefined && { cut: true }),
     };
     this.record(file);
-    try {
-      sink.discard();
-    } catch (error) {
-      this.shared.warn(`${part.path} could not be removed: ${faultReason(error)}`);
-    }
+    sink.discard(this.shared.warn);
     if (missing !== undefined) return { file, error: this.cutError(final, missing) };
     return rescuedFrom ? { file, error: this.rescuedError(final, rescuedFrom) } : { file };
   }

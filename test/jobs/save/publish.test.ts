@@ -348,6 +348,30 @@ describe('a finished part', () => {
   });
 });
 
+it.each(['without a tag', 'of another version', 'of a saved output'])(
+  'a part %s that cannot be removed costs no output',
+  async (left) => {
+    const [dir, refuge, journal, bytes] = [tempDir(), tempDir(), new MemoryJournal(), tinyMp4()];
+    const { url } = await outputServer((request, response) =>
+      serveFile(bytes, request, response, { etag: '"2"' }),
+    );
+    if (left === 'of a saved output') await run({ dir, url, journal });
+    const part = path.join(dir, `.gw-${'d'.repeat(32)}.part`);
+    fs.writeFileSync(part, 'begun');
+    journal.part('video', { path: part, etag: left === 'of another version' ? '"1"' : undefined });
+    const { unlinkSync } = nodeFs;
+    withCalls({
+      unlinkSync(file: string) {
+        if (file === part) throw Object.assign(new Error('EROFS'), { code: 'EROFS', syscall: 'unlink' });
+        unlinkSync(file);
+      },
+    });
+    const { files, failures } = await run({ dir, url, refuge, journal: journal.snapshot() });
+    expect(failures).toEqual([]);
+    expect(files).toMatchObject([{ path: path.join(dir, 'cgt-1.mp4'), sha256: sha256(bytes) }]);
+  },
+);
+
 describe('a race', () => {
   const rounds = 25;
   const racers = 4;
