@@ -208,8 +208,8 @@ describe('an injected failure', { tags: ['strace'] }, () => {
       const ended = await place.run([...create, 'a fox', '-o', 'fox.mp4', '--force'], { wrap });
       expect(ended.code, ended.err).toBe(12);
       expect(expectOneError(ended)).toMatch(words[errno] ?? /./);
+      await expectMended(place, 2);
       expect(fs.readFileSync(target, 'utf8')).toBe('what was there before');
-      await expectMended(place);
     });
 
     test('the probe of the directory fails: nothing is paid', async () => {

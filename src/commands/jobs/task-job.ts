@@ -66,8 +66,7 @@ interface NamedTask {
 
 /**
  * Returns a function that gives the task of each named job. With a family, a task that the ledger does not know is
- * adopted, so that its downloads are counted and can be resumed; without one, the function throws `not_found`. It
- * throws for a job as `taskJob` does, or with the error of the task's lookup.
+ * adopted, so that its downloads are counted and can be resumed; without one, that is `not_found`. Throws as `taskJob`.
  */
 export async function tasksOf(
   named: readonly NamedJob[],
