@@ -2,7 +2,7 @@ import { defineCommand } from '../command.ts';
 import { checkKey } from '../config/api-key.ts';
 import { originOf, parseBaseUrl } from '../config/base-url.ts';
 import { updateConfig, withProfile, withSetting } from '../config/change-config.ts';
-import { profileOf } from '../config/config-file.ts';
+import { profileOf, readConfig } from '../config/config-file.ts';
 import { readKeyFile, removeKey, runKeyCommand, storeKey } from '../config/keys.ts';
 import { parseStoredProfileName } from '../config/profile-name.ts';
 import type { Context } from '../context.ts';
@@ -45,10 +45,11 @@ export const login = defineCommand<typeof flags, LoggedIn>({
     if (second) throw usage(`${first} and ${second} are two ways to give the key`, 'leave one of them out');
     const profile = parseStoredProfileName(settings.profile.value, '--profile');
     const baseUrl = settings.baseUrl.value ?? (await askAddress(ctx));
-    if (baseUrl === undefined)
-      throw new GwError('auth', 'no gateway is configured', {
-        hint: 'name it: gw login --base-url URL --with-key < key.txt',
-      });
+    const hint = 'name it: gw login --base-url URL --with-key < key.txt';
+    if (baseUrl === undefined) throw new GwError('auth', 'no gateway is configured', { hint });
+    const { base_url: before = baseUrl } = profileOf(readConfig(ctx.host), profile) ?? {};
+    if (settings.baseUrl.source === 'environment' && before !== baseUrl)
+      ctx.io.note(`profile ${profile} has ${before}; GW_BASE_URL puts ${baseUrl} in its place`);
     const key = withKey
       ? await readKeyFile('-', ctx.host, '--with-key')
       : keyCommand
@@ -74,9 +75,8 @@ export const login = defineCommand<typeof flags, LoggedIn>({
 async function askAddress({ host, globals }: Context): Promise<string | undefined> {
   if (!host.stdin.isTTY || !host.stderr.isTTY) return undefined;
   const { readTyped } = await import('../io/ask.ts');
-  const typed = await readTyped(host, 'Address of the gateway, such as https://gateway.example.com: ', {
-    echo: true,
-  });
+  const question = 'Address of the gateway, such as https://gateway.example.com: ';
+  const typed = await readTyped(host, question, { echo: true });
   if (typed.trim() === '') return undefined;
   return parseBaseUrl(typed.trim(), 'the address', { insecureHttp: globals.insecureHttp ?? false });
 }

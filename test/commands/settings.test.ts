@@ -11,10 +11,8 @@ const keyFile = (world: World) => path.join(world.dir, '.config/gw/keys.json');
 describe('login and logout', () => {
   test('stores a key that the gateway accepts, readable by this user only, and uses it from then on', async () => {
     const world = await World.open();
-    const login = await world.ok(['login', '--base-url', `${world.sandbox.baseUrl}/`, '--with-key'], {
-      ...bare,
-      stdin: `${KEY}\n`,
-    });
+    const words = ['login', '--base-url', `${world.sandbox.baseUrl}/`, '--with-key'];
+    const login = await world.ok(words, { ...bare, stdin: `${KEY}\n` });
     expect(world.requests()).toEqual(['GET /v1/models']);
     expect(statSync(keyFile(world)).mode & 0o777).toBe(0o600);
     expect(statSync(path.dirname(keyFile(world))).mode & 0o777).toBe(0o700);
@@ -23,13 +21,15 @@ describe('login and logout', () => {
     expect(await world.gw(['logout'], bare)).toMatchObject({ code: 0 });
     expect(await world.gw(['video', 'alpha', 'create', 'a fox'], bare)).toMatchObject({ code: 3 });
     expect(await world.gw(['logout'], bare)).toMatchObject({ code: 4 });
+    const { baseUrl } = world.sandbox;
+    const moved = { bare: true, stdin: KEY, env: { GW_BASE_URL: `${baseUrl}/other` } };
+    const { err } = await world.gw(['login', '--with-key', '--profile', 'default'], moved);
+    expect(err).toContain(`profile default has ${baseUrl}; GW_BASE_URL puts ${baseUrl}/other in its place\n`);
   });
 
   test('a wrong key is exit 3 and nothing is stored', async ({ world }) => {
-    const run = await world.gw(['login', '--base-url', world.sandbox.baseUrl, '--with-key'], {
-      ...bare,
-      stdin: 'wrong-key',
-    });
+    const login = ['login', '--base-url', world.sandbox.baseUrl, '--with-key'];
+    const run = await world.gw(login, { ...bare, stdin: 'wrong-key' });
     expect(run.code).toBe(3);
     expect(existsSync(keyFile(world))).toBe(false);
     expect(existsSync(path.join(world.dir, '.config/gw/config.json'))).toBe(false);
@@ -62,10 +62,8 @@ describe('login and logout', () => {
     ['non-ASCII', 'clé'],
   ])('a key %s is refused without being shown', async (_, key) => {
     const world = await World.open();
-    const run = await world.gw(['login', '--base-url', world.sandbox.baseUrl, '--with-key'], {
-      ...bare,
-      stdin: key,
-    });
+    const login = ['login', '--base-url', world.sandbox.baseUrl, '--with-key'];
+    const run = await world.gw(login, { ...bare, stdin: key });
     expect(run.code).toBe(3);
     expect(run.err).not.toContain(key.trim() || '   ');
     expect(world.requests()).toEqual([]);
