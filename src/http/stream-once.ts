@@ -20,7 +20,7 @@ export const WHOLE_LIMIT_BYTES = 64 * 1024 * 1024;
 const isBlank = (byte: number) => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d);
 const byteOrderMark: readonly number[] = [0xef, 0xbb, 0xbf];
 /** First bytes of an event stream's line (`data`, `event`, `id`, `retry`, comment); other text is JSON or a page. */
-export const streamFrom = new Set(['d', 'e', 'i', 'r', ':'].map((mark) => mark.charCodeAt(0)));
+export const streamFrom: ReadonlySet<number> = new Set(Buffer.from('deir:'));
 
 /**
  * Makes one attempt at an event stream and hands over the body of a 2xx reply in chunks. An error's body, and JSON or a

@@ -1,5 +1,4 @@
 import { type Family, recordOf, type TaskOutput } from '../task.ts';
-import { IMAGE_LINK_LIFE_MS } from './models.ts';
 import { readImages, readImageUsage, readRevisedPrompt } from './reply.ts';
 
 /** The role of an image in the ledger: `image`, `image-2`, `image-3`, …; `index` counts from 0. */
@@ -14,7 +13,8 @@ export const imageIndex = (role: string): number => Number(/^image-(\d+)$/.exec(
  */
 export const imageFamily: Family = {
   name: 'image',
-  linkLifeMs: IMAGE_LINK_LIFE_MS,
+  /** Legacy URLs are valid for 60 minutes. The document calls the others "temporary"; gw assumes 60 minutes too. */
+  linkLifeMs: 60 * 60_000,
   readTask(record, taskId) {
     const reply = recordOf(record);
     const images = readImages(reply);

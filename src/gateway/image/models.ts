@@ -25,8 +25,6 @@ export const imageDefaults = {
 export const MAX_EDIT_PROMPT_CHARACTERS = 32_000;
 /** Sizes of img models with more pixels than 2560x1440 are experimental. */
 export const EXPERIMENTAL_ABOVE_PIXELS = 2560 * 1440;
-/** Legacy URLs are valid for 60 minutes. The document calls the others "temporary"; gw assumes 60 minutes too. */
-export const IMAGE_LINK_LIFE_MS = 60 * 60_000;
 
 type Quality = (typeof imageQualities)[number];
 

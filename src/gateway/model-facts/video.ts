@@ -27,8 +27,8 @@ import {
 } from '../gamma/models.ts';
 import { gammaFamily } from '../gamma/task.ts';
 import { ImageGenerateBody } from '../image/create.ts';
+import { imageFamily } from '../image/job.ts';
 import {
-  IMAGE_LINK_LIFE_MS,
   type ImageModel,
   imageBackgrounds,
   imageDefaults,
@@ -178,7 +178,7 @@ const factsOf = (model: ImageModel): Fact[] => [
       ]),
   ...(model.family === 'img' ? imgFacts(model) : []),
   ...fieldFacts(ImageGenerateBody, model),
-  ...(model.family === 'legacy' ? [...fact('links live', lifeWords(IMAGE_LINK_LIFE_MS))] : []),
+  ...(model.family === 'legacy' ? [...fact('links live', lifeWords(imageFamily.linkLifeMs))] : []),
   ...ruleFacts(ImageGenerateBody).filter(({ name }) => rulesOfSome[name]?.(model) ?? true),
 ];
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { IMAGE_LINK_LIFE_MS } from '../../gateway/image/models.ts';
+import { imageFamily } from '../../gateway/image/job.ts';
 import { countTokens } from '../chat/answer.ts';
 import { type OutputFile, signedLink } from '../output-source.ts';
 import { eventReply, jsonReply, type ReplyEvent, type SandboxReply } from '../reply.ts';
@@ -115,7 +115,7 @@ export const newImageId = (): string => `img-${randomBytes(12).toString('hex')}`
 
 /** Stores an order for the lifetime of its links, and returns a link for each image. */
 export function linksOf(id: string, order: ImageOrder, world: World): string[] {
-  const expiresAtMs = world.now() + IMAGE_LINK_LIFE_MS;
+  const expiresAtMs = world.now() + imageFamily.linkLifeMs;
   world.store.put(kind, id, order, { expiresAtMs });
   return Array.from({ length: order.count }, (_, nth) =>
     signedLink(world, id, fileOf(order, nth), expiresAtMs),
