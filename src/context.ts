@@ -331,7 +331,8 @@ async function openLedgerOf({ host, io, afterSave }: Parts, settings: Context['s
         const inForce = await settings();
         const command = afterSave.command ?? inForce.afterSave.value;
         const [job] = command === undefined ? [] : await ledger.find({ ids: [key] });
-        if (command === undefined || !job) return;
+        const { firstOfTask } = await import('./ledger/named-jobs.ts');
+        if (command === undefined || !job || (await firstOfTask(job, ledger))) return;
         const { runAfterSave } = await import('./commands/after-save.ts');
         const note = (text: string) => io.note(text);
         await runAfterSave(command, file.path, job, { host, note, settings: inForce });

@@ -6,14 +6,11 @@ import type { carriedJob, logEntry, record } from './decode.ts';
 // The states of a row on the queue, and the steps between them (README.md has a drawing). This table is the only source:
 // the script in Redis receives the states from which a step is allowed.
 
-const openStates = [
+export const rowStates = [
   'waiting', // nothing was sent
   'sending', // a create may be under way, or may have been lost
   'running', // the gateway has accepted it, and its ID is known
   'ended', // its task has succeeded and its slot is free; its output is to be saved
-] as const;
-export const rowStates = [
-  ...openStates,
   'saved',
   'failed',
   'unknown', // its job may exist; it is never sent again
@@ -22,7 +19,9 @@ export const rowStates = [
 export type RowState = (typeof rowStates)[number];
 
 /** True for states that a row leaves only by a user's request. */
-export const isOver = (state: RowState): boolean => !openStates.some((open) => open === state);
+export const isOver = (state: RowState): boolean => overStates.has(state);
+const overStates: ReadonlySet<RowState> = new Set(['saved', 'failed', 'unknown', 'cancelled']);
+const openStates = rowStates.filter((state) => !overStates.has(state));
 
 interface StepRule {
   readonly from: readonly RowState[];

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { KEY, World } from '../helpers/gw.ts';
 import { recordingGateway } from '../helpers/recording-gateway.ts';
 import { fakePng } from '../jobs/image/harness.ts';
+import { tinyMp4 } from '../jobs/save/tiny-media.ts';
 
 // `--exec` and the setting `after_save` run the user's own command for each saved file.
 
@@ -100,5 +101,21 @@ test('a picture that came cut is kept, and is not what the command runs for', as
   expect([run.code, run.err]).toEqual([12, expect.stringContaining('may be cut')]);
   expect(Object.keys(world.files())).toHaveLength(1);
   expect(told()).toEqual([]);
+  await gateway.close();
+});
+
+test('a task that two creates were answered with is saved once, and the command runs once', async () => {
+  world = await World.open();
+  const gateway = await recordingGateway(({ method, url }, response) => {
+    if (url.endsWith('.mp4')) return void response.end(tinyMp4());
+    response.setHeader('content-type', 'application/json');
+    const task = { id: 'vt-1', status: 'succeeded', content: { video_url: `${gateway.url}/fox.mp4` } };
+    response.end(JSON.stringify(method === 'GET' ? task : { id: 'vt-1', status: 'queued' }));
+  });
+  const run = await world.gw([...'video alpha create fox --count 2 --wait --exec'.split(' '), command()], {
+    env: { GW_BASE_URL: gateway.url },
+  });
+  expect(run.code, run.err).toBe(0);
+  expect(told()).toHaveLength(1);
   await gateway.close();
 });
