@@ -75,9 +75,9 @@ async function pickUp({ job, error }: Stands, flags: GoingOn, ctx: Context): Pro
     await planToSave(known, flags, ctx);
     return { value: resultOf(job, []) };
   }
+  const { deadlineMs, force } = flags;
   const ended = await endedBeside(known, flags, ctx);
-  if (ended) return ended;
-  const { deadlineMs } = flags;
+  if (ended && (ended.error || !force)) return ended;
   if (job.family === 'image') {
     const { syncImage } = await import('./jobs/image-jobs.ts');
     const { known: left = known } = await fromOtherHands({ id, known }, ctx, deadlineMs);

@@ -394,6 +394,25 @@ describe('--force replaces what was there before, and no other output of the com
     expect((await world.gw([...argv, '--force'])).out).toBe(`${final}\n`);
     expect(digest(readFileSync(final))).toBe(digest(whole));
   });
+
+  test.each(['alpha', 'image link'])('also after a sync that took the next name: %s', async (family) => {
+    const world = await World.open(isVideo(family) ? {} : { fault: 'output:404:x1' });
+    const [name, next] = isVideo(family) ? ['x.mp4', 'x-1.mp4'] : ['x.png', 'x-1.png'];
+    const [file = '', copy = ''] = [name, next].map((each) => path.join(world.cwd, each));
+    writeFileSync(file, 'old');
+    const argv = [...typed(family), '--once', 'k', '-o', name, '--force'];
+    await world.gw(argv);
+    world.clock.ms += 600_000;
+    await world.ok(['jobs', 'sync']);
+    const before = [readFileSync(file, 'utf8'), world.requests().length];
+    for (const _ of [1, 2])
+      expect((await world.ok([...argv, ...(isVideo(family) ? ['--wait'] : [])])).out).toBe(`${file}\n`);
+    expect([...before, digest(readFileSync(file))]).toEqual([
+      'old',
+      world.requests().length,
+      digest(readFileSync(copy)),
+    ]);
+  });
 });
 
 test.each(Object.keys(rows))('%s: a name of another kind than the bytes are is told', async (family) => {
