@@ -195,10 +195,8 @@ const hints: readonly (readonly [RegExp, string])[] = [
   [/--again|--retry-failed|another key/, 'give another key for a new job, which is paid for anew'],
   [/--yes/, 'the user settles it with gw jobs resolve'],
   [/--prompt TEXT/, 'give prompt'],
-  [
-    /gw jobs list/,
-    'list_jobs tells which jobs there are; a job that was never begun has no entry: make it again with its key',
-  ],
+  [/--unpriced/, 'only the user can say what it costs: gw config set prices FILE'],
+  [/gw jobs list/, 'list_jobs tells which jobs there are; make one that was never begun again with its key'],
   [/type -o/, 'only the user can have it saved elsewhere: gw mcp --out DIR'],
   [/--project NAME/, 'give the project of an asset that is in another one than the default'],
 ];

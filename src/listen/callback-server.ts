@@ -55,7 +55,7 @@ export async function startCallbackServer(options: CallbackServerOptions): Promi
     if (!paths.has(pathname)) return end(request, response, 404);
     const asked = searchParams.get('challenge');
     if (request.method === 'GET' && asked !== null) return echo(response, JSON.stringify(asked));
-    if (request.method !== 'POST') return end(request, response.setHeader('allow', 'POST'), 405);
+    if (request.method !== 'POST') return end(request, response.setHeader('allow', 'GET, POST'), 405);
     const body = await readBody(request);
     if (body === undefined) return end(request, response, 413);
     const text = new TextDecoder().decode(body);

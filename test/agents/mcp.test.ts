@@ -343,7 +343,12 @@ test('--max-cost counts by the price file, and refuses what has no price', async
   expect(errors.slice(0, 2)).toEqual([undefined, undefined]);
   expect(errors[2]).toContain('--max-cost 5 CNY: 4 CNY of gw mcp in the last hour are used');
   const { value } = await agent.call('make_video', { family: 'alpha', prompt: 'x' });
-  expect(value.error).toMatchObject({ kind: 'budget', message: expect.stringContaining('is not known') });
+  const hint = expect.stringContaining('gw config set prices FILE');
+  expect(value.error).toMatchObject({
+    kind: 'budget',
+    message: expect.stringContaining('is not known'),
+    hint,
+  });
   expect(creates(place.sandbox)).toHaveLength(2);
 });
 
