@@ -315,6 +315,7 @@ export function makeContext(parts: Parts): { ctx: Context; close: () => Promise<
 async function openLedgerOf({ host, io, afterSave }: Parts, settings: Context['settings']): Promise<Ledger> {
   const { openLedger } = await import('./ledger/open-ledger.ts');
   const { trustedStateDir } = await import('./config/dirs.ts');
+  const ranFor = new Map<string, string>();
   const ledger: Ledger = openLedger({
     dir: trustedStateDir(host),
     refuseNewPlace: () => trustedStateDir(host),
@@ -331,11 +332,12 @@ async function openLedgerOf({ host, io, afterSave }: Parts, settings: Context['s
         const inForce = await settings();
         const command = afterSave.command ?? inForce.afterSave.value;
         const [job] = command === undefined ? [] : await ledger.find({ ids: [key] });
-        const { firstOfTask } = await import('./ledger/named-jobs.ts');
-        if (command === undefined || !job || (await firstOfTask(job, ledger))) return;
+        // Two creates may have been answered with one task, whose output is one file.
+        const output = `${job?.gateway} ${job?.id ?? key} ${file.role}`;
+        if (command === undefined || !job || (ranFor.get(output) ?? key) !== key) return;
+        ranFor.set(output, key);
         const { runAfterSave } = await import('./commands/after-save.ts');
-        const note = (text: string) => io.note(text);
-        await runAfterSave(command, file.path, job, { host, note, settings: inForce });
+        await runAfterSave(command, file.path, job, { host, note: io.note.bind(io), settings: inForce });
       }),
   });
   return ledger;

@@ -23,10 +23,10 @@ export function jobsByName(
  * were answered with it.
  */
 export async function firstOfTask(
-  { key, id, gateway }: Pick<Job, 'key' | 'gateway' | 'id'>,
+  { key, id, gateway }: Pick<Job, 'key' | 'gateway'> & { readonly id: string },
   ledger: Pick<Ledger, 'find'>,
 ): Promise<Job | undefined> {
-  const jobs = id === undefined ? [] : await ledger.find({ ids: [id], gateway });
+  const jobs = await ledger.find({ ids: [id], gateway });
   const first = jobs.filter((job) => job.id === id).at(-1);
   return first?.key === key ? undefined : first;
 }

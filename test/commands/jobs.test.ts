@@ -514,6 +514,8 @@ describe('jobs wait', () => {
   test.each([
     ['jobs sync', 'the jobs go on', 'go on with: gw jobs sync'],
     ['jobs wait --all', 'the job goes on', 'pick it up with: gw video alpha wait t-1'],
+    ['jobs wait t-1 --force', 'the job goes on', 'pick it up with: gw video alpha wait t-1 --force'],
+    ['jobs download t-1 --force', 'the job goes on', 'pick it up with: gw jobs wait t-1 --force'],
     ['jobs download t-1', 'the job goes on', 'pick it up with: gw jobs wait t-1'],
     ['video alpha download t-1', 'the job goes on', 'pick it up with: gw video alpha wait t-1'],
   ])('%s that is interrupted says what goes on, and how to go on with it', async (words, goesOn, next) => {

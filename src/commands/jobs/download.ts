@@ -49,7 +49,7 @@ export function download(familyName?: string) {
         ctx.events?.about({ key, id, family: family.name, status: task.job?.status });
         const deps = await followers.followDeps(family, access);
         const pool = task.job && (await followers.poolOf(task.job));
-        const way = commandFor(`${words} wait ${id}`, ctx);
+        const way = commandFor(`${words} wait ${id}${flags.force ? ' --force' : ''}`, ctx);
         const look = await lookNow(task, { pool }, deps).catch((error) => {
           const why = task.job ? explainOtherKey(error, task.job, access.keyId) : error;
           throw endedBy(why, `pick it up with: ${way}`, 'the job goes on');

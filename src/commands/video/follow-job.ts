@@ -189,7 +189,7 @@ export async function* interruptedLast(
 
 function withWayBack(error: unknown, family: string, id: string, ctx: Context): unknown {
   const words = family === 'image' ? `gw jobs wait ${id}` : `gw video ${family} wait ${id}`;
-  const pickUp = `pick it up with: ${commandFor(words, ctx)}`;
+  const pickUp = `pick it up with: ${commandFor(words + (ctx.argv.includes('--force') ? ' --force' : ''), ctx)}`;
   if (!(error instanceof GwError)) return endedBy(error, pickUp, 'the job goes on');
   if (error.kind === 'task_failed') return error;
   const next = error.kind === 'download' ? 'gw jobs sync tries again' : `the job goes on; ${pickUp}`;

@@ -4,6 +4,7 @@ import * as path from 'node:path';
 import { DiskFault, faultReason } from '../../disk/disk-fault.ts';
 import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { errorCode } from '../../errors.ts';
+import { quietly } from '../../host.ts';
 import type { Job, LedgerEvent, SavedFile } from '../../ledger/event.ts';
 import { SNIFF_BYTES } from '../../media/signatures.ts';
 import { isPartName, newPartName } from './output-path.ts';
@@ -229,7 +230,8 @@ export class GrowingPart {
     if (!part) return;
     this.part = undefined;
     part.close();
-    if (dropPart(part.path, warn)) this.record(undefined);
+    // A ledger that cannot be written must not make a saved output a failed one.
+    if (dropPart(part.path, warn)) quietly(() => this.record(undefined));
   }
 }
 

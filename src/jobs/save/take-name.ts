@@ -96,21 +96,20 @@ export const placeOf = (file: string): string =>
     foldedName(file),
   );
 
+/** Undefined also for a path that cannot be looked at, such as one on a disk that is not there any more. */
+const statsOf = (file: string) => quietly(() => fs.lstatSync(file, { bigint: true, throwIfNoEntry: false }));
+
 /** True if two paths name one file, also by a link to its folder, or on a disk that takes upper and lower case as one. */
 export function isSamePlace(one: string, other: string): boolean {
   if (one === other) return true;
   if (foldedName(one) !== foldedName(other)) return false;
-  const [mine, theirs] = [one, other].map((file) =>
-    fs.lstatSync(file, { bigint: true, throwIfNoEntry: false }),
-  );
+  const [mine, theirs] = [one, other].map(statsOf);
   return mine !== undefined && mine.dev === theirs?.dev && mine.ino === theirs.ino;
 }
 
 /** True if two names belong to one file; a disk without hard links may give two files the same inode. */
 export function isSameFile(one: string, other: string): boolean {
-  const [there, here] = [other, one].map((file) =>
-    fs.lstatSync(file, { bigint: true, throwIfNoEntry: false }),
-  );
+  const [there, here] = [other, one].map(statsOf);
   return there !== undefined && there.nlink > 1n && there.dev === here?.dev && there.ino === here.ino;
 }
 

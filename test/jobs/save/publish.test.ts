@@ -231,6 +231,19 @@ describe('a finished part', () => {
     expect(fs.readFileSync(first).equals(noise(100, name === 'fox.mp4' ? 1 : 2))).toBe(true);
   });
 
+  it('that replaces with force is not stopped by a part of another job whose folder is gone', async () => {
+    const dir = tempDir();
+    fs.writeFileSync(path.join(dir, 'fox.mp4'), 'old');
+    fs.writeFileSync(path.join(dir, 'folder'), 'a file now');
+    const parts = { video: { path: path.join(dir, 'folder/a.part'), startedAtMs: 1 } };
+    const find: Ledger['find'] = async ({ where } = {}) =>
+      [{ key: 'other', files: [], parts } as unknown as Job].filter((each) => where?.(each));
+    const claims = new Claims({ find, isHeld: () => false }, 1);
+    const mayReplace = (final: string) => claims.mayTake(final, 'own', 'video');
+    const final = await publish(partOf(dir, noise(100, 1)), options(dir, { force: true, mayReplace }));
+    expect(path.basename(final)).toBe('fox.mp4');
+  });
+
   it.each(['a link to its folder', 'other letters on a disk that takes them as one'])(
     'that replaces with force finds an output of its own command by %s',
     async (how) => {
