@@ -75,18 +75,18 @@ async function pickUp({ job, error }: Stands, flags: GoingOn, ctx: Context): Pro
     await planToSave(known, flags, ctx);
     return { value: resultOf(job, []) };
   }
-  const { deadlineMs, force } = flags;
   const ended = await endedBeside(known, flags, ctx);
-  if (ended && (ended.error || !force)) return ended;
+  if (ended && (ended.error || !flags.force)) return ended;
   if (job.family === 'image') {
     const { syncImage } = await import('./jobs/image-jobs.ts');
-    const { known: left = known } = await fromOtherHands({ id, known }, ctx, deadlineMs);
+    const { known: left = known } = await fromOtherHands({ id, known }, ctx, flags.deadlineMs);
     return { ...(await syncImage(left, createFollowers(ctx), ctx, flags)), ...(error && { error }) };
   }
   ctx.io.note(`task ${id}`);
   try {
     const { family, access } = await taskJob(known, ctx);
     const save = await planToSave(known, flags, ctx);
+    const { deadlineMs } = flags;
     const request = { key: job.key, id, family, flags, job, access, save, atOnce: true, deadlineMs };
     return await followFromFlags(request, createFollowers(ctx), ctx);
   } catch (error) {

@@ -413,6 +413,32 @@ describe('--force replaces what was there before, and no other output of the com
       digest(readFileSync(copy)),
     ]);
   });
+
+  test.each(['alpha', 'image link'])('also after a sync: batch run of %s', async (family) => {
+    const world = await World.open(isVideo(family) ? {} : { fault: 'output:404:x2' });
+    const [one = '', two = '', three = ''] = ['', '-1', '-2'].map((end) =>
+      path.join(world.cwd, `x${end}.${isVideo(family) ? 'mp4' : 'png'}`),
+    );
+    writeFileSync(one, 'old');
+    const manifest = ['a', 'b'].map((id) => `${JSON.stringify({ id, prompt: id, ...rows[family] })}\n`);
+    writeFileSync(path.join(world.cwd, 'day.jsonl'), manifest.join(''));
+    const argv = ['batch', 'run', 'day.jsonl', '-o', path.basename(one), '--force'];
+    expect((await world.gw(isVideo(family) ? [...argv, '--wait-timeout', '1s'] : argv)).code).not.toBe(0);
+    world.clock.ms += 600_000;
+    await world.ok(['jobs', 'sync']);
+    const saved = [two, three].map((file) => digest(readFileSync(file)));
+    const before = [readFileSync(one, 'utf8'), world.requests().length];
+    expect(lines((await world.ok(argv)).out)).toContain(one);
+    const first = digest(readFileSync(one));
+    expect((await world.ok(argv)).out).toBe('');
+    expect([...before, [two, three].map((file) => digest(readFileSync(file)))]).toEqual([
+      'old',
+      world.requests().length,
+      saved,
+    ]);
+    expect(saved).toContain(first);
+    expect(digest(readFileSync(one))).toBe(first);
+  });
 });
 
 test.each(Object.keys(rows))('%s: a name of another kind than the bytes are is told', async (family) => {

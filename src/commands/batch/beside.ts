@@ -36,9 +36,8 @@ export async function announce(name: string, doing: Doing, ctx: Context): Promis
     let lock: LockFile | undefined;
     // Lock files of killed runs are reused, so they do not pile up.
     for (let at = 0; !lock; at += 1) lock = tryLock(path.join(dir, `${nameOf(doing)}${at}.lock`));
-    const { release } = lock;
     const isRefused = fs.readdirSync(dir).some((file) => isOther(file) && isLocked(path.join(dir, file)));
-    return { isRefused, release };
+    return { isRefused, release: lock.release };
   } catch (error) {
     throw claimError(error, dir, 'usage');
   }

@@ -1,3 +1,4 @@
+import * as fs from 'node:fs';
 import { digestOf } from '../../batch/rows.ts';
 import { type Context, gatewayName } from '../../context.ts';
 import { familyNames, loadFamily } from '../../gateway/families.ts';
@@ -13,7 +14,6 @@ import { loadSettled, taskOf } from '../../ledger/settled.ts';
 import { madeFromRows } from '../../shots/row-outputs.ts';
 import type { RowResult } from './report.ts';
 
-/** The state of a row's job by the ledger alone. */
 type RowState = 'saved' | 'running' | 'unsaved' | 'failed' | 'unknown' | 'not_sent';
 
 export interface KnownRow {
@@ -26,6 +26,8 @@ export interface KnownRow {
   /** The status as `jobs list` shows it; also `running` if another gw is sending it. */
   readonly status: string;
   readonly files: RowResult['files'];
+  /** Every file that it was saved as, copies too; absent if another machine reported it. */
+  readonly recorded?: RowResult['files'];
   /** The gateway's reason for a failure or an unknown outcome; absent if it gave none. */
   readonly reason?: string | undefined;
   /** The rows whose outputs it was made from, each with its job at that time. */
@@ -67,6 +69,7 @@ export async function knownRows(
     lately = new Map<string, string>(),
     refusals = new Map<string, string | undefined>(),
     asksQueue = false,
+    force = false,
   } = {},
 ) {
   const origin = originOfGateway(gatewayName(await ctx.settings()));
@@ -91,7 +94,6 @@ export async function knownRows(
         refusals.set(once.key, job.message);
         return false;
       }
-      // It was paid for, or may have been.
       const isMade = !['refused', 'failed', 'lost', 'intent'].includes(job.state);
       if (!isDamaged && createdAtMs > ctx.clock.now() - MADE_LATELY_MS && isMade)
         lately.set(digestOfFields(once.fields, job.endpoint), once.key);
@@ -119,11 +121,13 @@ export async function knownRows(
         attempt,
         reason: of && (state === 'failed' || state === 'unknown') ? reasonOf(job, of) : undefined,
         files: outputs.files,
+        recorded: job.files,
       });
       return false;
     },
   });
   const known: Map<string, KnownRow> = found;
+  if (force) leaveBeside(known);
   const elsewhere = new Set<string>();
   if (asksQueue) return { known, elsewhere };
   const { Memory } = await import('../machines/memory.ts');
@@ -136,6 +140,16 @@ export async function knownRows(
     } else elsewhere.add(key);
   }
   return { known, elsewhere };
+}
+
+/** With --force, a row that took the next name is open again, unless the first one is an output of the batch. */
+function leaveBeside(known: Map<string, KnownRow>): void {
+  const own = new Set([...known.values()].flatMap(({ recorded = [] }) => recorded.map(({ path }) => path)));
+  for (const [key, row] of known) {
+    const firsts = row.files.map(({ path }) => path.replace(/-\d{1,4}(?=(\.[^./]*)?$)/, ''));
+    if (row.state === 'saved' && firsts.some((first) => !own.has(first) && fs.existsSync(first)))
+      known.set(key, { ...row, state: 'unsaved' });
+  }
 }
 
 function reasonOf(job: Job, family: Family): string | undefined {

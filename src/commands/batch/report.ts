@@ -47,10 +47,8 @@ export class RowSums {
   open = 0;
   /** The open rows that wait for a row which this run leaves out: the same command would not make them. */
   stuck = 0;
-  /** Rows taken out of the queue. */
   cancelled = 0;
 
-  /** `rows` is the total number. */
   constructor(private readonly rows: number) {}
 
   get done(): number {
@@ -73,7 +71,6 @@ export class RowSums {
     { io }: Pick<Context, 'io'>,
   ): void {
     const { saved, failed, unknown, cancelled, left } = this;
-    const { command } = how;
     const parts = [
       `${saved} saved`,
       failed > 0 && `${failed} failed`,
@@ -83,8 +80,8 @@ export class RowSums {
     ];
     const where = how.redis ? ' on the machine that sent it' : '';
     const next = [
-      left + cancelled > this.stuck && `go on with: ${command()}`,
-      failed > 0 && `create anew what failed with: ${command('--retry-failed')}`,
+      left + cancelled > this.stuck && `go on with: ${how.command()}`,
+      failed > 0 && `create anew what failed with: ${how.command('--retry-failed')}`,
       unknown > 0 &&
         `gw jobs sync${where} looks for what is unknown (family B), and gw jobs resolve closes it`,
     ];
@@ -134,7 +131,6 @@ export function openReport(named: string | undefined, cwd: string, io: Pick<Io, 
       keys.add(entry.row_key);
       entries.push({ ...entry, files: entry.files.map(({ path }) => ({ path })) });
     },
-    /** True if no entry of a row was added. */
     lacks: (key: string): boolean => !keys.has(key),
     /** Writes the report and returns an error instead of throwing it, because the rows are done. */
     write(): GwError | undefined {

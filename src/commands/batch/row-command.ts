@@ -144,16 +144,15 @@ export function rowChecker(files: RowFiles, ctx: Context, warn: Context['io']['w
     if (outcome.error !== undefined) throw outcome.error;
     const { value } = outcome as Outcome<JobResult>;
     const { asked, estimate } = value instanceof ShownRequest ? value : {};
-    const { request } = asked ?? {};
     const fields =
       asked && once(async () => fieldDigests(await asked.body(), row.flags.callbackUrl === 'auto'));
-    const model = request?.body.model ?? row.flags.model;
+    const model = asked?.request.body.model ?? row.flags.model;
     return {
       model: typeof model === 'string' ? model : undefined,
       estimate,
       changed: fields && known && changedField(row, known, await fields(), asked.request),
       fields,
-      intent: request?.intent,
+      intent: asked?.request.intent,
     };
   };
 }
@@ -242,7 +241,6 @@ export const pauseOf = ({ facts: { retryAtMs } }: GwError, { clock }: Pick<Conte
 export const under = (name: string, error: unknown): unknown =>
   error instanceof GwError ? error.told({}, `${name}: ${error.message}`) : error;
 
-/** Labels bars with the row's key instead of the task ID. */
 const namedBy = (key: string, bars: RunProgress): RunProgress => ({
   ...bars,
   task: (update) => bars.task({ ...update, id: key, isPart: true }),

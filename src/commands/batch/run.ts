@@ -70,7 +70,6 @@ const runFlags = {
   detach: on('with --redis: hand the rows over and return'),
   refill: on('with --redis: send rows again that were handed over and that the queue has lost'),
 } as const;
-/** The flags of the run, with the --wait-timeout of its rows. */
 type RunFlags = FlagValues<typeof runFlags> & { readonly waitTimeout?: string };
 
 /** The keys of rows that depend on those of --redo. Faulty rows are skipped here, as the check reports them. */
@@ -107,7 +106,6 @@ const apart = {
   exec: 'a file is saved by its worker: there gw config set after_save COMMAND runs one',
 };
 
-/** The command that follows the rows on a queue. */
 const followCommand = (ctx: Context) => runCommand(['--redis'], ctx, Object.keys(apart).map(flagName));
 
 /** `gw batch run` creates every row of a manifest once, waits for it and saves it. */
@@ -145,8 +143,8 @@ export const run = defineCommand({
         throw usage(`${named}: ${beingHandedOver}`, `follow them with: ${followCommand(ctx)}`);
       const lately = new Map<string, string>();
       const asksQueue = machines !== undefined;
-      const { known, elsewhere } = await knownRows(input.name, ctx, { lately, asksQueue });
-      // A row that was handed over before is only followed.
+      const force = !asksQueue && opened.defaults.force === true;
+      const { known, elsewhere } = await knownRows(input.name, ctx, { lately, asksQueue, force });
       const handed = queue?.handed ?? elsewhere;
       const following = flags.following ? await followersOf(input, redo.has) : new Set<string>();
       const isRedone = (key: string) => redo.has(key) || following.has(key);
@@ -224,7 +222,6 @@ const settles: ReadonlySet<string> = new Set<ErrorKind>([
 class BatchRun {
   readonly #between: RowOutputs;
   readonly #sums: RowSums;
-  /** True if some of the open rows were sent. */
   #isSent = false;
   #isStopped = false;
   /** Lets waiting creates go on if urgent saves no longer begin, because the run stops. */
@@ -242,9 +239,8 @@ class BatchRun {
     const whole = ctx.io.progress();
     const turns = createTurns(SAVES_AT_ONCE);
     const followers = createFollowers(ctx, { turns });
-    const shared = { ...ctx, followers };
-    for (const [key, { jobKey, files }] of tally.known)
-      if (!tally.isRedone(key)) (await followers.claims()).keep(jobKey, files);
+    for (const [key, { jobKey, files, recorded = files }] of tally.known)
+      if (!tally.isRedone(key)) (await followers.claims()).keep(jobKey, recorded);
     // Urgent saves of an earlier run are announced before the first new row asks for its turn.
     const urgent = new Map(
       [...tally.known].flatMap(([key, { urgentFromMs }]) =>
@@ -253,8 +249,7 @@ class BatchRun {
     );
     const startedMs = ctx.clock.steady();
     this.#sums.saved = tally.savedBefore;
-    const before = tally.savedBefore + tally.failedBefore;
-    const total = Math.min(tally.rows, before + (flags.limit ?? tally.rows));
+    const total = Math.min(tally.rows, tally.savedBefore + tally.failedBefore + (flags.limit ?? tally.rows));
     const draw = () => {
       const { done } = this.#sums;
       const now = done - tally.savedBefore;
@@ -277,7 +272,7 @@ class BatchRun {
         keyOf: ({ key }) => key,
         waitsFor: (row) => this.#between.waitsFor(row),
         atOnce: flags.concurrency ?? Number.POSITIVE_INFINITY,
-        work: (row) => this.#work(row, shared).finally(() => urgent.get(row.key)?.()),
+        work: (row) => this.#work(row, { ...ctx, followers }).finally(() => urgent.get(row.key)?.()),
         isStopped: () => this.#isStopped || ctx.signal.aborted,
       });
       // Rows saved by an earlier run are not printed, but count as a success in the exit code.
@@ -287,7 +282,6 @@ class BatchRun {
         this.#count(row, outcome, ms);
         report.add(result);
         draw();
-        // Only errors of rows are prefixed with file and line.
         const error =
           outcome.error && under(`${this.batch.input.manifest.named}:${placeText(row)}`, outcome.error);
         if (!(error instanceof Interrupted)) yield { value: result, ...(error !== undefined && { error }) };

@@ -215,10 +215,9 @@ export async function planToSave(
 ): Promise<SavePlan> {
   const save = savePlanOf(job, flags, ctx);
   if (flags.out !== undefined) refuseOddTarget(save.target);
-  const { download, target, sidecar } = job.save;
-  const isElsewhere = save.target !== target || save.sidecar !== sidecar;
+  const isElsewhere = save.target !== job.save.target || save.sidecar !== job.save.sidecar;
   const isHome = job.state === 'succeeded' && family !== undefined && !lacksOutputs(job, family);
-  const isNews = !download || (isElsewhere && !isHome);
+  const isNews = !job.save.download || (isElsewhere && !isHome);
   if (save.download && isNews) (await ctx.ledger()).append(job.key, { event: 'plan', save });
   return save;
 }
