@@ -167,6 +167,7 @@ function changedField(row: Row, known: KnownRow, fields: Fields, request: JobReq
 }
 
 export interface RowOptions extends BudgetFlags, Pick<HowAsked, 'again' | 'keepsOther' | 'expects'> {
+  readonly deadlineMs?: number;
   /** Position of the last row. */
   readonly rows: number;
   /** The manifest's name for messages; absent if the row is in none. */
@@ -184,7 +185,7 @@ export type RowOutcome = Outcome<JobResult> & { readonly made: Made };
 export async function createRow(
   row: Row,
   files: RowFiles,
-  { rows, named, keepsOther, expects, wait = true, ...limits }: RowOptions,
+  { rows, named, keepsOther, expects, deadlineMs, wait = true, ...limits }: RowOptions,
   ctx: Context,
 ): Promise<RowOutcome> {
   const own = contextOf(row, worldOf(files, ctx));
@@ -192,7 +193,7 @@ export async function createRow(
   const shared = { once: row.key, wait, queue: wait, ...limits };
   const takes = Object.entries(shared).filter(([key]) => Object.hasOwn(command.flags, key));
   const ready = await readyFlags(row, rows, files, ctx);
-  const flags = { ...ready, ...Object.fromEntries(takes), keepsOther, expects };
+  const flags = { ...ready, ...Object.fromEntries(takes), keepsOther, expects, deadlineMs };
   const rowContext: Context = {
     ...own,
     io: {

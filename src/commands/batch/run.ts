@@ -330,7 +330,6 @@ class BatchRun {
     const { input, flags, tally } = this.batch;
     const startedMs = ctx.clock.steady();
     ctx.events?.ofRow(row);
-    // Images have no --wait-timeout of their own; this bounds their wait after a 429 too.
     const waitTimeout = flags.waitTimeout && parseDuration(flags.waitTimeout, '--wait-timeout');
     const deadlineMs = waitDeadlineMs({ ...(waitTimeout && { waitTimeout }), ...row.flags }, ctx);
     const { maxCost, unpriced, retryFailed } = flags;
@@ -340,6 +339,7 @@ class BatchRun {
       named: input.manifest.named,
       // The check has already compared the rows with their jobs.
       keepsOther: true,
+      deadlineMs,
       ...(anew && { again: anew }),
       ...(maxCost && { maxCost }),
       ...(unpriced && { unpriced }),
@@ -358,8 +358,7 @@ class BatchRun {
         const outcome = await createRow(row, files, options, ctx);
         const { error } = outcome;
         const isLimited = error instanceof GwError && error.kind === 'rate_limited';
-        const isOver = this.#isStopped || ctx.signal.aborted;
-        if (!isLimited || isOver) return await ended(outcome);
+        if (!isLimited || this.#isStopped || ctx.signal.aborted) return await ended(outcome);
         const waitMs = pauseOf(error, ctx);
         if (ctx.clock.steady() + waitMs >= deadlineMs) return await ended(outcome);
         const again = new Date(ctx.clock.now() + waitMs).toISOString();

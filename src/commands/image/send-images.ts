@@ -48,12 +48,12 @@ export async function sendImages(
   ctx: Context,
 ): Promise<Outcome<JobResult>> {
   const { body, endpoint, how, outputsExpected } = request;
+  const { deadlineMs = waitDeadlineMs(how, ctx) } = how;
   const access = await ctx.gateway();
   if (toStdout && ctx.io.stdoutIsTerminal)
     throw usage('--out -: gw writes no image to a terminal', 'send stdout to a file or a pipe');
-  const safe = withoutSecrets(request.intent, (text) => ctx.io.withoutSecrets(text));
   const intent = {
-    ...safe,
+    ...withoutSecrets(request.intent, (text) => ctx.io.withoutSecrets(text)),
     family: 'image' as const,
     keyId: access.keyId,
     bodySha256: digestOf(await askedOf(input)),
@@ -76,6 +76,7 @@ export async function sendImages(
         outputsExpected,
         keepPartials: keepPartials && !toStdout,
         key: place?.key,
+        deadlineMs,
         within,
         onExchange: telling.onExchange,
         onBegun: place?.confirm ?? (() => warnOfAlike(intent, () => intent.bodySha256, ctx)),
@@ -92,7 +93,6 @@ export async function sendImages(
   if (how.once === undefined) made = await make();
   else {
     const { goOnWith, makeUnderKey } = await import('../once.ts');
-    const deadlineMs = waitDeadlineMs(how, ctx);
     const got = await makeUnderKey({ request, asked: await askedOf(asked) }, access, deadlineMs, make, ctx);
     const out = how.out && { out: intent.save.target };
     // The job may be a video task: a batch row that was a video may now be an image.

@@ -16,6 +16,8 @@ export interface HowAsked {
   readonly queue?: boolean;
   readonly count?: number;
   readonly waitTimeout?: number;
+  /** End of a row's wait in ms of the steady clock, for all its tries: images have no --wait-timeout. */
+  readonly deadlineMs?: number;
   readonly interval?: number;
   readonly out?: string;
   readonly force?: boolean;

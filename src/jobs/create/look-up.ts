@@ -1,13 +1,12 @@
 import { GwError, type UnknownOutcome } from '../../errors.ts';
 import { type ExternalIds, type TaskFamily, taskIdOf, YOUNG_MS } from '../../gateway/task.ts';
 import type { Client, Reply } from '../../http/client.ts';
-import { DEFAULT_DEADLINE_MS } from '../../http/retry.ts';
 import type { Job } from '../../ledger/event.ts';
 import { isOwnExternalId } from '../../ledger/job-key.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { JobDeps } from '../watch/follow.ts';
 import type { TaskLook } from '../watch/look.ts';
-import type { Accepted } from './make.ts';
+import { type Accepted, sendingEndMs } from './make.ts';
 
 // How a task is looked up if no reply named it: by the external ID of its create, or by the ID in a cut reply.
 
@@ -42,7 +41,7 @@ const LONGEST_TOLD_PAUSE_MS = 120_000;
  */
 export async function lookUp(request: LookUp, { isRetried = false } = {}): Promise<LookedUp> {
   const { client, clock, externalIds, externalId, signal } = request;
-  const deadlineMs = request.deadlineMs && Math.min(request.deadlineMs, clock.steady() + DEFAULT_DEADLINE_MS);
+  const deadlineMs = sendingEndMs(request.deadlineMs, clock);
   const { json, status, serverDateMs } = await client.send(
     externalIds.endpoint,
     externalIds.input([externalId]),
@@ -147,19 +146,18 @@ export async function confirmId(
   },
 ): Promise<Accepted | undefined> {
   const { client, clock, externalId, family, signal } = look;
-  const { query } = family;
   // After an interrupt there is one query only, whose "not found" proves nothing: the task may be too new.
   const isPatient = !signal.aborted;
   const young = { signal, retryNotFoundUntilMs: clock.now() + YOUNG_MS };
   let reply: Awaited<ReturnType<Client['send']>>;
   try {
-    reply = await client.send(query.endpoint, query.input([id]), isPatient ? young : {});
+    reply = await client.send(family.query.endpoint, family.query.input([id]), isPatient ? young : {});
   } catch (error) {
     if (isPatient && error instanceof GwError && error.kind === 'not_found') return undefined;
     throw error;
   }
   try {
-    const record = query.records(reply.json, [id]).get(id);
+    const record = family.query.records(reply.json, [id]).get(id);
     const named = [...(family.externalIds?.findMany(reply.json).records ?? [])];
     const own = named.find(([, task]) => task.id === id)?.[0] ?? externalId;
     if (record === undefined || own !== externalId) return undefined;

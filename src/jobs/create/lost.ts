@@ -276,13 +276,12 @@ async function refuseOther(job: Job, input: MakeInput & LookUp): Promise<Made> {
   const answer = await lookUpPatiently(input);
   const found = 'failed' in answer ? undefined : answer.found;
   const what = `external ID ${externalId} is that of job ${job.key}, which asked for something else`;
-  const made = { job: jobOf(input) };
   if ('failed' in answer || !found) {
     const error = new UnknownOutcome(`${what} and may exist; nothing was sent`, {
       hint: 'gw jobs sync looks for it again',
       taskId: job.key,
     });
-    return { kind: 'unknown', ...made, error };
+    return { kind: 'unknown', job: jobOf(input), error };
   }
   const nowMs = answer.serverDateMs ?? clock.now();
   const lost = { ...job, externalId, sinceSentMs: sinceSentMs(job, clock) };
@@ -292,7 +291,7 @@ async function refuseOther(job: Job, input: MakeInput & LookUp): Promise<Made> {
     hint: `pick that one up with: gw video ${family.name} wait ${found.id}`,
     taskId: found.id,
   });
-  return { kind: 'refused', ...made, error };
+  return { kind: 'refused', job: jobOf(input), error };
 }
 
 const sinceSentMs = (job: Job, clock: Clock): number => clock.now() - (job.sentAtMs ?? job.createdAtMs);
@@ -366,13 +365,12 @@ async function settleByExternalId(
   family: TaskFamily & { readonly externalIds: ExternalIds },
   deps: SettleDeps,
 ): Promise<Settled> {
-  const { ledger, clock, signal } = deps;
-  const { externalIds } = family;
+  const { ledger, clock } = deps;
   const isKept = showsAll(job, family, clock.now());
   const isOther = isOtherKey(job, deps.keyId);
   if (isOther && !isKept) return { outcome: 'unknown' };
   const client = await deps.client();
-  const answer = await lookUpPatiently({ client, externalIds, externalId, signal, clock });
+  const answer = await lookUpPatiently({ ...deps, client, externalIds: family.externalIds, externalId });
   if ('failed' in answer) {
     if (answer.failed.kind === 'auth') throw answer.failed;
     return { outcome: 'open', message: `the look-up of its external ID failed: ${answer.failed.message}` };

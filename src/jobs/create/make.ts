@@ -1,6 +1,6 @@
 import { GwError } from '../../errors.ts';
 import type { CreateReply, TaskFamily } from '../../gateway/task.ts';
-import { sleepAloud } from '../../host.ts';
+import { type Clock, sleepAloud } from '../../host.ts';
 import type { SendOptions } from '../../http/client.ts';
 import { DEFAULT_DEADLINE_MS } from '../../http/retry.ts';
 import type { SavedFile } from '../../ledger/event.ts';
@@ -171,8 +171,7 @@ export class Attempt {
       this.isSent = wasSent;
     };
     const send = () => {
-      // The client's own waits end with the wait for a slot.
-      const deadlineMs = queue && Math.min(queue.deadlineMs, clock.steady() + DEFAULT_DEADLINE_MS);
+      const deadlineMs = sendingEndMs(queue?.deadlineMs, clock);
       return client.send(endpoint, { body }, { signal, deadlineMs, onSend, onExchange, onUnsent });
     };
     const reply = queue ? await whenSlotIsFree(send, queue, this.input) : await send();
@@ -181,6 +180,10 @@ export class Attempt {
     return { ...created, reply: reply.json, isOwnReply: true };
   }
 }
+
+/** When the client's own waits end, given the end of the command's wait; both in ms of the steady clock. */
+export const sendingEndMs = (deadlineMs: number | undefined, clock: Pick<Clock, 'steady'>): number =>
+  Math.min(deadlineMs ?? Number.POSITIVE_INFINITY, clock.steady() + DEFAULT_DEADLINE_MS);
 
 /** Tries again after each 429 until the deadline, at the family's poll interval and not before the gateway allows. */
 async function whenSlotIsFree<T>(

@@ -8,7 +8,7 @@ import { cutText, describeBody } from '../../http/refused-reply.ts';
 import type { IntentEvent, LedgerEvent, SavedFile } from '../../ledger/event.ts';
 import type { Within } from '../create/budget.ts';
 import { interruptedEvent, NEVER_SENT, ofJob, refusedEvent, unknownHint } from '../create/lost.ts';
-import type { Made } from '../create/make.ts';
+import { type Made, sendingEndMs } from '../create/make.ts';
 import { isKeptRefusal } from '../create/standing.ts';
 import { mayHoldLongNumber } from '../job-view.ts';
 import type { Naming } from '../save/output-path.ts';
@@ -75,6 +75,7 @@ export async function createImages(request: ImageRequest, deps: JobDeps): Promis
         {
           signal,
           silenceMs,
+          deadlineMs: sendingEndMs(request.deadlineMs, clock),
           onExchange: request.onExchange,
           onSend() {
             ledger.append(key, { event: 'sent' });
@@ -321,6 +322,7 @@ export interface ImageRequest {
   readonly intent: IntentEvent & { readonly family: 'image' };
   /** gw's own key for the job, if it is made under a key of --once. */
   readonly key?: string | undefined;
+  readonly deadlineMs?: number | undefined;
   /** Begins the job within the user's limits, with its estimated cost. */
   readonly within?: Within | undefined;
   /** As in `MakeInput`. */
