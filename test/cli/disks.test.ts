@@ -344,26 +344,32 @@ describe('a small disk', { tags: ['mount'] }, () => {
       const env = { GW_STATE_DIR: state, GW_INTERVAL: '200ms' };
       const run = () =>
         laptop.start(['batch', 'run', 'day.jsonl', ...redis], { env: laptop === place ? env : {} });
-      const worker = redis.length > 0 ? place.start(['worker', ...redis], { env }) : undefined;
+      const work = () => (redis.length > 0 ? place.start(['worker', ...redis], { env }) : undefined);
+      const worker = work();
       const running = run();
       const journal = path.join(state, 'ledger', path.basename(place.journal));
       const accepted = () => fs.existsSync(journal) && fs.readFileSync(journal, 'utf8').split('"accepted"');
       await until('three jobs have their IDs', () => (accepted() || []).length > 3);
       spawnSync('mount', ['-o', 'remount,ro', state]);
-      const { code, err } = await running.ended;
-      expect(code, err).toBe(13);
+      // Another worker could go on with the rows that this one puts back, so their run waits for one.
+      const { code, err } = await (worker ?? running).ended;
+      expect(code, err).toBe(worker ? 2 : 13);
       const made = creates(place.sandbox).length;
-      expect(err).toMatch(
-        RegExp(`6 rows: ${made} saved, ${6 - made} not (sent|done); go on with: gw batch run day`),
-      );
-      expect(err + worker?.err()).not.toContain('fault of gw');
+      const saved = () => place.files().filter((name) => name.endsWith('.mp4'));
+      expect(saved()).toHaveLength(made);
+      if (!worker)
+        expect(err).toMatch(
+          RegExp(`6 rows: ${made} saved, ${6 - made} not (sent|done); go on with: gw batch run day`),
+        );
+      expect(err).not.toContain('fault of gw');
       spawnSync('mount', ['-o', 'remount,rw', state]);
-      const next = await run().ended;
+      const second = work();
+      const next = await (worker ? running : run()).ended;
       expect(next.code, next.err).toBe(0);
       expect(creates(place.sandbox)).toHaveLength(6);
-      expect(place.files().filter((name) => name.endsWith('.mp4'))).toHaveLength(6);
-      worker?.child.kill('SIGTERM');
-      await worker?.ended;
+      expect(saved()).toHaveLength(6);
+      second?.child.kill('SIGTERM');
+      await second?.ended;
     },
   );
 
