@@ -77,7 +77,7 @@ export class GwError extends Error {
   }
 }
 
-/** A paid create without a complete reply: the job may exist, and is not sent again. What came may name its ID. */
+/** A paid create was sent and no complete reply came: the job may exist. What came is kept, as it may name the ID. */
 export class UnknownOutcome extends GwError {
   constructor(
     message: string,

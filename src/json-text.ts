@@ -154,7 +154,7 @@ export function compactJson(text: string): string {
   return out;
 }
 
-/** Repairs cut JSON: incomplete values go, and open objects and lists are closed; empty if no value is complete. */
+/** Repairs cut JSON text: removes incomplete values and closes what is open; empty if no value is complete. */
 export function closedJson(text: string): string {
   const tokens = new JsonTokens(text);
   const closers: string[] = [];

@@ -54,7 +54,7 @@ export function parsePattern(pattern: string, what = '--out'): PatternPiece[] {
 /** The longest path that any system opens. */
 const MAX_PATH = 4096;
 
-/** Parses a target of `-o` or `out`, without the disk. Throws `usage` for none, NUL, stdout, and a bad pattern. */
+/** Parses a target of `-o` or `out` without looking at the disk. Throws `usage` for an empty or an invalid pattern. */
 export function parseTarget(out: string, what = '--out'): PatternPiece[] {
   if (out === '') throw usage(`${what} is empty`, 'name a file, a directory that ends in /, or a pattern');
   if (out.length > MAX_PATH)

@@ -79,7 +79,10 @@ const codecInWords = (codec: string): string =>
     ? 'of an unknown codec'
     : ((codecWords as Readonly<Record<string, string>>)[codec] ?? codec.toUpperCase());
 
-/** Checks the total seconds of videos and of audio; a sentence names the first flag. Unknown ones count as zero. */
+/**
+ * Checks the total duration of all videos, and of all audio, against the maximum of a request in seconds. Each sentence
+ * names the flag of the first file that counts. Unknown durations (URLs, assets) count as zero.
+ */
 export function checkTotals(
   items: readonly { readonly flag: string; readonly facts?: MediaFacts | undefined }[],
   maxTotalS: number,

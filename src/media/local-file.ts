@@ -22,7 +22,10 @@ export interface LocalFile extends ByteSource {
   close(): Promise<void>;
 }
 
-/** A media file's size, unopened, as a pipe can hang. Throws `usage` if it is missing, unreadable, empty or no file. */
+/**
+ * The size of a media file in bytes, without opening it, because opening a pipe or a device can hang. Throws `usage`
+ * with the flag, the path and the reason if it is missing, unreadable, empty or not a file.
+ */
 export async function mediaFileBytes(path: string, named: string, hintIfMissing?: string): Promise<number> {
   const stats = await fs.stat(path).catch((error: unknown) => {
     throw fileFault(error, named, hintIfMissing);

@@ -43,7 +43,10 @@ export const UNKNOWN_CODEC = 'unknown';
 
 const unknownType = { format: 'unknown', modality: 'other', mime: 'application/octet-stream' } as const;
 
-/** Reads the facts of a source from the ranges that they need; of an unfit format only the first bytes. */
+/**
+ * Reads the facts of a source from only the ranges that it needs. If the format is unknown to the gateway or of another
+ * modality, only its first bytes are read. Throws what `source.read` throws, and the signal's reason.
+ */
 export async function probe(source: ByteSource, options: ProbeOptions): Promise<MediaFacts> {
   const type = sniff(await source.read(0, Math.min(SNIFF_BYTES, source.bytes))) ?? unknownType;
   const { modality, format, mime } = type;

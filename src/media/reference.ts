@@ -41,7 +41,10 @@ export function shorten(raw: string, maxCharacters = 80): string {
   return raw.length <= maxCharacters ? raw : `${raw.slice(0, maxCharacters)}…`;
 }
 
-/** Parses a reference. Throws `usage`, with the `flag`, for an unknown scheme and a malformed URL or ID. */
+/**
+ * Parses a reference; `flag` (`--image`) is for messages. Throws `usage` for an empty reference, an unknown scheme, a
+ * malformed URL or ID, and white space in either.
+ */
 export function parseReference(raw: string, flag: string): Reference {
   if (raw === '') throw usage(`${flag} is empty`, `give ${forms}`);
   if (raw.includes('\0')) throw usage(`${flag} has a NUL character in its path`, `give ${forms}`);

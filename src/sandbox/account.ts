@@ -45,7 +45,10 @@ export function countRequest(
   refuseWhenFull(windowBefore(store.append(requestRow(pool, minute), nowMs)));
 }
 
-/** Adds a task, or throws Refusal (429) without a place; of two processes both may be refused, not both admitted. */
+/**
+ * Adds a task if the account has a free place; otherwise throws Refusal (429). Two processes that compete for the last
+ * place may both be refused, but are never both admitted.
+ */
 export function admitTask(store: SandboxStore, task: SandboxTask, account: AccountType): void {
   store.add(task);
   if (task.pool === undefined) return;

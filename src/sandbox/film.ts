@@ -75,7 +75,11 @@ const MP4_EPOCH_S = 2_082_844_800;
 const parents = new Set(['moov', 'trak', 'mdia']);
 const dated = new Set(['mvhd', 'tkhd', 'mdhd']);
 
-/** Sets every time in an MP4 or MOV, as this library writes it, so that a task always gives the same bytes. */
+/**
+ * Sets every creation and modification time of an MP4 or MOV in place, so that the same task gives the same bytes
+ * whenever its file is made. It handles only the boxes that the library writes, with 32-bit sizes and times.
+ * @param unixS Unix seconds
+ */
 function setBoxTimes(file: Buffer, unixS: number): void {
   let size: number;
   for (let at = 0; at + 8 <= file.length; at += size) {

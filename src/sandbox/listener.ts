@@ -5,7 +5,10 @@ import type { World } from './route.ts';
 
 export type NoteRequest = (entry: SandboxRequest, done: boolean) => void;
 
-/** Logs each request, refuses other hosts and pages of other origins, and drops the connection of a failed handler. */
+/**
+ * A request listener that logs each request at its start and end, and refuses requests for other hosts or from pages of
+ * other origins. If a handler throws, the connection is dropped, because handlers answer their own refusals.
+ */
 export function listen(
   server: SandboxRequest['server'],
   world: World,

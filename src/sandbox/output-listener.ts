@@ -113,6 +113,7 @@ function insteadOf(struck: Struck | undefined, url: URL, world: World): SandboxR
   );
 }
 
+/** The bytes of a reply; `end` is the last one. */
 type ByteRange = Readonly<Record<'start' | 'end', number>>;
 
 /**

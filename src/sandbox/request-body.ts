@@ -32,7 +32,10 @@ export async function readBody(
   return { json: parseJson(await readBytes(request, maxBytes)) };
 }
 
-/** Passes a body's pieces to `take`. One over `most` bytes is read to its end, so that its client reads the Refusal. */
+/**
+ * Passes each piece of a body to `take`. If the body exceeds `most` bytes, the rest is discarded and the Refusal (400)
+ * comes at its end, so that a client that is still writing can read it.
+ */
 async function takeIn(pieces: Pieces, most: number, take: (piece: Buffer) => void): Promise<void> {
   let bytes = 0;
   for await (const piece of pieces) {
@@ -90,7 +93,10 @@ const fieldName = (path: readonly PropertyKey[]) =>
     .map((part, index) => (typeof part === 'number' ? `[${part}]` : `${index ? '.' : ''}${String(part)}`))
     .join('');
 
-/** The first rule that a body breaks, or the body as read and its undocumented fields, which `strict` refuses. */
+/**
+ * Checks a body: returns the first rule that it breaks, or the body as read and the names of undocumented fields (without
+ * list indexes). A strict sandbox refuses such fields.
+ */
 export function readAgainst(
   schema: z.ZodMiniType,
   body: unknown,
@@ -191,7 +197,10 @@ const LONGEST_HEAD = 64 * 1024;
 
 type Head = Pick<FormPart, 'field' | 'name' | 'type'>;
 
-/** Parses a multipart body (RFC 7578) as it comes; Node's own parser holds it twice and refuses short boundaries. */
+/**
+ * Parses a multipart body (RFC 2046, RFC 7578) as it arrives, so that a form of hundreds of megabytes needs tens. Node's
+ * own parser holds it more than twice and refuses short boundaries.
+ */
 export class FormSplitter {
   readonly #delimiter: Buffer | undefined;
   readonly #parts: FormPart[] = [];

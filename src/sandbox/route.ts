@@ -47,7 +47,10 @@ export interface Route {
   readonly answer: (call: Call, world: World) => SandboxReply | Promise<SandboxReply>;
 }
 
-/** The route of a request (also by its `Action`), or the other `methods` of its path, of which a wrong one has none. */
+/**
+ * The route of a request; `methods` if the path exists only for other methods; an empty list if there is no such path.
+ * Routes that differ by the `Action` in their fixed query are distinguished by the request's action.
+ */
 export function findRoute(
   routes: readonly Route[],
   method: string,

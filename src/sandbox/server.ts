@@ -65,7 +65,11 @@ export interface Sandbox {
   close(): Promise<void>;
 }
 
-/** Starts API and outputs on this machine. Throws RangeError unless the speed is above 0, and the system's error. */
+/**
+ * Starts the embedded gateway: two HTTP servers on this machine that answer as the gateway's document says. Throws
+ * RangeError unless the speed is above 0, and the system's error if a port or the state directory cannot be used
+ * (`EADDRINUSE`, `EACCES`).
+ */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   if (!(options.speed > 0)) throw new RangeError(`the speed must be a number above 0, not ${options.speed}`);
   const { tls, stateDir, keepRequests = stateDir === undefined, host = '127.0.0.1' } = options;

@@ -46,7 +46,7 @@ export class RowOutputs {
   /** The rows that a row needs; none if its job exists already and only has to be saved. */
   #needs(row: Row): string[] {
     const { known, isRedone, creates } = this.batch;
-    if (!isRedone(row.key) && /^(running|unsaved)$/.test(known.get(row.key)?.state ?? '')) return [];
+    if (!isRedone(row.key) && ['running', 'unsaved'].includes(known.get(row.key)?.state ?? '')) return [];
     return needsOf(row, creates).map(({ key }) => key);
   }
 

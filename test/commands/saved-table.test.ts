@@ -439,6 +439,21 @@ describe('--force replaces what was there before, and no other output of the com
     expect(saved).toContain(first);
     expect(digest(readFileSync(one))).toBe(first);
   });
+
+  test('A name that ends in -1 by itself is no next name: batch run', async () => {
+    const world = await World.open();
+    writeFileSync(path.join(world.cwd, 'x.mp4'), 'a file of the user');
+    writeFileSync(
+      path.join(world.cwd, 'day.jsonl'),
+      `${JSON.stringify({ prompt: 'a fox', ...rows.alpha })}\n`,
+    );
+    const argv = ['batch', 'run', 'day.jsonl', '-o', 'x-1.mp4', '--force'];
+    expect((await world.ok(argv)).out).toBe(`${path.join(world.cwd, 'x-1.mp4')}\n`);
+    const { length } = world.requests();
+    expect((await world.ok(argv)).out).toBe('');
+    expect(world.requests()).toHaveLength(length);
+    expect(readFileSync(path.join(world.cwd, 'x.mp4'), 'utf8')).toBe('a file of the user');
+  });
 });
 
 test.each(Object.keys(rows))('%s: a name of another kind than the bytes are is told', async (family) => {

@@ -1,4 +1,5 @@
 import * as fs from 'node:fs';
+import * as path from 'node:path';
 import { digestOf } from '../../batch/rows.ts';
 import { type Context, gatewayName } from '../../context.ts';
 import { familyNames, loadFamily } from '../../gateway/families.ts';
@@ -7,13 +8,16 @@ import { attemptOf } from '../../jobs/create/once.ts';
 import { isUnanswered, madeNothing } from '../../jobs/create/standing.ts';
 import { seenAtMs } from '../../jobs/gateway-clock.ts';
 import { OLD_AGE, statusWord } from '../../jobs/job-view.ts';
-import { outputsBySize } from '../../jobs/save/saved.ts';
+import { namingOf } from '../../jobs/save/output-path.ts';
+import { outputPlace } from '../../jobs/save/save-outputs.ts';
+import { outputsBySize, type SavedOutputs } from '../../jobs/save/saved.ts';
 import type { Job } from '../../ledger/event.ts';
 import { onceJobKey, originOfGateway } from '../../ledger/job-key.ts';
 import { loadSettled, taskOf } from '../../ledger/settled.ts';
 import { madeFromRows } from '../../shots/row-outputs.ts';
 import type { RowResult } from './report.ts';
 
+/** The state of a row's job by the ledger alone. */
 type RowState = 'saved' | 'running' | 'unsaved' | 'failed' | 'unknown' | 'not_sent';
 
 export interface KnownRow {
@@ -28,6 +32,8 @@ export interface KnownRow {
   readonly files: RowResult['files'];
   /** Every file that it was saved as, copies too; absent if another machine reported it. */
   readonly recorded?: RowResult['files'];
+  /** With --force: the path that each file would have got if no other file had had its name. */
+  readonly firsts?: readonly string[] | undefined;
   /** The gateway's reason for a failure or an unknown outcome; absent if it gave none. */
   readonly reason?: string | undefined;
   /** The rows whose outputs it was made from, each with its job at that time. */
@@ -94,6 +100,7 @@ export async function knownRows(
         refusals.set(once.key, job.message);
         return false;
       }
+      // It was paid for, or may have been.
       const isMade = !['refused', 'failed', 'lost', 'intent'].includes(job.state);
       if (!isDamaged && createdAtMs > ctx.clock.now() - MADE_LATELY_MS && isMade)
         lately.set(digestOfFields(once.fields, job.endpoint), once.key);
@@ -102,8 +109,7 @@ export async function knownRows(
       if ((found.get(once.key)?.attempt ?? 0) > attempt) return false;
       const of = families.get(family);
       const outputs = outputsBySize(job, of);
-      const lacks = job.state === 'succeeded' && job.save.download && outputs.missing.length > 0;
-      const state = lacks ? 'unsaved' : stateOf(job, isSettled);
+      const state = stateOf(job, outputs, isSettled);
       // Outputs that came in the reply have no link that expires.
       const hasLink = of !== undefined && taskOf(job, of)?.outputs.length !== 0;
       const urgentFromMs =
@@ -122,6 +128,7 @@ export async function knownRows(
         reason: of && (state === 'failed' || state === 'unknown') ? reasonOf(job, of) : undefined,
         files: outputs.files,
         recorded: job.files,
+        firsts: force && of ? firstPaths(job, of, outputs) : undefined,
       });
       return false;
     },
@@ -146,10 +153,22 @@ export async function knownRows(
 function leaveBeside(known: Map<string, KnownRow>): void {
   const own = new Set([...known.values()].flatMap(({ recorded = [] }) => recorded.map(({ path }) => path)));
   for (const [key, row] of known) {
-    const firsts = row.files.map(({ path }) => path.replace(/-\d{1,4}(?=(\.[^./]*)?$)/, ''));
-    if (row.state === 'saved' && firsts.some((first) => !own.has(first) && fs.existsSync(first)))
+    const { state, firsts = [] } = row;
+    if (state === 'saved' && firsts.some((first) => !own.has(first) && fs.existsSync(first)))
       known.set(key, { ...row, state: 'unsaved' });
   }
+}
+
+/** The path that each file of a job would have got if no other file had had its name. */
+function firstPaths(job: Job, family: Family, { files }: SavedOutputs): string[] {
+  const { outputs = [], made } = taskOf(job, family) ?? {};
+  return files.flatMap((file) => {
+    const at = outputs.findIndex(({ role }) => role === file.role);
+    const output = outputs[at];
+    if (!output) return [];
+    const { dir, name } = outputPlace(job.save, { ...namingOf(job), made }, output, at);
+    return [path.join(dir, name(path.extname(file.path).slice(1), 0))];
+  });
 }
 
 function reasonOf(job: Job, family: Family): string | undefined {
@@ -157,8 +176,9 @@ function reasonOf(job: Job, family: Family): string | undefined {
   return [code, message].filter(Boolean).join(': ') || job.message;
 }
 
-function stateOf(job: Job, isSettled: (job: Job) => boolean): RowState {
-  const { state, isDamaged } = job;
+function stateOf(job: Job, { missing }: SavedOutputs, isSettled: (job: Job) => boolean): RowState {
+  const { state, isDamaged, save } = job;
+  if (state === 'succeeded' && save.download && missing.length > 0) return 'unsaved';
   if (state === 'succeeded') return isDamaged || isSettled(job) ? 'saved' : 'unsaved';
   if (isUnanswered(job)) return 'unknown';
   return state === 'running' || state === 'not_sent' ? state : 'failed';

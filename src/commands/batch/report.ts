@@ -47,8 +47,10 @@ export class RowSums {
   open = 0;
   /** The open rows that wait for a row which this run leaves out: the same command would not make them. */
   stuck = 0;
+  /** Rows taken out of the queue. */
   cancelled = 0;
 
+  /** `rows` is the total number. */
   constructor(private readonly rows: number) {}
 
   get done(): number {
@@ -131,6 +133,7 @@ export function openReport(named: string | undefined, cwd: string, io: Pick<Io, 
       keys.add(entry.row_key);
       entries.push({ ...entry, files: entry.files.map(({ path }) => ({ path })) });
     },
+    /** True if no entry of a row was added. */
     lacks: (key: string): boolean => !keys.has(key),
     /** Writes the report and returns an error instead of throwing it, because the rows are done. */
     write(): GwError | undefined {

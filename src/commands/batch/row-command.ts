@@ -242,6 +242,7 @@ export const pauseOf = ({ facts: { retryAtMs } }: GwError, { clock }: Pick<Conte
 export const under = (name: string, error: unknown): unknown =>
   error instanceof GwError ? error.told({}, `${name}: ${error.message}`) : error;
 
+/** Labels bars with the row's key instead of the task ID. */
 const namedBy = (key: string, bars: RunProgress): RunProgress => ({
   ...bars,
   task: (update) => bars.task({ ...update, id: key, isPart: true }),

@@ -70,6 +70,7 @@ const runFlags = {
   detach: on('with --redis: hand the rows over and return'),
   refill: on('with --redis: send rows again that were handed over and that the queue has lost'),
 } as const;
+/** The flags of the run, with the --wait-timeout of its rows. */
 type RunFlags = FlagValues<typeof runFlags> & { readonly waitTimeout?: string };
 
 /** The keys of rows that depend on those of --redo. Faulty rows are skipped here, as the check reports them. */
@@ -106,6 +107,7 @@ const apart = {
   exec: 'a file is saved by its worker: there gw config set after_save COMMAND runs one',
 };
 
+/** The command that follows the rows on a queue. */
 const followCommand = (ctx: Context) => runCommand(['--redis'], ctx, Object.keys(apart).map(flagName));
 
 /** `gw batch run` creates every row of a manifest once, waits for it and saves it. */
@@ -145,6 +147,7 @@ export const run = defineCommand({
       const asksQueue = machines !== undefined;
       const force = !asksQueue && opened.defaults.force === true;
       const { known, elsewhere } = await knownRows(input.name, ctx, { lately, asksQueue, force });
+      // A row that was handed over before is only followed.
       const handed = queue?.handed ?? elsewhere;
       const following = flags.following ? await followersOf(input, redo.has) : new Set<string>();
       const isRedone = (key: string) => redo.has(key) || following.has(key);
@@ -222,6 +225,7 @@ const settles: ReadonlySet<string> = new Set<ErrorKind>([
 class BatchRun {
   readonly #between: RowOutputs;
   readonly #sums: RowSums;
+  /** True if some of the open rows were sent. */
   #isSent = false;
   #isStopped = false;
   /** Lets waiting creates go on if urgent saves no longer begin, because the run stops. */
@@ -282,6 +286,7 @@ class BatchRun {
         this.#count(row, outcome, ms);
         report.add(result);
         draw();
+        // Only errors of rows are prefixed with file and line.
         const error =
           outcome.error && under(`${this.batch.input.manifest.named}:${placeText(row)}`, outcome.error);
         if (!(error instanceof Interrupted)) yield { value: result, ...(error !== undefined && { error }) };
@@ -330,6 +335,7 @@ class BatchRun {
     const { input, flags, tally } = this.batch;
     const startedMs = ctx.clock.steady();
     ctx.events?.ofRow(row);
+    // Images have no --wait-timeout of their own; this bounds their wait after a 429 too.
     const waitTimeout = flags.waitTimeout && parseDuration(flags.waitTimeout, '--wait-timeout');
     const deadlineMs = waitDeadlineMs({ ...(waitTimeout && { waitTimeout }), ...row.flags }, ctx);
     const { maxCost, unpriced, retryFailed } = flags;

@@ -62,7 +62,7 @@ export function download(familyName?: string) {
             ? { status, record: printableRecord(look), files: [], error }
             : await endOf(look, { ...task, pool }, deps);
         deps.progress.stop();
-        return outcomeOf(followed, { family: family.name, id }, ctx);
+        return outcomeOf(followed, { family: family.name, id, force: flags.force }, ctx);
       };
       const tellOne = (job: NamedJob) => downloadOne(job).catch((error) => failedOutcome(job, error));
       yield* interruptedLast(eachTask(named, tellOne), ctx);

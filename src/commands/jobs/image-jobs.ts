@@ -43,6 +43,7 @@ export async function syncImage(
 ): Promise<Outcome<JobResult>> {
   const { job, family } = known;
   try {
+    const of = { family: job.family, force: flags.force };
     // A named job is saved even if its create said --no-download.
     const { download: _download, ...where } = flags;
     const isElsewhere = flags.out !== undefined || flags.force === true;
@@ -52,11 +53,11 @@ export async function syncImage(
     const input = await syncInput({ family, job: { ...job, save: plan ?? job.save } }, followers, ctx);
     for await (const { synced } of syncJobs(input ? [input] : [], ctx.signal)) {
       const failed = synced.outcome === 'ended' && synced.followed.error !== undefined;
-      if (failed) return outcomeOf(synced.followed, { family: job.family, id: synced.id }, ctx);
+      if (failed) return outcomeOf(synced.followed, { ...of, id: synced.id }, ctx);
     }
     const isCopied = isElsewhere && plan && input && namesOutputs(job);
     const copied = isCopied ? await copyImages(job, plan, input.deps) : undefined;
-    if (copied?.error) return outcomeOf(copied, { family: job.family, id: job.key }, ctx);
+    if (copied?.error) return outcomeOf(copied, { ...of, id: job.key }, ctx);
     return await settledOutcome(known, ctx, copied?.files);
   } catch (error) {
     ctx.signal.throwIfAborted();

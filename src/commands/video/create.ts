@@ -654,7 +654,7 @@ async function follow(
   if (ctx.signal.aborted) {
     const followed = { ...accepted, files: [], error: ctx.signal.reason };
     const { outcomeOf } = await import('./follow-job.ts');
-    return outcomeOf(followed, { family: family.name, id, accepted }, ctx);
+    return outcomeOf(followed, { family: family.name, id, accepted, force: how.force }, ctx);
   }
   if (taskState(status).state === 'failed')
     return { value: accepted, error: (await import('../../jobs/watch/look.ts')).taskFailed(ended) };

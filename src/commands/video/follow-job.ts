@@ -77,7 +77,7 @@ export async function* followAll(
   const depsOf = ({ family, request }: (typeof inputs)[number]) =>
     followers.followDeps(family, request.access);
   for await (const { input, followed } of followMany(inputs, depsOf, ctx.signal)) {
-    const { family, id, accepted, job, access } = input.request;
+    const { family, id, accepted, job, access, save } = input.request;
     const { keyId } = access ?? (await ctx.gateway());
     const explained = job
       ? { ...followed, error: explainOtherKey(followed.error, { ...job, id }, keyId) }
@@ -86,7 +86,7 @@ export async function* followAll(
       const name = requests.length > 1 || followers.turns ? id : undefined;
       await noteUsage(followed.usage, input.request.key, name, ctx);
     }
-    yield outcomeOf(explained, { family: family.name, id, accepted, job }, ctx);
+    yield outcomeOf(explained, { family: family.name, id, accepted, job, force: save.force }, ctx);
   }
 }
 
@@ -149,19 +149,23 @@ async function estimates(
   }
 }
 
-/** The printed result of a followed job; an error that leaves the job running names the command that continues it. */
+/**
+ * The printed result of a followed job; an error that leaves the job running names the command that continues it, with
+ * the --force of this one.
+ */
 export function outcomeOf(
   followed: Followed,
-  { family, id, accepted, job }: Pick<FollowRequest, 'id' | 'accepted' | 'job'> & { family: string },
+  of: Pick<FollowRequest, 'id' | 'accepted' | 'job'> & { family: string; force?: boolean | undefined },
   ctx: Context,
 ): Outcome<JobResult> {
+  const { family, id, accepted, job } = of;
   const files = followed.files.map(({ path, bytes, sha256, type }) => ({ path, bytes, sha256, type }));
   const record =
     followed.record ?? accepted?.record ?? (job && (printableRecord(job) ?? answerOf(job))) ?? null;
   const status = followed.status || accepted?.status || (job ? statusWord(job, () => false) : '');
   return {
     value: { family, id, status, record, files },
-    ...(followed.error !== undefined && { error: withWayBack(followed.error, family, id, ctx) }),
+    ...(followed.error !== undefined && { error: withWayBack(followed.error, of, ctx) }),
   };
 }
 
@@ -187,9 +191,13 @@ export async function* interruptedLast(
   if (error !== undefined) throw made.length > 1 ? endedBy(error, next, `${made.length} jobs go on`) : error;
 }
 
-function withWayBack(error: unknown, family: string, id: string, ctx: Context): unknown {
+function withWayBack(
+  error: unknown,
+  { family, id, force }: Parameters<typeof outcomeOf>[1],
+  ctx: Context,
+): unknown {
   const words = family === 'image' ? `gw jobs wait ${id}` : `gw video ${family} wait ${id}`;
-  const pickUp = `pick it up with: ${commandFor(words + (ctx.argv.includes('--force') ? ' --force' : ''), ctx)}`;
+  const pickUp = `pick it up with: ${commandFor(words + (force ? ' --force' : ''), ctx)}`;
   if (!(error instanceof GwError)) return endedBy(error, pickUp, 'the job goes on');
   if (error.kind === 'task_failed') return error;
   const next = error.kind === 'download' ? 'gw jobs sync tries again' : `the job goes on; ${pickUp}`;

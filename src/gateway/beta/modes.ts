@@ -147,7 +147,7 @@ const shot = /\s*shot\s+(\d+)\s*,([^,;]*),([^;]*)(?:;|$)\s*/iy;
 export const buildShots = (shots: readonly Pick<BetaShot, 'seconds' | 'words'>[]): string =>
   shots.map(({ seconds, words }, index) => `shot ${index + 1}, ${seconds}, ${words};`).join(' ');
 
-/** Parses a multi-shot prompt; undefined if it begins with no shot. `rest` is the text that no longer fits the syntax. */
+/** Parses a multi-shot prompt; undefined for an ordinary one. `rest` is the text from which on the syntax does not fit. */
 export function parseShots(prompt: string): { shots: BetaShot[]; rest: string } | undefined {
   if (!opening.test(prompt)) return undefined;
   const shots: BetaShot[] = [];

@@ -133,7 +133,7 @@ export const turboRules: readonly Rule<BetaTextBody>[] = [
   recommendedLength,
 ];
 
-/** Fills in the duration that the documented rules imply, which is the sum of the shots, unless the user gave one. */
+/** Fills in the duration that the documented rules imply (the sum of the shots), unless the user gave one. */
 export function fillBetaShots(body: Record<string, unknown>): Record<string, unknown> {
   const { prompt, settings = {} } = body;
   if (typeof prompt !== 'string' || typeof settings !== 'object' || settings === null) return body;

@@ -8,7 +8,7 @@ import type { SavedFile } from '../../ledger/event.ts';
 import { type FileType, SNIFF_BYTES, sniff } from '../../media/signatures.ts';
 import { OutputFetch } from './fetch-output.ts';
 import type { GetBudget } from './get-output.ts';
-import { besideOf, type Naming, type OutputPath, outputPath } from './output-path.ts';
+import { besideOf, type Naming, type OutputPath } from './output-path.ts';
 import { dropPart, type PartFile, type RecordedPart } from './part-file.ts';
 import { PartSink } from './part-sink.ts';
 import { addBeside, type NamedPart, type Source, wholePart } from './publish.ts';
@@ -38,19 +38,16 @@ export interface SavedOutput {
 
 /** Takes one output from its link to its final name. */
 export class SaveOutput {
-  private readonly place: OutputPath;
   private sink: PartSink | undefined;
   private recorded: RecordedPart | undefined;
 
   constructor(
     private readonly output: TaskOutput,
-    index: number,
+    private readonly place: OutputPath,
     private readonly input: SaveInput,
     private readonly shared: SaveShared,
   ) {
-    const { names, plan, journal } = input;
-    this.place = outputPath(plan, names, output, index);
-    this.recorded = journal.parts[output.role];
+    this.recorded = input.journal.parts[output.role];
   }
 
   /** Throws the raw failure: GwError, DiskFault, or the signal's reason. */

@@ -14,7 +14,7 @@ import { printableRecord } from '../job-view.ts';
 import type { FollowDeps, JobDeps } from '../watch/follow.ts';
 import { endEvent, type SeenTask, type TaskLook } from '../watch/look.ts';
 import { GetBudget } from './get-output.ts';
-import { isFixedName, type Naming, namingOf } from './output-path.ts';
+import { isFixedName, type Naming, namingOf, type OutputPath, outputPath } from './output-path.ts';
 import { type DownloadJournal, journalOf } from './part-file.ts';
 import { refugeOf } from './rescue.ts';
 import { jobWord, SaveOutput } from './save-output.ts';
@@ -82,9 +82,8 @@ export async function saveOutputs(
     budget.begin();
     let saving: SaveOutput | undefined;
     try {
-      // Images keep their own index, even if not all of them are saved.
-      const index = input.names.family === 'image' ? imageIndex(output.role) : at;
-      saving = new SaveOutput(output, index + 1, input, { budget, bootedAtMs, warn });
+      const place = outputPlace(plan, input.names, output, at);
+      saving = new SaveOutput(output, place, input, { budget, bootedAtMs, warn });
       const { file, error } = await saving.run();
       if (!file.cut) files.push(file);
       if (error) failures.push({ role: output.role, error });
@@ -103,6 +102,10 @@ export async function saveOutputs(
   warnOfNames(files, plan, warn);
   return { files, failures };
 }
+
+/** The path of the output at a place of a job's list. Images keep their own index, even if not all of them are saved. */
+export const outputPlace = (plan: SavePlan, names: Naming, output: TaskOutput, at: number): OutputPath =>
+  outputPath(plan, names, output, (names.family === 'image' ? imageIndex(output.role) : at) + 1);
 
 /** The parts of a run's deps that downloads use; `id` is the name in their events. */
 export const transferOf = (deps: Omit<JobDeps, 'client'>, id: string) => ({

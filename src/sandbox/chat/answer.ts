@@ -185,7 +185,10 @@ const formats: Readonly<Record<string, string>> = {
   uuid: '00000000-0000-4000-8000-000000000000',
 };
 
-/** A value of a JSON schema, always the same for a seed; patterns and references elsewhere are not heeded. */
+/**
+ * Makes a value that matches a JSON schema, always the same for the same seed. It supports types (in either case), const,
+ * enum, default, bounds, formats, nested objects and arrays, `anyOf`, `oneOf`, `allOf` and local `$ref`, but no patterns.
+ */
 export const sampleOf = (schema: unknown, seed: string): unknown =>
   isObject(schema) ? sample(schema, { root: schema, seed, name: 'value', depth: 0 }) : {};
 

@@ -180,7 +180,10 @@ const mapList = (value: unknown, each: (item: unknown) => unknown): unknown =>
 const change = (of: Fields, name: string, rewrite: (value: unknown) => unknown): Fields =>
   Object.hasOwn(of, name) ? { ...of, [name]: rewrite(of[name]) } : of;
 
-/** `developer` is the newer name of `system`, and `any` another format's tool choice; the document lists none. */
+/**
+ * Chat completions: `developer` is the newer name of the role `system`, and `any` is a tool choice of other formats.
+ * The document does not list the tool choices.
+ */
 export function respellCompletions(body: unknown, told: Set<string>): unknown {
   if (!isObject(body)) return body;
   const as = (ours: unknown, said: string) => {
