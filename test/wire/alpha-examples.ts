@@ -6,6 +6,8 @@ export interface Example {
   readonly body: unknown;
   /** A pattern in the refusal that names the rule. When unset, the body is accepted. */
   readonly refused?: RegExp;
+  /** The body is accepted but not sent: drawing its image takes seconds, or its Base64 data is no real medium. */
+  readonly notPosted?: true;
 }
 
 const V20 = 'alpha-video-2-0-260128';
@@ -119,6 +121,11 @@ export const alphaExamples: readonly Example[] = [
   {
     rule: '1: no file: URL',
     body: { model: V25, content: [text, { ...image, image_url: { url: 'file:///etc/passwd' } }] },
+    refused: /not a URL/,
+  },
+  {
+    rule: '1: no file: URL of a video',
+    body: { model: V25, content: [text, { ...video, video_url: { url: 'file:///etc/passwd' } }] },
     refused: /not a URL/,
   },
   {
@@ -330,6 +337,11 @@ export const alphaExamples: readonly Example[] = [
   { rule: 'duration 4 on 2.0', body: { model: V20, content: [text], duration: 4 } },
   { rule: 'duration 15 on 2.0', body: { model: V20, content: [text], duration: 15 } },
   { rule: 'duration 3 on 2.0', body: { model: V20, content: [text], duration: 3 }, refused: /4-15 seconds/ },
+  {
+    rule: 'duration 16 on 2.0',
+    body: { model: V20, content: [text], duration: 16 },
+    refused: /4-15 seconds/,
+  },
   {
     rule: 'duration 16 on fast',
     body: { model: FAST, content: [text], duration: 16 },

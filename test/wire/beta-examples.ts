@@ -1,13 +1,11 @@
+import type { Example } from './alpha-examples.ts';
+
 // Literal request bodies of family B, copied from or written by hand after the gateway's document: what it accepts and
 // what it refuses, rule by rule. Nothing here may be computed from the product's own tables.
 
-export interface Example {
-  readonly rule: string;
+interface BetaExample extends Example {
   /** The path of the create endpoint, below the base address. */
   readonly path: string;
-  readonly body: unknown;
-  /** A pattern in the refusal that names the rule. When unset, the body is accepted. */
-  readonly refused?: RegExp;
 }
 
 const TEXT = '/text-to-video/beta-3.0';
@@ -26,19 +24,19 @@ export const flagsOfPath: Readonly<Record<string, readonly string[]>> = {
 };
 
 const prompt = 'a fox in the snow';
-const text = (rule: string, body: unknown, refused?: RegExp): Example => ({
+const text = (rule: string, body: unknown, refused?: RegExp): BetaExample => ({
   rule: `text: ${rule}`,
   path: TEXT,
   body,
   ...(refused && { refused }),
 });
-const turbo = (rule: string, body: unknown, refused?: RegExp): Example => ({
+const turbo = (rule: string, body: unknown, refused?: RegExp): BetaExample => ({
   rule: `turbo: ${rule}`,
   path: TURBO,
   body,
   ...(refused && { refused }),
 });
-const o1 = (rule: string, body: unknown, refused?: RegExp): Example => ({
+const o1 = (rule: string, body: unknown, refused?: RegExp): BetaExample => ({
   rule: `o1: ${rule}`,
   path: O1,
   body,
@@ -57,7 +55,7 @@ const png =
   'iVBORw0KGgoAAAANSUhEUgAAASwAAAEsAQAAAABRBrPYAAAAIklEQVR42u3BMQEAAADCoPVPbQo/oAAAAAAAAAAAAAAAeBkttAABAZVTBAAAAABJRU5ErkJggg==';
 const wide = { aspect_ratio: '16:9' };
 
-const textExamples: Example[] = [
+const textExamples: BetaExample[] = [
   text('a prompt alone', { prompt }),
   text('no prompt', { settings: { duration: 5 } }, /prompt.*is required/),
   text('an empty prompt', { prompt: '' }),
@@ -101,7 +99,7 @@ const textExamples: Example[] = [
   ),
 ];
 
-const turboExamples: Example[] = [
+const turboExamples: BetaExample[] = [
   turbo('a prompt alone', { prompt }),
   turbo('1080p', { prompt, settings: { resolution: '1080p', aspect_ratio: '1:1', duration: 15 } }),
   turbo('4k', { prompt, settings: { resolution: '4k' } }, /takes 720p, 1080p; 4k is for text/),
@@ -161,7 +159,7 @@ const turboExamples: Example[] = [
   turbo('the word shot in a prompt', { prompt: 'a shot of a fox, 5 seconds' }),
 ];
 
-const o1Examples: Example[] = [
+const o1Examples: BetaExample[] = [
   o1('a prompt and a ratio', { contents: [words], settings: wide }),
   o1('every documented setting', {
     contents: [words],
@@ -334,12 +332,12 @@ const o1Examples: Example[] = [
   ),
 ];
 
-const openExamples: Example[] = [
+const openExamples: BetaExample[] = [
   '/image-to-video/beta-3.0',
   '/image-to-video/beta-3.0-turbo',
   '/omni-video/beta-3.0-omni',
   '/motion-control/beta-3.0',
-].flatMap((path): Example[] => [
+].flatMap((path): BetaExample[] => [
   { rule: `${path}: any body`, path, body: { prompt, image: { anything: ['goes', 1, null] } } },
   {
     rule: `${path}: settings and options of the family`,
@@ -351,7 +349,7 @@ const openExamples: Example[] = [
   },
 ]);
 
-export const betaExamples: readonly Example[] = [
+export const betaExamples: readonly BetaExample[] = [
   ...textExamples,
   ...turboExamples,
   ...o1Examples,

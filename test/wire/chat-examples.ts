@@ -158,6 +158,11 @@ const completions: Omit<ChatExample, 'api'>[] = [
     refused: 'reasoning_effort',
   },
   {
+    rule: 'level minimal on 3.7',
+    body: { model: 'geo-3.7-flash', messages: hi, ...level('minimal') },
+    refused: 'extra_body.geo.thinking_config.thinking_level',
+  },
+  {
     rule: 'an unknown effort',
     body: { model: flash, messages: hi, reasoning_effort: 'max' },
     refused: 'reasoning_effort',
@@ -251,6 +256,11 @@ const messages: Omit<ChatExample, 'api'>[] = [
     refused: 'thinking.budget_tokens',
   },
   {
+    rule: 'enabled without a budget',
+    body: { model: 'm', max_tokens: 4096, messages: hi, thinking: { type: 'enabled' } },
+    refused: 'thinking.budget_tokens',
+  },
+  {
     rule: 'a budget of max_tokens',
     body: { model: 'm', max_tokens: 2048, messages: hi, thinking: { type: 'enabled', budget_tokens: 2048 } },
   },
@@ -335,6 +345,12 @@ const geo: Omit<ChatExample, 'api'>[] = [
     model: flash,
     body: { contents: said, max_tokens: 10 },
     refused: 'max_tokens',
+  },
+  {
+    rule: 'max_tokens among the settings',
+    model: flash,
+    body: { contents: said, generationConfig: { max_tokens: 10 } },
+    refused: 'generationConfig.max_tokens',
   },
 ];
 

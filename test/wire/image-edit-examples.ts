@@ -1,4 +1,5 @@
-import { type ImageExample, img2, img25, png, times } from './image-examples.ts';
+import type { Example } from './alpha-examples.ts';
+import { img2, img25, imgOfEachRow, png, times } from './image-examples.ts';
 
 // Literal JSON bodies of POST /v1/images/edits, written by hand after the gateway's document.
 
@@ -15,8 +16,7 @@ const edit = (model: string, fields: Readonly<Record<string, unknown>> = {}) => 
   ...fields,
 });
 
-const ofEveryModel = (model: string): ImageExample[] => [
-  { rule: `${model}: an image by URL`, body: edit(model) },
+const ofAModel = (model: string): Example[] => [
   { rule: `${model}: an image by data URL`, body: edit(model, { images: [byData] }) },
   { rule: `${model}: an image by file ID`, body: edit(model, { images: [byId] }) },
   { rule: `${model}: 16 images`, body: edit(model, { images: times(16, byUrl) }) },
@@ -72,7 +72,7 @@ const ofEveryModel = (model: string): ImageExample[] => [
   { rule: `${model}: style`, body: edit(model, { style: 'vivid' }), refused: /only legacy-image-3/ },
 ];
 
-const ofEveryImgModel = (model: string): ImageExample[] => [
+const ofAnImgModel = (model: string): Example[] => [
   { rule: `${model}: quality low`, body: edit(model, { quality: 'low' }) },
   { rule: `${model}: quality high`, body: edit(model, { quality: 'high' }) },
   { rule: `${model}: size auto`, body: edit(model, { size: 'auto' }) },
@@ -111,10 +111,14 @@ const ofEveryImgModel = (model: string): ImageExample[] => [
   },
 ];
 
-export const imageEditExamples: readonly ImageExample[] = [
-  ...[...img2, ...img25, 'legacy-image-2'].flatMap(ofEveryModel),
-  ...[...img2, ...img25].flatMap(ofEveryImgModel),
-  ...img2.flatMap((model): ImageExample[] => [
+export const imageEditExamples: readonly Example[] = [
+  ...[...img2, ...img25, 'legacy-image-2'].map((model) => ({
+    rule: `${model}: an image by URL`,
+    body: edit(model),
+  })),
+  ...[...imgOfEachRow, 'legacy-image-2'].flatMap(ofAModel),
+  ...imgOfEachRow.flatMap(ofAnImgModel),
+  ...img2.flatMap((model): Example[] => [
     {
       rule: `${model}: quality xhigh`,
       body: edit(model, { quality: 'xhigh' }),
@@ -122,7 +126,7 @@ export const imageEditExamples: readonly ImageExample[] = [
     },
     { rule: `${model}: quality max`, body: edit(model, { quality: 'max' }), refused: /max is for img-2.5/ },
   ]),
-  ...img25.flatMap((model): ImageExample[] => [
+  ...img25.flatMap((model): Example[] => [
     { rule: `${model}: quality xhigh`, body: edit(model, { quality: 'xhigh' }) },
     { rule: `${model}: quality max`, body: edit(model, { quality: 'max' }) },
   ]),

@@ -1,14 +1,7 @@
+import type { Example } from './alpha-examples.ts';
+
 // Literal request bodies of POST /v1/images/generations, written by hand after the gateway's document: what it accepts
 // and what it refuses, rule by rule and model by model. Nothing here may be computed from the product's own tables.
-
-export interface ImageExample {
-  readonly rule: string;
-  readonly body: Readonly<Record<string, unknown>>;
-  /** A pattern in the refusal that names the rule. When unset, the body is accepted. */
-  readonly refused?: RegExp;
-  /** The body is accepted, but not sent to the sandbox, because drawing the image takes seconds. */
-  readonly notDrawn?: true;
-}
 
 export const png =
   'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
@@ -23,6 +16,8 @@ export const img25 = [
   'img-2.5-flare',
   'img-2.5-flare-2026-09-08',
 ];
+/** One of each kind; the models of a kind share their limits. */
+export const imgOfEachRow = ['img-2', 'img-2.5-flare'];
 
 /** A request of a model with a small image, so that drawing costs little. */
 const small = (model: string, fields: Readonly<Record<string, unknown>> = {}) => ({
@@ -32,8 +27,7 @@ const small = (model: string, fields: Readonly<Record<string, unknown>> = {}) =>
   ...fields,
 });
 
-const ofEveryImgModel = (model: string): ImageExample[] => [
-  { rule: `${model}: the smallest request`, body: { model, prompt: fox } },
+const ofAnImgModel = (model: string): Example[] => [
   { rule: `${model}: a prompt of 32,000 characters`, body: small(model, { prompt: 'x'.repeat(32_000) }) },
   { rule: `${model}: characters are code points`, body: small(model, { prompt: '🦊'.repeat(32_000) }) },
   {
@@ -43,8 +37,8 @@ const ofEveryImgModel = (model: string): ImageExample[] => [
   },
   { rule: `${model}: size auto`, body: { model, prompt: fox, size: 'auto' } },
   { rule: `${model}: size 1024x1024`, body: { model, prompt: fox, size: '1024x1024' } },
-  { rule: `${model}: size 1536x1024`, body: { model, prompt: fox, size: '1536x1024' }, notDrawn: true },
-  { rule: `${model}: size 1024x1536`, body: { model, prompt: fox, size: '1024x1536' }, notDrawn: true },
+  { rule: `${model}: size 1536x1024`, body: { model, prompt: fox, size: '1536x1024' }, notPosted: true },
+  { rule: `${model}: size 1024x1536`, body: { model, prompt: fox, size: '1024x1536' }, notPosted: true },
   { rule: `${model}: both divisible by 16`, body: small(model, { size: '1008x496' }) },
   {
     rule: `${model}: not divisible by 16`,
@@ -63,8 +57,8 @@ const ofEveryImgModel = (model: string): ImageExample[] => [
     body: small(model, { size: '256x784' }),
     refused: /from 1:3 to 3:1.*the nearest is 256x768/,
   },
-  { rule: `${model}: the maximum`, body: small(model, { size: '3840x2160' }), notDrawn: true },
-  { rule: `${model}: the maximum, upright`, body: small(model, { size: '2160x3840' }), notDrawn: true },
+  { rule: `${model}: the maximum`, body: small(model, { size: '3840x2160' }), notPosted: true },
+  { rule: `${model}: the maximum, upright`, body: small(model, { size: '2160x3840' }), notPosted: true },
   {
     rule: `${model}: over the longest edge`,
     body: small(model, { size: '3856x2160' }),
@@ -188,7 +182,7 @@ const ofEveryImgModel = (model: string): ImageExample[] => [
   },
 ];
 
-const ofLegacy = (model: string, size: string): ImageExample[] => [
+const ofLegacy = (model: string, size: string): Example[] => [
   { rule: `${model}: the smallest request`, body: { model, prompt: fox, size } },
   { rule: `${model}: quality standard`, body: { model, prompt: fox, size, quality: 'standard' } },
   { rule: `${model}: quality auto`, body: { model, prompt: fox, size, quality: 'auto' } },
@@ -243,12 +237,12 @@ interface DeltaModel {
   readonly tooMany: string;
 }
 
-const ofDelta = ({ model, presets, missing, least, most, tooFew, tooMany }: DeltaModel): ImageExample[] => [
-  { rule: `${model}: the smallest request`, body: { model, prompt: fox }, notDrawn: true },
+const ofDelta = ({ model, presets, missing, least, most, tooFew, tooMany }: DeltaModel): Example[] => [
+  { rule: `${model}: the smallest request`, body: { model, prompt: fox }, notPosted: true },
   ...presets.map((size) => ({
     rule: `${model}: ${size}`,
     body: { model, prompt: fox, size },
-    notDrawn: true as const,
+    notPosted: true as const,
   })),
   { rule: `${model}: ${missing[0]}`, body: { model, prompt: fox, size: missing[0] }, refused: missing[1] },
   {
@@ -259,9 +253,9 @@ const ofDelta = ({ model, presets, missing, least, most, tooFew, tooMany }: Delt
   {
     rule: `${model}: ${least}, the fewest pixels`,
     body: { model, prompt: fox, size: least },
-    notDrawn: true,
+    notPosted: true,
   },
-  { rule: `${model}: ${most}, the most pixels`, body: { model, prompt: fox, size: most }, notDrawn: true },
+  { rule: `${model}: ${most}, the most pixels`, body: { model, prompt: fox, size: most }, notPosted: true },
   {
     rule: `${model}: ${tooFew}, too few pixels`,
     body: { model, prompt: fox, size: tooFew },
@@ -272,8 +266,8 @@ const ofDelta = ({ model, presets, missing, least, most, tooFew, tooMany }: Delt
     body: { model, prompt: fox, size: tooMany },
     refused: /pixels/,
   },
-  { rule: `${model}: 16:1`, body: { model, prompt: fox, size: '8000x500' }, notDrawn: true },
-  { rule: `${model}: 1:16`, body: { model, prompt: fox, size: '500x8000' }, notDrawn: true },
+  { rule: `${model}: 16:1`, body: { model, prompt: fox, size: '8000x500' }, notPosted: true },
+  { rule: `${model}: 1:16`, body: { model, prompt: fox, size: '500x8000' }, notPosted: true },
   {
     rule: `${model}: wider than 16:1`,
     body: { model, prompt: fox, size: '8016x500' },
@@ -284,20 +278,24 @@ const ofDelta = ({ model, presets, missing, least, most, tooFew, tooMany }: Delt
     body: { model, prompt: fox, size: 'auto' },
     refused: /size auto: delta-image/,
   },
-  { rule: `${model}: one reference as a text`, body: { model, prompt: fox, image: url }, notDrawn: true },
-  { rule: `${model}: one reference as Base64`, body: { model, prompt: fox, image: png }, notDrawn: true },
-  { rule: `${model}: references as a list`, body: { model, prompt: fox, image: [url, png] }, notDrawn: true },
+  { rule: `${model}: one reference as a text`, body: { model, prompt: fox, image: url }, notPosted: true },
+  { rule: `${model}: one reference as Base64`, body: { model, prompt: fox, image: png }, notPosted: true },
+  {
+    rule: `${model}: references as a list`,
+    body: { model, prompt: fox, image: [url, png] },
+    notPosted: true,
+  },
   {
     rule: `${model}: a reference that is a file name`,
     body: { model, prompt: fox, image: 'fox.png' },
     refused: /image fox.png: not a URL or a Base64 data URL/,
   },
-  { rule: `${model}: n of 2`, body: { model, prompt: fox, n: 2 }, notDrawn: true },
+  { rule: `${model}: n of 2`, body: { model, prompt: fox, n: 2 }, notPosted: true },
   { rule: `${model}: n of 11`, body: { model, prompt: fox, n: 11 }, refused: /from 1 to 10/ },
   {
     rule: `${model}: response_format`,
     body: { model, prompt: fox, response_format: 'b64_json' },
-    notDrawn: true,
+    notPosted: true,
   },
   {
     rule: `${model}: quality xhigh`,
@@ -313,9 +311,13 @@ const ofDelta = ({ model, presets, missing, least, most, tooFew, tooMany }: Delt
   { rule: `${model}: style`, body: { model, prompt: fox, style: 'natural' }, refused: /only legacy-image-3/ },
 ];
 
-export const imageExamples: readonly ImageExample[] = [
-  ...[...img2, ...img25].flatMap(ofEveryImgModel),
-  ...img2.flatMap((model): ImageExample[] => [
+export const imageExamples: readonly Example[] = [
+  ...[...img2, ...img25].map((model) => ({
+    rule: `${model}: the smallest request`,
+    body: { model, prompt: fox },
+  })),
+  ...imgOfEachRow.flatMap(ofAnImgModel),
+  ...img2.flatMap((model): Example[] => [
     {
       rule: `${model}: quality xhigh`,
       body: small(model, { quality: 'xhigh' }),
@@ -323,7 +325,7 @@ export const imageExamples: readonly ImageExample[] = [
     },
     { rule: `${model}: quality max`, body: small(model, { quality: 'max' }), refused: /max is for img-2.5/ },
   ]),
-  ...img25.flatMap((model): ImageExample[] => [
+  ...img25.flatMap((model): Example[] => [
     { rule: `${model}: quality xhigh`, body: small(model, { quality: 'xhigh' }) },
     { rule: `${model}: quality max`, body: small(model, { quality: 'max' }) },
   ]),
@@ -371,7 +373,7 @@ export const imageExamples: readonly ImageExample[] = [
   ...['1792x1024', '1024x1792'].map((size) => ({
     rule: `legacy-image-3: ${size}`,
     body: { model: 'legacy-image-3', prompt: fox, size },
-    notDrawn: true as const,
+    notPosted: true as const,
   })),
   {
     rule: 'legacy-image-3: a size of legacy-image-2',
@@ -507,6 +509,7 @@ export const imageExamples: readonly ImageExample[] = [
     body: { model: 'sandbox-image-1', prompt: fox, style: 'vivid' },
     refused: /only legacy-image-3/,
   },
+  { rule: 'a model is required', body: { prompt: fox }, refused: /model: is required/ },
   { rule: 'a prompt is required', body: { model: 'img-2' }, refused: /prompt: is required/ },
   { rule: 'a prompt may be of blanks', body: { model: 'img-2', prompt: ' \n' } },
   { rule: 'a prompt is a text', body: { model: 'img-2', prompt: 7 }, refused: /prompt 7: must be a text/ },
