@@ -36,7 +36,7 @@ const ends: Readonly<Record<string, string>> = {
   'io/progress-lines.ts': 'nothing waits: a sign of life comes again and again',
   'jobs/create/budget.ts': '10 s for the lock of the budget',
   'jobs/create/hold-job.ts': 'as disk/other-gw.ts',
-  'jobs/create/look-up.ts': 'five rounds of looking for a lost create',
+  'jobs/create/look-up.ts': '--wait-timeout, and five rounds of looking for a lost create',
   'jobs/create/make.ts': '--wait-timeout, for a slot that a 429 refused',
   'jobs/create/once.ts': 'as disk/other-gw.ts',
   'jobs/create/slots.ts': '--wait-timeout; one in the line that is silent for --timeout is passed over',

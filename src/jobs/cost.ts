@@ -40,12 +40,8 @@ export class Pricing {
   async estimate(family: Family, asked: Asked): Promise<Estimate> {
     const { model } = asked;
     const needsTokens = this.prices?.get(model ?? '')?.perMillionTokens !== undefined;
-    return this.#by(
-      family,
-      asked,
-      undefined,
-      needsTokens ? await this.#meanTokens(family, model) : undefined,
-    );
+    const tokens = needsTokens ? await this.#meanTokens(family, model) : undefined;
+    return this.#by(family, asked, undefined, tokens);
   }
 
   /** The cost of a job in the ledger; undefined if nothing was made, or neither bill nor price file tells it. */

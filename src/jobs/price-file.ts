@@ -30,15 +30,15 @@ export async function readPriceFile(file: string): Promise<Prices> {
   for (const [name, said] of Object.entries(value)) {
     const id = alphaModelId(name);
     if (prices.has(id)) throw usage(`${named}: ${name}: ${id} is priced twice`, 'leave one of them out');
-    prices.set(
-      id,
-      priceOf(said, (at, rule) => usage(`${named}: ${[name, ...at].join('.')}: ${rule}`, HINT)),
-    );
+    const fault: Fault = (at, rule) => usage(`${named}: ${[name, ...at].join('.')}: ${rule}`, HINT);
+    prices.set(id, priceOf(said, fault));
   }
   return prices;
 }
 
-function priceOf(said: unknown, fault: (at: readonly string[], rule: string) => GwError): Price {
+type Fault = (at: readonly string[], rule: string) => GwError;
+
+function priceOf(said: unknown, fault: Fault): Price {
   if (!isObject(said)) throw fault([], 'a model has an object of prices');
   const unknown = Object.keys(said).find((field) => !fields.includes(field));
   if (unknown !== undefined) throw fault([unknown], `give one of ${fields.join(', ')}`);

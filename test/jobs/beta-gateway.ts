@@ -29,8 +29,8 @@ export interface BetaGateway {
   readonly lookUps: string[];
   /** Task IDs by external ID, for the tasks that exist now. */
   tasks(): Map<string, string>;
-  /** Faults of the next look-ups, in order. */
-  readonly lookUpFaults: ('503' | 'reset' | 'garbage' | 'no-list' | '202')[];
+  /** Faults of the next look-ups, in order; a 429 has a Retry-After of 75 s. */
+  readonly lookUpFaults: ('429' | '503' | 'reset' | 'garbage' | 'no-list' | '202')[];
   /** Adds a task that no create made; returns its ID. */
   add(externalId: string, madeAtMs: number): string;
   /** Whether a create that will be refused is refused before its external ID is checked. */
@@ -114,6 +114,10 @@ export async function openBetaGateway(
     const wanted = url.searchParams.get('external_task_ids');
     if (wanted !== null) lookUps.push(wanted);
     const fault = wanted === null ? undefined : gateway.lookUpFaults.shift();
+    if (fault === '429') {
+      response.setHeader('retry-after', '75');
+      return send(response, 429, { error: { message: 'slow down' } });
+    }
     if (fault === '503') return send(response, 503, { error: { message: 'busy' } });
     if (fault === 'reset') return response.socket?.resetAndDestroy();
     if (fault === 'garbage') return response.writeHead(200).end('{}');

@@ -592,6 +592,7 @@ async function make(
       ledger,
       clock: ctx.clock,
       signal: ctx.signal,
+      deadlineMs,
       silenceMs: (await ctx.settings()).timeoutMs.value,
       note: (text) => {
         ctx.io.note(text);
@@ -606,7 +607,6 @@ async function make(
       },
       ...(queues(how) && {
         queue: {
-          deadlineMs,
           random: ctx.host.random,
           onQueued: (text) => ctx.io.note(text),
           onKept: followers.tellAll,

@@ -150,10 +150,7 @@ export async function refuseOver(
       const { begun, ledger } = deps;
       // A job that was pruned from the ledger meanwhile keeps the amount last seen: it was paid for.
       for (const job of await ledger.find({ ids: [...begun.keys()] }))
-        begun.set(
-          job.key,
-          counts(job) ? await takenOf(job, maxCost.currency, deps) : { amount: 0, isUnknown: false },
-        );
+        begun.set(job.key, await takenOf(job, maxCost.currency, deps));
       return [...begun.values()];
     };
     const hint = 'give it more, or run the command again for the rest';
@@ -221,9 +218,10 @@ const over = (what: string, hint: string, ends: Ends | undefined): GwError =>
 
 /**
  * The amount that a job used of a limit in a currency; if it was billed in another currency, its estimate. Points of a
- * package are not money.
+ * package are not money, and a job that made nothing used nothing.
  */
 async function takenOf(job: Job, currency: string, { pricing }: Pick<BudgetDeps, 'pricing'>): Promise<Taken> {
+  if (!counts(job)) return { amount: 0, isUnknown: false };
   const cost = pricing.costOf(job, await findFamily(job.family));
   const money = cost?.spend.filter(({ unit }) => isMoney(unit)) ?? [];
   const amount = exactSum(money.filter(({ unit }) => unit === currency).map((each) => each.amount));

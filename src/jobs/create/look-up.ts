@@ -1,19 +1,23 @@
 import { GwError, type UnknownOutcome } from '../../errors.ts';
 import { type ExternalIds, type TaskFamily, taskIdOf, YOUNG_MS } from '../../gateway/task.ts';
+import { sleepAloud } from '../../host.ts';
 import type { Client, Reply } from '../../http/client.ts';
 import type { Job } from '../../ledger/event.ts';
 import { isOwnExternalId } from '../../ledger/job-key.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { JobDeps } from '../watch/follow.ts';
 import type { TaskLook } from '../watch/look.ts';
+import { waitOver } from '../watch/poll.ts';
 import { type Accepted, sendingEndMs } from './make.ts';
 
 // How a task is looked up if no reply named it: by the external ID of its create, or by the ID in a cut reply.
 
 export interface LookUp extends Omit<ExternalLook, 'family'> {
   readonly externalId: string;
-  /** Steady time in ms until which an answer is of use; a longer pause ends the look-up. */
-  readonly deadlineMs?: number | undefined;
+  /** Reports a pause of several seconds, and a longer one repeatedly. */
+  readonly note?: ((text: string) => void) | undefined;
+  /** Set if pauses may last until the deadline; otherwise the gateway may ask for two minutes at most. */
+  readonly queue?: object | undefined;
 }
 
 /** A task that exists although the reply to its create was lost. */
@@ -29,11 +33,15 @@ export interface LookedUp {
   readonly serverDateMs: number | undefined;
 }
 
+/** What a look-up answered, or how it failed, which proves nothing. */
+export type Answer = LookedUp | { readonly failed: GwError };
+
 /** A look-up has its own pauses between tries, so one try fails early instead of waiting long. */
-const LOOK_UP_SILENCE_MS = 15_000;
+const LOOK_UP_SILENCE_MS = 13_000;
+const LAST_LOOK_MS = 2_000;
 const PAUSES_MS = [2_000, 5_000, 15_000];
-/** If the gateway asks for a longer pause than this, gw does not wait for it. */
-const LONGEST_TOLD_PAUSE_MS = 120_000;
+/** Pauses from here on are reported, so that no 30 s are silent even if each try takes its longest time. */
+const REPORTED_MS = 5_000;
 
 /**
  * Looks up the task of an external ID once, or with the usual retries if `isRetried`. Throws what the client throws,
@@ -42,10 +50,11 @@ const LONGEST_TOLD_PAUSE_MS = 120_000;
 export async function lookUp(request: LookUp, { isRetried = false } = {}): Promise<LookedUp> {
   const { client, clock, externalIds, externalId, signal } = request;
   const deadlineMs = sendingEndMs(request.deadlineMs, clock);
+  const silenceMs = Math.max(LAST_LOOK_MS, Math.min(LOOK_UP_SILENCE_MS, deadlineMs - clock.steady()));
   const { json, status, serverDateMs } = await client.send(
     externalIds.endpoint,
     externalIds.input([externalId]),
-    { signal, ...(!isRetried && { retries: 0 }), silenceMs: LOOK_UP_SILENCE_MS, deadlineMs },
+    { signal, ...(!isRetried && { retries: 0 }), silenceMs, deadlineMs },
   );
   const found = parsed(() => externalIds.find(json, externalId));
   if (found || status === 200) return { found, serverDateMs };
@@ -54,21 +63,30 @@ export async function lookUp(request: LookUp, { isRetried = false } = {}): Promi
 }
 
 /**
- * Looks up at once and after 2, 5 and 15 s, until the task is found. Only the last answer can prove that there is none:
- * a failed look-up proves nothing, and its error is returned. Throws the signal's reason.
+ * Looks up at once and after 2, 5 and 15 s, until the task is found, and never before the time that the gateway named,
+ * also in the answer before (`last`). Only the last answer can prove that there is none: an earlier one and a failure
+ * prove nothing, so a pause that would pass the deadline fails with `wait_timeout`. Throws the signal's reason.
  */
-export async function lookUpPatiently(request: LookUp): Promise<LookedUp | { readonly failed: GwError }> {
-  let answer: LookedUp | { readonly failed: GwError } | undefined;
+export async function lookUpPatiently(request: LookUp, last?: Answer): Promise<Answer> {
+  const { clock, deadlineMs = Number.POSITIVE_INFINITY, externalId, note, queue, signal } = request;
+  let answer = last;
   for (const pauseMs of [0, ...PAUSES_MS]) {
-    const toldMs = answer && 'failed' in answer ? (answer.failed.facts.retryAtMs ?? 0) : 0;
-    const waitMs = Math.max(pauseMs, toldMs - request.clock.now());
-    if (answer && waitMs > LONGEST_TOLD_PAUSE_MS) return answer;
-    if (waitMs > 0) await request.clock.sleep(waitMs, request.signal);
+    const failed = answer && 'failed' in answer ? answer.failed : undefined;
+    const toldMs = (failed?.facts.retryAtMs ?? 0) - clock.now();
+    const waitMs = Math.max(pauseMs, toldMs);
+    const endMs = queue ? deadlineMs : sendingEndMs(deadlineMs, clock);
+    if (waitMs > 0 && clock.steady() + waitMs >= endMs)
+      return {
+        failed: waitOver(`the look-up of external ID ${externalId}`, externalId, failed?.facts.retryAtMs),
+      };
+    const when = toldMs > 0 ? `at ${new Date(clock.now() + toldMs).toISOString()}` : `in ${waitMs / 1000} s`;
+    const said = `${failed ? `${failed.message}; ` : ''}looking for the task of a lost create again ${when}`;
+    await sleepAloud(clock, waitMs, signal, () => (waitMs >= REPORTED_MS ? note?.(said) : undefined));
     try {
       answer = await lookUp(request);
       if (answer.found) return answer;
     } catch (error) {
-      request.signal.throwIfAborted();
+      signal.throwIfAborted();
       if (!(error instanceof GwError)) throw error;
       answer = { failed: error };
     }
@@ -148,7 +166,8 @@ export async function confirmId(
   const { client, clock, externalId, family, signal } = look;
   // After an interrupt there is one query only, whose "not found" proves nothing: the task may be too new.
   const isPatient = !signal.aborted;
-  const young = { signal, retryNotFoundUntilMs: clock.now() + YOUNG_MS };
+  const deadlineMs = sendingEndMs(look.deadlineMs, clock);
+  const young = { signal, deadlineMs, retryNotFoundUntilMs: clock.now() + YOUNG_MS };
   let reply: Awaited<ReturnType<Client['send']>>;
   try {
     reply = await client.send(family.query.endpoint, family.query.input([id]), isPatient ? young : {});
@@ -174,6 +193,8 @@ export async function confirmId(
 export interface ExternalLook extends Pick<JobDeps, 'client' | 'signal' | 'clock'> {
   readonly family: TaskFamily;
   readonly externalIds: ExternalIds;
+  /** Steady time in ms until which an answer is of use; a longer pause ends the look-up. */
+  readonly deadlineMs?: number | undefined;
 }
 
 export type ExternalLooked = TaskLook | { readonly error: GwError };

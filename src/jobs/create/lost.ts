@@ -1,7 +1,7 @@
 import { GwError, Interrupted, isUnknownOutcome, shellQuote, UnknownOutcome, usage } from '../../errors.ts';
 import { readGatewayError } from '../../gateway/gateway-error.ts';
 import type { ExternalIds, Family, TaskFamily } from '../../gateway/task.ts';
-import type { Clock } from '../../host.ts';
+import { type Clock, quietly } from '../../host.ts';
 import type { Client } from '../../http/client.ts';
 import { jsonIn } from '../../http/parse-json.ts';
 import { type Job, type LedgerEvent, mayExist } from '../../ledger/event.ts';
@@ -10,6 +10,7 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import { holdWhenFree, isOtherKey } from './hold-job.ts';
 import { digestOf } from './job-request.ts';
 import {
+  type Answer,
   confirmId,
   type FoundTask,
   idInCutReply,
@@ -86,13 +87,9 @@ class Search {
     const id = idInCutReply(lost);
     if (id === undefined) return undefined;
     this.unconfirmedId = id;
-    try {
-      if (externalId === undefined) {
-        ledger.append(key, { event: 'unknown', message: lostMessage(lost, id), unconfirmedId: id });
-      }
-    } catch {
-      // The query is made anyway, and its result is recorded again.
-    }
+    // If the write fails, the query is made anyway, and its result is recorded again.
+    const event = { event: 'unknown', message: lostMessage(lost, id), unconfirmedId: id } as const;
+    if (externalId === undefined) quietly(() => ledger.append(key, event));
     try {
       const accepted = await confirmId(id, this.input);
       // With an external ID, only that look-up proves absence; without one, a sync queries the task once more.
@@ -124,12 +121,8 @@ class Search {
       const what = `${refusal.message}; external ID ${externalId} is taken, and ${look}`;
       throw new UnknownOutcome(what, refusal.facts);
     }
-    let answer: LookedUp | undefined;
-    try {
-      answer = await lookUp(request);
-    } catch {
-      request.signal.throwIfAborted();
-    }
+    const answer = await lookUp(request).catch(() => undefined);
+    request.signal.throwIfAborted();
     if (!answer?.found) throw refusal;
     throw refusal.told(takenBy(answer.found, request.externalId));
   }
@@ -139,11 +132,16 @@ class Search {
     const { key, ledger, note } = this.input;
     this.isLost = true;
     let isRefused = false;
+    let answer: Answer | undefined;
     for (let looks = 0; looks < MOST_SENDINGS; looks += 1) {
-      const answer = await lookUpPatiently(request);
+      answer = await lookUpPatiently(request, answer);
       if ('failed' in answer) {
-        if (answer.failed.kind === 'auth') this.denied = answer.failed;
-        if (isRefused || this.denied) break;
+        const { facts, kind, message } = answer.failed;
+        if (kind === 'auth') this.denied = answer.failed;
+        if (kind === 'wait_timeout' && lost instanceof GwError)
+          throw lost.told({ retryAtMs: facts.retryAtMs }, `${lost.message}; ${message}`);
+        if (isRefused || this.denied || kind === 'wait_timeout') break;
+        note(`${message}; looking for the task again`);
         continue;
       }
       if (answer.found) return this.#adopted(answer.found, answer, request);
@@ -311,7 +309,7 @@ export type Settled =
   /** The task was found; from now on the job is like any other. */
   | { readonly outcome: 'adopted'; readonly id: string };
 
-export interface SettleDeps {
+export interface SettleDeps extends Pick<LookUp, 'deadlineMs' | 'note'> {
   readonly ledger: Ledger;
   readonly clock: Clock;
   readonly signal: AbortSignal;
@@ -459,13 +457,8 @@ function recordFailure(
   input: MakeInput,
 ): Exclude<Made, { kind: 'accepted' | 'images' }> {
   const { key, ledger, family, externalId, intent, queue } = input;
-  const record = (event: LedgerEvent) => {
-    try {
-      ledger.append(key, event);
-    } catch {
-      // The failure itself matters more than the failed write; sync will treat the job as unknown.
-    }
-  };
+  // The failure itself matters more than a failed write; sync will treat the job as unknown.
+  const record = (event: LedgerEvent) => quietly(() => ledger.append(key, event));
   const job = jobOf(input);
   const unknown = (message: string, told: unknown): Made & { kind: 'unknown' } => {
     record({ event: 'unknown', message, unconfirmedId });

@@ -65,6 +65,8 @@ export interface MakeInput
   readonly asked?: IdentifiedBody['body'] | undefined;
   /** Ends waits between attempts, but never a running exchange: its reply holds the ID of the paid task. */
   readonly signal: AbortSignal;
+  /** Steady time in ms at which waits end (`--wait-timeout`). */
+  readonly deadlineMs: number;
   /** Longest time without a sign of life from another gw that this one waits for (`--timeout`). */
   readonly silenceMs: number;
   readonly onExchange?: SendOptions['onExchange'];
@@ -83,10 +85,7 @@ export interface MakeInput
 }
 
 /** How to wait for a slot; `onKept` is also called for each 429, with `about` for the rate. */
-type QueueOptions = Pick<
-  SlotInput,
-  'deadlineMs' | 'random' | 'onQueued' | 'onKept' | 'pool' | 'looker' | 'isOneOfMany'
->;
+type QueueOptions = Pick<SlotInput, 'random' | 'onQueued' | 'onKept' | 'pool' | 'looker' | 'isOneOfMany'>;
 
 /**
  * Makes a paid job: hold -> durable intent -> send -> accepted with a durable ID (promises, section 3). A body with an
@@ -171,7 +170,7 @@ export class Attempt {
       this.isSent = wasSent;
     };
     const send = () => {
-      const deadlineMs = sendingEndMs(queue?.deadlineMs, clock);
+      const deadlineMs = sendingEndMs(this.input.deadlineMs, clock);
       return client.send(endpoint, { body }, { signal, deadlineMs, onSend, onExchange, onUnsent });
     };
     const reply = queue ? await whenSlotIsFree(send, queue, this.input) : await send();
@@ -188,8 +187,8 @@ export const sendingEndMs = (deadlineMs: number | undefined, clock: Pick<Clock, 
 /** Tries again after each 429 until the deadline, at the family's poll interval and not before the gateway allows. */
 async function whenSlotIsFree<T>(
   send: () => Promise<T>,
-  { deadlineMs, random, onKept }: QueueOptions,
-  { family, clock, signal }: MakeInput,
+  { random, onKept }: QueueOptions,
+  { family, clock, deadlineMs, signal }: MakeInput,
 ): Promise<T> {
   const { min, max } = family.pollIntervalMs;
   for (;;) {

@@ -257,12 +257,11 @@ function movePart(part: PartFile, dir: string, record: (facts: PartFacts) => voi
     record({ path: from, etag, totalBytes });
     throw error;
   }
-  try {
+  // A directory that cannot be written may not allow removal either.
+  quietly(() => {
     part.close();
     removePart(from);
-  } catch {
-    // A directory that cannot be written may not allow removal either.
-  }
+  });
   return moved;
 }
 

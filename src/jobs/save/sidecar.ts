@@ -140,12 +140,8 @@ export function isReplaceable(output: string): boolean {
 
 /** The facts in a text that gw wrote beside an output; undefined for any other text. */
 function sidecarIn(text: string | undefined): Record<string, unknown> | undefined {
-  try {
-    const facts = JSON.parse(text ?? '') as Record<string, unknown>;
-    return typeof facts.gw === 'string' && typeof facts.sha256 === 'string' ? facts : undefined;
-  } catch {
-    return undefined;
-  }
+  const facts = quietly(() => JSON.parse(text ?? '') as Record<string, unknown> | null);
+  return typeof facts?.gw === 'string' && typeof facts.sha256 === 'string' ? facts : undefined;
 }
 
 /** No sidecar is this large. */

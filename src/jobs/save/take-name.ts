@@ -33,14 +33,8 @@ export async function takeName(
   tell: () => void = () => {},
 ): Promise<boolean> {
   const { path: from } = whole;
-  if (ways.links) {
-    try {
-      fs.linkSync(from, to);
-      return true;
-    } catch {
-      // Whether a file exists under the name says more than the error.
-    }
-  }
+  // If linking fails, whether a file exists under the name says more than the error.
+  if (ways.links && quietly(() => [fs.linkSync(from, to)])) return true;
   if (isThere(to)) return isSameFile(from, to);
   if (!isThere(from)) throw new PartGone(`${from} is gone`);
   tell();

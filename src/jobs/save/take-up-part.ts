@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
+import { quietly } from '../../host.ts';
 import { besideOf, besidePart } from './output-path.ts';
 import {
   hashFile,
@@ -74,12 +75,8 @@ function clearReserved(name: string): void {
 
 function openToRead(file: string): { readonly fd: number; readonly stats: fs.Stats } | undefined {
   const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants;
-  let fd: number;
-  try {
-    fd = fs.openSync(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-  } catch {
-    return undefined;
-  }
+  const fd = quietly(() => fs.openSync(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
+  if (fd === undefined) return undefined;
   const stats = fs.fstatSync(fd);
   if (isOwnFile(stats)) return { fd, stats };
   fs.closeSync(fd);

@@ -1,5 +1,6 @@
 import { GwError } from '../../errors.ts';
 import { type Family, type TaskView, YOUNG_MS } from '../../gateway/task.ts';
+import { quietly } from '../../host.ts';
 import type { Reply } from '../../http/client.ts';
 import type { Job, LedgerEvent } from '../../ledger/event.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
@@ -69,11 +70,8 @@ export async function recordLook(
 
 /** Records a task's ID that the disk refused at first: after a crash only it leads to the output. */
 function writeId(ledger: Ledger, key: string, { id, status }: TaskView): void {
-  try {
-    ledger.append(key, { event: 'accepted', id, status });
-  } catch {
-    // The missing ID was already reported, and the output is saved anyway.
-  }
+  // The missing ID was already reported, and the output is saved anyway.
+  quietly(() => ledger.append(key, { event: 'accepted', id, status }));
 }
 
 export function endEvent({ view, record, recordText, serverDateMs }: SeenTask): LedgerEvent | undefined {

@@ -67,18 +67,10 @@ export async function* asTheyEnd<T>(work: readonly Promise<T>[]): AsyncGenerator
   const ended: (T | undefined)[] = [];
   let failed: { readonly error: unknown } | undefined;
   let wake = () => {};
-  for (const one of work) {
-    one.then(
-      (result) => {
-        ended.push(result);
-        wake();
-      },
-      (error: unknown) => {
-        failed ??= { error };
-        wake();
-      },
-    );
-  }
+  const note = (error: unknown) => {
+    failed ??= { error };
+  };
+  for (const one of work) void one.then((result) => ended.push(result), note).then(() => wake());
   let isLeft = true;
   try {
     for (let taken = 0; taken < work.length; taken += 1) {

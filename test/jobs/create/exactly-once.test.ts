@@ -32,6 +32,7 @@ async function scene(...fates: CreateFate[]) {
   const ledger = openLedger({ dir, clock, keepPrompts: true });
   const notes: string[] = [];
   const abort = new AbortController();
+  const wait = { deadlineMs: Number.POSITIVE_INFINITY };
   setMaxListeners(0, abort.signal);
   const create = async (
     body: Record<string, unknown> = { prompt: 'a fox' },
@@ -42,6 +43,7 @@ async function scene(...fates: CreateFate[]) {
     acceptedOr(
       await makeJob({
         silenceMs: 60_000,
+        ...wait,
         family: betaFamily,
         endpoint,
         ...identifyBody(betaFamily, body, key),
@@ -69,7 +71,8 @@ async function scene(...fates: CreateFate[]) {
       keyId,
       client: async () => client,
     });
-  return { gateway, ledger, left: leftLedger({ dir, clock }), clock, create, notes, abort, onlyJob, settle };
+  const left = leftLedger({ dir, clock });
+  return { gateway, ledger, left, clock, create, notes, abort, wait, onlyJob, settle };
 }
 
 describe('a create of family B whose answer is lost', () => {
@@ -159,6 +162,37 @@ describe('a create of family B whose answer is lost', () => {
       expect(job.id).toBe('bt-1');
     },
   );
+
+  test('look-ups that meet a 429: none comes before Retry-After, also not the first of the next round, and gw says so', async () => {
+    const { gateway, create, clock, notes } = await scene({ commit: 'now', reply: 'reset' });
+    gateway.lookUpFaults.push(...Array<'429'>(4).fill('429'));
+    const saidMs = [clock.steady()];
+    const push = notes.push.bind(notes);
+    notes.push = (...texts) => {
+      saidMs.push(clock.steady());
+      return push(...texts);
+    };
+    expect(await create()).toMatchObject({ id: 'bt-1' });
+    expect([gateway.lookUps.length, clock.sleptMs()]).toEqual([5, 4 * 75_000]);
+    const silences = [...saidMs, clock.steady()].map((ms, at) => ms - (saidMs[at - 1] ?? ms));
+    expect(Math.max(...silences)).toBeLessThan(30_000);
+    expect(notes.join('\n')).toContain('2026-11-20T12:01:15.000Z');
+  });
+
+  test.each([
+    ['a 429 would last longer than the wait', '429', 200_000, 150_000],
+    ['the wait ends between two empty look-ups', undefined, 10_000, 7_000],
+    ['the wait is over already: the task is looked up once', undefined, 0, 0],
+  ] as const)('%s: the outcome is unknown, and nothing is sent again', async (_, fault, waitMs, sleptMs) => {
+    const { gateway, create, clock, wait, onlyJob } = await scene({ commit: 'never', reply: 'reset' });
+    if (fault) gateway.lookUpFaults.push(...Array<'429'>(9).fill(fault));
+    wait.deadlineMs = clock.steady() + waitMs;
+    const error = await errorOf(create());
+    expect(error).toMatchObject({ kind: 'unknown_outcome', message: expect.stringContaining('look-up') });
+    expect(error.facts?.retryAtMs).toBe(fault && clock.now() + 75_000);
+    expect([clock.sleptMs(), gateway.creates.length]).toEqual([sleptMs, 1]);
+    expect((await onlyJob()).state).toBe('unknown');
+  });
 
   // Only a look-up with HTTP 200 can show that the gateway has no such task.
   test.each(['503', '202'] as const)(

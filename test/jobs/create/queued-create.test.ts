@@ -58,8 +58,8 @@ async function scene(
     signal: abort.signal,
     note: () => {},
     onBegun: () => onBegun(ledger.dir),
+    deadlineMs: clock.steady() + waitMs,
     queue: {
-      deadlineMs: clock.steady() + waitMs,
       random: () => 0,
       onQueued: (message) => queued.push(message),
       onKept: (message) => queued.push(message),

@@ -76,7 +76,7 @@ async function createTask({ dir, key }: Order, family: TaskFamily, endpoint: End
     silenceMs: 60_000,
     ...{ family, endpoint, ...identifyBody(family, { prompt: 'a fox' }, key) },
     intent: { ...asked, family: family.name, endpoint: endpoint.name },
-    ...{ client: deaf, ledger: opened(dir), clock, signal, note: () => {} },
+    ...{ client: deaf, ledger: opened(dir), clock, signal, deadlineMs: Infinity, note: () => {} },
   });
   onlyLost(made);
 }

@@ -103,8 +103,8 @@ export const jobs: readonly Breakage[] = [
   },
   {
     costs: 'the ID in a cut reply is lost with a kill while the gateway is asked for it',
-    find: "if (externalId === undefined) { ledger.append(key, { event: 'unknown',",
-    replace: "if (externalId !== undefined) { ledger.append(key, { event: 'unknown',",
+    find: 'if (externalId === undefined) quietly(() => ledger.append(key, event));',
+    replace: 'if (externalId !== undefined) quietly(() => ledger.append(key, event));',
     tests: ['commands/create-replies'],
   },
   {

@@ -122,8 +122,8 @@ export const ledger: readonly Breakage[] = [
   },
   {
     costs: 'the links of a cut reply are followed and not written down, and a kill loses what is behind them',
-    find: 'deps.ledger.append(key, { ...event, ...links });',
-    replace: 'deps.ledger.append(key, event);',
+    find: 'deps.ledger.append(key, { ...event, ...links })',
+    replace: 'deps.ledger.append(key, event)',
     tests: ['jobs/image/create-images'],
   },
   {
