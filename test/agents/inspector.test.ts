@@ -11,7 +11,7 @@ const launcher = path.join(
   import.meta.dirname,
   '../../.ci/matrix/node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js',
 );
-const gateway = served('gw sandbox serve');
+const gateway = served();
 
 /** Each call and the expected part of its answer; later calls name the jobs of earlier ones. */
 const calls: readonly (readonly [tool: string, args: object, said: object])[] = [

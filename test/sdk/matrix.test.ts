@@ -5,13 +5,14 @@ import { createGoogleGenerativeAI } from '@ai-sdk/google';
 import { createOpenAI } from '@ai-sdk/openai';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import Anthropic from '@anthropic-ai/sdk';
-import { GoogleGenAI } from '@google/genai';
+import { ApiError, GoogleGenAI } from '@google/genai';
 import { ChatAnthropic } from '@langchain/anthropic';
 import type { BaseChatModel } from '@langchain/core/language_models/chat_models';
 import { AIMessage, type ContentBlock, HumanMessage, ToolMessage } from '@langchain/core/messages';
 import { ChatGoogleGenerativeAI } from '@langchain/google-genai';
 import { ChatOpenAI } from '@langchain/openai';
 import { generateImage, generateText, type LanguageModel, Output, stepCountIs, streamText, tool } from 'ai';
+import { imageSize } from 'image-size';
 import OpenAI, { toFile } from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as z from 'zod';
@@ -21,7 +22,7 @@ import { document, isQuoted } from '../helpers/document.ts';
 import { freePort } from '../helpers/free-port.ts';
 import { World } from '../helpers/gw.ts';
 import { clipsDir } from '../sandbox/fixture.ts';
-import { key, pngBase64, weatherSchema } from './served.ts';
+import { key, pngBase64, served, weatherSchema } from './served.ts';
 
 // The calls of third-party clients: what a sandbox answers, and what a strict sandbox refuses because the document does not
 // list it, with the document's sentence. `npm run matrix` prints the table; it first installs further clients and servers
@@ -143,6 +144,16 @@ const openaiCalls: readonly Call[] = [
     });
     has(reply.choices[0]?.message.content, 'rain');
   }),
+  answered('tool, streamed, put together by the client', async (at) => {
+    const asked = { model: GEO, messages: [user(WEATHER)], tools: [functionTool] };
+    const options = { stream_options: { include_usage: true } };
+    const streamed = await openai(at)
+      .chat.completions.stream({ ...asked, ...options })
+      .finalChatCompletion();
+    const plain = await openai(at).chat.completions.create(asked);
+    expect(streamed.choices[0]?.message.tool_calls).toMatchObject(plain.choices[0]?.message.tool_calls ?? []);
+    expect([streamed.choices[0]?.finish_reason, streamed.usage]).toEqual(['tool_calls', plain.usage]);
+  }),
   answered('tools run by the client', async (at) => {
     const runner = openai(at).chat.completions.runTools({
       model: GEO,
@@ -195,7 +206,7 @@ const openaiCalls: readonly Call[] = [
     });
     expect(reply.choices[0]?.message.parsed).toEqual({ age: expect.any(Number) });
   }),
-  answered('picture as data URL', completion({ messages: seen(DATA_URL) })),
+  answered('picture as data URL', completion({ messages: seen(DATA_URL) }, 'image 1 is PNG 320x200')),
   answered('picture by address, detail low', completion({ messages: seen(PICTURE, 'low') }), 'refused'),
   answered('temperature and limit', completion({ temperature: 0.2, max_completion_tokens: 400 })),
   answered('reasoning effort', completion({ reasoning_effort: 'low' })),
@@ -235,25 +246,47 @@ const openaiCalls: readonly Call[] = [
 
 const images = (at: string) => openai(at).images;
 const png = () => toFile(Buffer.from(PNG, 'base64'), 'a.png', { type: 'image/png' });
-const drawn = (reply: OpenAI.ImagesResponse) =>
-  expect(reply.data?.[0]?.b64_json?.length).toBeGreaterThan(100);
+const sizeOf = (base64: string | undefined) => {
+  const { type, width, height } = imageSize(Buffer.from(base64 ?? '', 'base64'));
+  return `${type} ${width}x${height}`;
+};
+const drawn = (reply: OpenAI.ImagesResponse, size = 'png 1024x1024') =>
+  expect(reply.data?.map((each) => sizeOf(each.b64_json))).toEqual([size]);
 const small = { model: 'img-2', prompt: 'a fox', size: '1024x1024', n: 1 } as const;
 const imageCalls: readonly Call[] = [
   answered('generate', async (at) => drawn(await images(at).generate({ ...small }))),
   answered('webp with a compression', async (at) =>
     drawn(
       await images(at).generate({ ...small, output_format: 'webp', output_compression: 50, quality: 'low' }),
+      'webp 1024x1024',
     ),
   ),
   answered('address of a legacy model', async (at) => {
     const asked = { model: 'legacy-image-3', prompt: 'a fox', response_format: 'url' } as const;
-    expect((await images(at).generate(asked)).data?.[0]?.url).toContain('http');
+    const { data } = await images(at).generate(asked);
+    expect(data?.[0]?.revised_prompt).toContain('a fox');
+    const file = await fetch(data?.[0]?.url ?? '');
+    expect(sizeOf(Buffer.from(await file.arrayBuffer()).toString('base64'))).toBe('png 1024x1024');
   }),
   answered('stream', async (at) => {
     const stream = await images(at).generate({ ...small, stream: true, partial_images: 1 });
     const types: string[] = [];
+    for await (const event of stream) types.push(`${event.type} ${sizeOf(event.b64_json)}`);
+    expect(types).toEqual([
+      'image_generation.partial_image png 1024x1024',
+      'image_generation.completed png 1024x1024',
+    ]);
+  }),
+  answered('edit, streamed', async (at) => {
+    const stream = await images(at).edit({
+      ...small,
+      image: [await png()],
+      stream: true,
+      partial_images: 1,
+    });
+    const types: string[] = [];
     for await (const event of stream) types.push(event.type);
-    expect(types).toEqual(['image_generation.partial_image', 'image_generation.completed']);
+    expect(types).toEqual(['image_edit.partial_image', 'image_edit.completed']);
   }),
   answered('edit', async (at) => drawn(await images(at).edit({ ...small, image: [await png()] }))),
   answered('edit with a mask', async (at) =>
@@ -320,10 +353,25 @@ const anthropicCalls: readonly Call[] = [
     });
     expect((await stream.finalMessage()).stop_reason).toBe('tool_use');
   }),
+  answered('tool and thinking, streamed, put together by the client', async (at) => {
+    const thinking = { type: 'enabled' as const, budget_tokens: 1024 };
+    const asked = { ...native, messages: [user(WEATHER)], tools: [nativeTool], thinking };
+    const thoughts: string[] = [];
+    const stream = anthropic(at).messages.stream(asked);
+    stream.on('thinking', (delta) => void thoughts.push(delta));
+    const streamed = await stream.finalMessage();
+    const plain = await anthropic(at).messages.create(asked);
+    expect(streamed.content).toMatchObject(plain.content);
+    expect(streamed.usage).toMatchObject({ ...plain.usage });
+    expect(thoughts.length).toBeGreaterThan(3);
+  }),
   answered('thinking with a budget', message({ thinking: { type: 'enabled', budget_tokens: 1024 } })),
   answered('adaptive thinking', message({ thinking: { type: 'adaptive' } })),
   answered('thinking disabled', message({ thinking: { type: 'disabled' } }), 'refused'),
-  answered('picture in Base64', message(look({ type: 'base64', media_type: 'image/png', data: PNG }))),
+  answered(
+    'picture in Base64',
+    message(look({ type: 'base64', media_type: 'image/png', data: PNG }), 'image 1 is PNG 320x200'),
+  ),
   answered('picture by address', message(look({ type: 'url', url: PICTURE }))),
   answered('stops', message({ stop_sequences: ['§'] })),
   answered(
@@ -388,7 +436,19 @@ const genaiCalls: readonly Call[] = [
     },
     'refused',
   ),
-  answered('thoughts', generated({ thinkingConfig: { includeThoughts: true, thinkingBudget: 100 } })),
+  answered('JSON of a schema in the documented field', async (at) => {
+    const config = { responseMimeType: 'application/json', responseSchema: personSchema };
+    const reply = await genai(at).models.generateContent({ model: GEO, contents: HELLO, config });
+    expect(JSON.parse(reply.text ?? '')).toEqual({ age: expect.any(Number) });
+  }),
+  answered('thoughts', async (at) => {
+    const config = { thinkingConfig: { includeThoughts: true, thinkingBudget: 100 } };
+    const reply = await genai(at).models.generateContent({ model: GEO, contents: HELLO, config });
+    expect(reply.candidates?.[0]?.content?.parts?.map(({ thought = false }) => thought)).toEqual([
+      true,
+      false,
+    ]);
+  }),
   answered('picture in Base64', async (at) => {
     const parts = [{ text: HELLO }, { inlineData: { mimeType: 'image/png', data: PNG } }];
     has(
@@ -406,7 +466,8 @@ const genaiCalls: readonly Call[] = [
   answered('conversation', async (at) => {
     const chat = genai(at).chats.create({ model: GEO });
     await chat.sendMessage({ message: 'one' });
-    has((await chat.sendMessage({ message: HELLO })).text, HELLO);
+    const stream = await chat.sendMessageStream({ message: HELLO });
+    has(await collect(stream, (chunk) => chunk.text), `I read 3 messages. You wrote: "${HELLO}".`);
   }),
   answered(
     'sampling and stops',
@@ -743,6 +804,69 @@ describe.each(Object.entries(clients))('%s', (client, calls) => {
     rows.push(`${row} | ${sentence}`);
     expect({ usual: byDefault[0], strict: strictly[0] }, strictly[1]).toEqual({ usual, strict });
     expect(sentence !== '', 'a sentence stands where the call is not answered').toBe(strict !== 'answered');
+  });
+});
+
+describe('an error comes in the class of its client', () => {
+  const failed = async (call: Promise<unknown>) => call.catch((error: unknown) => error);
+  const at = () => sandboxes.usual?.baseUrl ?? '';
+
+  test('openai', async () => {
+    const ask = (apiKey: string, model: string) =>
+      failed(
+        new OpenAI({ apiKey, baseURL: `${at()}/v1`, maxRetries: 0 }).chat.completions.create({
+          model,
+          messages: [user(HELLO)],
+        }),
+      );
+    expect(await ask('wrong', GEO)).toBeInstanceOf(OpenAI.AuthenticationError);
+    expect(await ask(key, 'nope')).toBeInstanceOf(OpenAI.BadRequestError);
+    expect(await failed(images(at()).generate({ ...small, size: '1000x1000' }))).toBeInstanceOf(
+      OpenAI.BadRequestError,
+    );
+  });
+
+  test('@anthropic-ai/sdk', async () => {
+    const ask = (defaultHeaders: Record<string, string | null>) =>
+      failed(
+        new Anthropic({ apiKey: key, baseURL: at(), maxRetries: 0, defaultHeaders }).messages.create({
+          ...native,
+          messages: [user(HELLO)],
+        }),
+      );
+    expect(await ask({ authorization: 'Bearer wrong' })).toBeInstanceOf(Anthropic.AuthenticationError);
+    // The gateway wants its version beside x-api-key.
+    const own = { authorization: null, 'x-api-key': key };
+    expect(await ask(own)).toBeInstanceOf(Anthropic.BadRequestError);
+    expect(await ask({ ...own, ...nativeHeaders })).toMatchObject({ stop_reason: 'end_turn' });
+  });
+
+  test('@google/genai', async () => {
+    const ask = (headers: Record<string, string>, model: string) =>
+      failed(
+        new GoogleGenAI({ apiKey: 'unused', httpOptions: { baseUrl: at(), headers } }).models.generateContent(
+          {
+            model,
+            contents: HELLO,
+          },
+        ),
+      );
+    const refused = await ask({}, GEO);
+    expect(refused).toBeInstanceOf(ApiError);
+    expect(refused).toMatchObject({ status: 401 });
+    expect(await ask({ 'x-geo-api-key': key }, 'geo-9')).toMatchObject({ status: 400 });
+  });
+});
+
+describe('the official SDKs talk to the built gw sandbox serve', () => {
+  const gateway = served();
+  const talks = { openaiCalls, imageCalls, anthropicCalls, genaiCalls };
+  const first = ['plain', 'stream', 'tool and its follow-up', 'webp with a compression', 'edit with a mask'];
+  const chosen = Object.entries(talks).flatMap(([client, calls]) =>
+    calls.filter(({ name }) => first.includes(name)).map(({ name, ask }) => ({ client, name, ask })),
+  );
+  test.each(chosen)('$client: $name', async ({ ask }) => {
+    await ask(gateway.baseUrl);
   });
 });
 

@@ -5,40 +5,17 @@ import * as path from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll } from 'vitest';
 import { makePng } from '../../src/sandbox/media-check.ts';
-import { startSandbox } from '../../src/sandbox/server.ts';
 import { builtGw } from '../cli/built.ts';
-import { wasmDir } from '../helpers/assets-dir.ts';
-
-// The official SDKs talk to the sandbox as to their own services: to one in this process, and to `gw sandbox serve`.
 
 export const key = 'sk-sdk-test';
-const clipsDir = path.join(import.meta.dirname, '../../src/sandbox/clips');
 
 /** The address of a sandbox, which is known once the tests run. */
-export interface Served {
+interface Served {
   readonly baseUrl: string;
 }
 
-interface Running extends Served {
-  readonly close: () => Promise<void>;
-}
-
-/** Both ways start a sandbox that has a key and answers at once. */
-const ways: Readonly<Record<string, () => Promise<Running>>> = {
-  'a sandbox in this process': () =>
-    startSandbox({
-      key,
-      account: 'enterprise',
-      speed: Number.POSITIVE_INFINITY,
-      faults: [],
-      clipsDir,
-      wasmDir,
-      keepRequests: false,
-    }),
-  'gw sandbox serve': spawnServe,
-};
-
-async function spawnServe(): Promise<Running> {
+/** Starts `gw sandbox serve`, which has a key and answers at once. */
+async function serve(): Promise<Served & { readonly close: () => Promise<void> }> {
   const home = mkdtempSync(path.join(tmpdir(), 'gw-sdk-'));
   const { command, cacheDir } = builtGw();
   const [file, ...first] = command;
@@ -65,13 +42,11 @@ async function spawnServe(): Promise<Running> {
   throw new Error('gw sandbox serve ended before it listened');
 }
 
-export const servedWays = Object.keys(ways);
-
-/** A sandbox for all tests of a `describe`. Its address may be read only inside a test. */
-export function served(way: string): Served {
-  let running: Running | undefined;
+/** A `gw sandbox serve` for all tests of a file or a `describe`. Its address may be read only inside a test. */
+export function served(): Served {
+  let running: Awaited<ReturnType<typeof serve>> | undefined;
   beforeAll(async () => {
-    running = await ways[way]?.();
+    running = await serve();
   });
   afterAll(() => running?.close());
   return {
