@@ -266,6 +266,13 @@ test('a job of another gateway, and of the user elsewhere, is not for an agent',
   expect(fs.readdirSync(elsewhere)).toEqual([]);
 });
 
+test('jobs of another gateway are not listed where the profile, and no flag, names the sandbox', async () => {
+  const { place } = await opened();
+  expect((await place.run(['image', 'create', 'a fox'])).code).toBe(0);
+  const agent = await openAgent(place, [], { env: { GW_PROFILE: 'sandbox' } });
+  expect((await agent.call('list_jobs')).value.jobs).toEqual([]);
+});
+
 test('an output below --root may be sent again, and one of the user elsewhere may not', async () => {
   const { agent, place, sent } = await opened();
   const elsewhere = path.join(place.dir, 'elsewhere.png');

@@ -41,7 +41,7 @@ export const namesGateway = ({ globals: { profile, baseUrl, sandbox } }: Context
 export async function* eachOwnJob({ limit, ...wanted }: Wanted, ctx: Context): AsyncGenerator<KnownJob> {
   let count = 0;
   for await (const known of eachJob(wanted, ctx)) {
-    if (namesGateway(ctx) && !(await ctx.ownsJob(known.job))) continue;
+    if (!(await ctx.ownsJob(known.job))) continue;
     yield known;
     count += 1;
     if (count === limit) return;

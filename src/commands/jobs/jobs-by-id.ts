@@ -8,7 +8,7 @@ import { taskIdPattern } from '../../gateway/task-state.ts';
 import type { Job } from '../../ledger/event.ts';
 import type { Wanted } from '../../ledger/ledger.ts';
 import { jobsByName } from '../../ledger/named-jobs.ts';
-import { type KnownJob, namesGateway } from './find-jobs.ts';
+import { type KnownJob, readOwnJobs } from './find-jobs.ts';
 
 /** The shortest ID prefix that a command accepts. */
 const SHORTEST_BEGINNING = 6;
@@ -112,17 +112,14 @@ async function byOwnNames(words: readonly string[], among: Among, ctx: Context) 
   return found;
 }
 
-async function ownJobs(wanted: Wanted, ctx: Context): Promise<Job[]> {
-  const own: Job[] = [];
-  for (const job of await (await ctx.ledger()).find(wanted)) if (await ctx.ownsJob(job)) own.push(job);
-  return own;
-}
+const ownJobs = async (wanted: Wanted, ctx: Context): Promise<Job[]> =>
+  (await readOwnJobs(wanted, ctx)).map(({ job }) => job);
 
 const nameOf = ({ id, key }: Job): string => id ?? key;
 
 async function newestJob(among: Among, ctx: Context): Promise<Job> {
-  for (const job of await (await ctx.ledger()).find({ ...among, ...(!namesGateway(ctx) && { limit: 1 }) }))
-    if (await ctx.ownsJob(job)) return job;
+  const [job] = await ownJobs({ ...among, limit: 1 }, ctx);
+  if (job) return job;
   const what = among.family === undefined ? 'no job' : `no ${among.family} job of this gateway`;
   throw new GwError('not_found', `last: there is ${what} in the ledger`, { hint: LIST_HINT });
 }

@@ -10,7 +10,7 @@ import { isOpen, type Synced, type SyncInput, syncJobs } from '../../jobs/watch/
 import type { Job } from '../../ledger/event.ts';
 import { endedBy, fileLines, interruptedLast, type JobResult, outcomeOf } from '../video/follow-job.ts';
 import { createFollowers, type Followers } from '../video/followers.ts';
-import { eachJob, namesGateway, type OwnJob, readOwnJobs, syncInput, withoutForeign } from './find-jobs.ts';
+import { eachOwnJob, type OwnJob, readOwnJobs, syncInput, withoutForeign } from './find-jobs.ts';
 import { resultOf, showJobQueries, wholeProgress } from './task-job.ts';
 
 const flags = { events: saveFlags.events } as const;
@@ -75,8 +75,7 @@ async function openJobs(ctx: Context): Promise<{ open: OwnJob[]; missed: Job[] }
     else if (isUnsaved(known.job, known.family)) missed.push(known.job);
   }
   const keys = new Set(open.map(({ job }) => job.key));
-  for (const known of await goneJobs(ctx))
-    if (!keys.has(known.job.key) && (!namesGateway(ctx) || (await ctx.ownsJob(known.job)))) open.push(known);
+  for (const known of await goneJobs(ctx)) if (!keys.has(known.job.key)) open.push(known);
   return { open, missed };
 }
 
@@ -84,7 +83,7 @@ async function openJobs(ctx: Context): Promise<{ open: OwnJob[]; missed: Job[] }
 export async function goneJobs(ctx: Context): Promise<OwnJob[]> {
   const nowMs = ctx.clock.now();
   const gone: OwnJob[] = [];
-  for await (const { job, family } of eachJob({ limit: LOOKED_AT_FOR_GONE }, ctx))
+  for await (const { job, family } of eachOwnJob({ limit: LOOKED_AT_FOR_GONE }, ctx))
     if (family && job.save.download && lacksFile(job) && diesWithin(job, family, nowMs))
       gone.push({ job, family });
   return gone;

@@ -19,7 +19,7 @@ import {
 } from '../video/follow-job.ts';
 import { createFollowers } from '../video/followers.ts';
 import { checkLaterOut, exampleCreate } from '../video/task-ids.ts';
-import { readJobs, readOwnJobs, withoutForeign } from './find-jobs.ts';
+import { readOwnJobs, withoutForeign } from './find-jobs.ts';
 import { withoutTask } from './image-jobs.ts';
 import { idArgs, type NamedJob, namedJobs } from './jobs-by-id.ts';
 import {
@@ -137,7 +137,7 @@ async function jobsToWaitFor(
   if (!all) return namedJobs(args, ctx);
   const waiting: NamedJob[] = [];
   const ledger = await ctx.ledger();
-  const open = withoutForeign((await readJobs({ isOpen: true }, ctx)).reverse(), ctx);
+  const open = withoutForeign((await readOwnJobs({ isOpen: true }, ctx)).reverse(), ctx);
   const gone = await (await import('./sync.ts')).goneJobs(ctx);
   const isGone = new Set(gone.map(({ job }) => job.key));
   // Jobs with missing files come first, then the open ones from the oldest on, which should finish first.
@@ -149,7 +149,7 @@ async function jobsToWaitFor(
     const isUnanswered = isInOtherHands(named, ledger) || (isLeft && isOpen(job, family, ctx.clock.now()));
     const isWaiting =
       job.state === 'running' || isUnsaved(job, family) || isUnanswered || isGone.has(job.key);
-    if (isWaiting && (await ctx.ownsJob(job))) waiting.push(named);
+    if (isWaiting) waiting.push(named);
   }
   if (waiting.length > 0) return waiting;
   const ended = await readOwnJobs({ states: ['succeeded'] }, ctx);
