@@ -1,3 +1,4 @@
+import { GatheredBytes } from '../../http/exchange.ts';
 import { closedJson, JsonTokens } from '../../json-text.ts';
 
 /** Receives one text that is lifted out of JSON, in pieces and without its escapes. */
@@ -64,9 +65,7 @@ const LONGEST_WORD = 128;
  */
 export class JsonLifter {
   private readonly mark = `lifted-${crypto.randomUUID()}-`;
-  /** The buffer doubles when it is full: a million small pieces would take a hundred times their size. */
-  private rest = Buffer.alloc(1024);
-  private restBytes = 0;
+  private readonly rest = new GatheredBytes();
   private readonly tokens = new JsonTokens();
   /** The kind of the current text: kept, lifted, not yet decided (`begun`), or none. */
   private within: 'none' | 'begun' | 'kept' | 'lifted' = 'none';
@@ -122,7 +121,7 @@ export class JsonLifter {
   /** Returns the remaining JSON. */
   end(): Rest {
     if (this.within === 'begun') this.keepText(this.word);
-    const marked = new TextDecoder().decode(this.rest.subarray(0, this.restBytes));
+    const marked = new TextDecoder().decode(this.rest.bytes);
     return new Rest(marked, new RegExp(`${this.mark}(\\d+)`, 'g'));
   }
 
@@ -171,16 +170,9 @@ export class JsonLifter {
 
   private keep(bytes: Uint8Array): void {
     if (bytes.length === 0) return;
-    const total = this.restBytes + bytes.length;
-    if (total > REST_LIMIT_BYTES)
+    if (this.rest.byteLength + bytes.length > REST_LIMIT_BYTES)
       throw new RangeError(`the reply holds more than ${REST_LIMIT_BYTES} bytes beside its images`);
-    if (total > this.rest.length) {
-      const larger = Buffer.alloc(Math.max(total, 2 * this.rest.length));
-      larger.set(this.rest.subarray(0, this.restBytes));
-      this.rest = larger;
-    }
-    this.rest.set(bytes, this.restBytes);
-    this.restBytes = total;
+    this.rest.push(bytes);
   }
 }
 

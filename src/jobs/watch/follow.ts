@@ -15,7 +15,7 @@ import { type SaveJobInput as SaveInput, saveJob } from '../save/save-outputs.ts
 import { recordLook, type SeenTask, type TaskLook, taskFailed } from './look.ts';
 import type { Looker } from './looker.ts';
 import { poll, spedUp } from './poll.ts';
-import { asTheyEnd, childSignals, createTurns, SAVES_AT_ONCE, type Turns } from './turns.ts';
+import { createTurns, SAVES_AT_ONCE, sideBySide, type Turns } from './turns.ts';
 
 /** What every operation on a job needs; it knows no command and draws nothing. */
 export interface JobDeps {
@@ -222,30 +222,21 @@ export async function* followMany<I extends FollowInput>(
   signal: AbortSignal,
 ): AsyncGenerator<{ readonly input: I; readonly followed: Followed }> {
   const turns = createTurns(SAVES_AT_ONCE);
-  const children = childSignals(signal);
   const onTrouble = inputs.length > 1 ? tellSeldom() : undefined;
-  const follow = async (input: I) => {
-    const child = children.open();
+  yield* sideBySide(inputs, signal, async (input, child) => {
     try {
       const deps = await depsOf(input);
       const own = {
         ...deps,
         turns: deps.turns ?? turns,
-        signal: child.signal,
+        signal: child,
         ...(onTrouble && { onTrouble: onTrouble(deps) }),
       };
       return { input, followed: await followJob(input, own) };
     } catch (error) {
       return { input, followed: { status: input.status ?? '', record: undefined, files: [], error } };
-    } finally {
-      child.close();
     }
-  };
-  try {
-    yield* asTheyEnd(inputs.map(follow));
-  } finally {
-    children.close();
-  }
+  });
 }
 
 /** Reports failed queries once for all jobs together. */

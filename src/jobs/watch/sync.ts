@@ -11,7 +11,7 @@ import { linkExpiresAtMs, recordExpiresAtMs } from '../job-view.ts';
 import { endOf, type FollowDeps, type Followed, type JobDeps } from './follow.ts';
 import type { Looker } from './looker.ts';
 import { lookNow } from './poll.ts';
-import { asTheyEnd, childSignals, createTurns, SAVES_AT_ONCE, type Turns } from './turns.ts';
+import { createTurns, SAVES_AT_ONCE, sideBySide, type Turns } from './turns.ts';
 
 /** True if a job still needs something: an answer, a query, its outputs saved, or a part file removed. */
 export function isOpen(job: Job, family: Family, nowMs: number): boolean {
@@ -61,29 +61,22 @@ export async function* syncJobs(
   signal: AbortSignal,
   turns: Turns = createTurns(SAVES_AT_ONCE),
 ): AsyncGenerator<{ readonly job: Job; readonly synced: Synced }> {
-  const children = childSignals(signal);
   const dueMs = new Map(inputs.map((input) => [input, diesAtMs(input)]));
   const dueFirst = inputs.toSorted((left, right) => (dueMs.get(left) ?? 0) - (dueMs.get(right) ?? 0));
   // All are announced before the first query, so that they share requests.
-  const unfollow = dueFirst.map(({ job, looks }) =>
-    job.id === undefined ? undefined : looks?.looker.follow(job.id),
-  );
-  const sync = async (input: SyncInput, at: number) => {
-    const child = children.open();
+  const announced = dueFirst.map((input) => {
+    const { job, looks } = input;
+    return { input, unfollow: job.id === undefined ? undefined : looks?.looker.follow(job.id) };
+  });
+  yield* sideBySide(announced, signal, async ({ input, unfollow }, child) => {
     try {
-      const own = { ...input, deps: { ...input.deps, signal: child.signal } };
-      return { job: input.job, synced: await syncJob(own, turns, unfollow[at]) };
+      const own = { ...input, deps: { ...input.deps, signal: child } };
+      return { job: input.job, synced: await syncJob(own, turns, unfollow) };
     } finally {
-      child.close();
-      unfollow[at]?.();
+      unfollow?.();
       input.deps.progress.stop();
     }
-  };
-  try {
-    yield* asTheyEnd(dueFirst.map(sync));
-  } finally {
-    children.close();
-  }
+  });
 }
 
 /** When the link or record of a job expires, in Unix ms; without either, its creation time plus the life of links. */

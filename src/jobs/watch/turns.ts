@@ -92,27 +92,30 @@ export async function* asTheyEnd<T>(work: readonly Promise<T>[]): AsyncGenerator
 }
 
 /**
- * Signals that follow a parent signal: a waiting child adds no listener to the parent, where removing one takes time in
- * proportion to their number. `close` aborts all children and removes the parent's listener.
+ * Starts one piece of work for each input and yields the results as `asTheyEnd` does. Each piece has a signal that
+ * follows the parent's, so that it adds no listener to the parent, where removing one takes time in proportion to their
+ * number. After a failure the signals of the rest are aborted, because nobody needs that work any more.
  */
-export function childSignals(parent: AbortSignal) {
+export async function* sideBySide<I, T>(
+  inputs: readonly I[],
+  parent: AbortSignal,
+  work: (input: I, signal: AbortSignal) => Promise<T>,
+): AsyncGenerator<T> {
   const children = new Set<AbortController>();
   const end = () => {
     for (const child of children) child.abort(parent.reason);
   };
   parent.addEventListener('abort', end, { once: true });
-  return {
-    open() {
-      const child = new AbortController();
-      children.add(child);
-      if (parent.aborted) child.abort(parent.reason);
-      return { signal: child.signal, close: () => void children.delete(child) };
-    },
-    /** Aborts the remaining children, because nobody needs their work any more. */
-    close() {
-      parent.removeEventListener('abort', end);
-      for (const child of children) child.abort();
-      children.clear();
-    },
+  const start = async (input: I) => {
+    const child = new AbortController();
+    children.add(child);
+    if (parent.aborted) child.abort(parent.reason);
+    return work(input, child.signal).finally(() => children.delete(child));
   };
+  try {
+    yield* asTheyEnd(inputs.map(start));
+  } finally {
+    parent.removeEventListener('abort', end);
+    for (const child of children) child.abort();
+  }
 }

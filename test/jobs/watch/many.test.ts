@@ -1,5 +1,6 @@
+import { getEventListeners, once } from 'node:events';
 import { describe, expect, test } from 'vitest';
-import { asTheyEnd, childSignals, createTurns } from '../../../src/jobs/watch/turns.ts';
+import { asTheyEnd, createTurns, sideBySide } from '../../../src/jobs/watch/turns.ts';
 
 describe('turns', () => {
   test('at most so many at once, the soonest due first, of equals the first to come', async () => {
@@ -57,16 +58,36 @@ describe('results as they end', () => {
   });
 });
 
-test('child signals end with their parent, with its reason, and leave nothing on it', () => {
+test('work side by side ends with the parent signal, with its reason, and leaves nothing on it', async () => {
   const parent = new AbortController();
-  const children = childSignals(parent.signal);
-  const [first, second] = [children.open(), children.open()];
-  first.close();
+  const signals: AbortSignal[] = [];
+  const ended = sideBySide(['short', 'long'], parent.signal, async (input, signal) => {
+    signals.push(signal);
+    if (input === 'long') await once(signal, 'abort');
+    return input;
+  });
+  expect((await ended.next()).value).toBe('short');
+  expect(getEventListeners(parent.signal, 'abort')).toHaveLength(1);
   parent.abort('enough');
-  expect([first.signal.aborted, second.signal.aborted, second.signal.reason]).toEqual([
-    false,
-    true,
-    'enough',
-  ]);
-  expect(children.open().signal.aborted).toBe(true);
+  expect((await ended.next()).value).toBe('long');
+  expect((await ended.next()).done).toBe(true);
+  expect(signals.map(({ aborted }) => aborted)).toEqual([false, true]);
+  expect(signals[1]?.reason).toBe('enough');
+  expect(getEventListeners(parent.signal, 'abort')).toEqual([]);
+});
+
+test('work side by side that begins after the parent signal is aborted has an aborted signal', async () => {
+  const begun = sideBySide([1], AbortSignal.abort('enough'), async (_, signal) => signal.reason);
+  expect((await begun.next()).value).toBe('enough');
+});
+
+test('work side by side is aborted when other work fails', async () => {
+  const signals: AbortSignal[] = [];
+  const failing = sideBySide([1, 2], new AbortController().signal, async (input, signal) => {
+    signals.push(signal);
+    if (input === 1) throw new Error('no');
+    await new Promise(() => {});
+  });
+  await expect(failing.next()).rejects.toThrow('no');
+  expect(signals[1]?.aborted).toBe(true);
 });
