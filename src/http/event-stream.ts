@@ -12,8 +12,6 @@ export interface EventSink {
 
 export interface EventStream {
   readonly takeChunk: TakeChunk;
-  /** Number of events passed on so far. */
-  readonly count: number;
   /**
    * Waits for the sink at the end of the stream. With `ended`, the stream ended properly, so a last event counts even
    * without its blank line. Throws what the sink threw.
@@ -32,17 +30,13 @@ export function eventStream(sink: EventSink): EventStream {
   // Node's TextDecoder uses two bytes per character and takes three times as long.
   const decoder = new StringDecoder('utf8');
   let isBegun = false;
-  let count = 0;
   let pieces: Uint8Array[] = [];
   let busy: Promise<void> | undefined;
   let failure: { readonly error: unknown } | undefined;
 
   const parser = createParser({
     maxBufferSize: MAX_EVENT_CHARACTERS,
-    onEvent: ({ data }) => {
-      count += 1;
-      sink.onEvent(data);
-    },
+    onEvent: ({ data }) => sink.onEvent(data),
     onError: ({ type }: ParseError) => {
       if (type !== 'max-buffer-size-exceeded') return;
       throw new GwError('unavailable', 'the stream brought an event that does not end', {
@@ -81,9 +75,6 @@ export function eventStream(sink: EventSink): EventStream {
       pieces.push(chunk);
       busy ??= work();
       return busy;
-    },
-    get count() {
-      return count;
     },
     async finish(ended) {
       await busy;

@@ -57,6 +57,8 @@ export class GatheredBytes {
   #held = Buffer.alloc(0);
   #byteLength = 0;
 
+  constructor(private readonly limitBytes = Number.POSITIVE_INFINITY) {}
+
   get byteLength(): number {
     return this.#byteLength;
   }
@@ -66,12 +68,16 @@ export class GatheredBytes {
     if (this.#held.length < byteLength) this.#grow(byteLength);
   }
 
+  /** Throws ExchangeError `UNREADABLE` for more bytes than the limit. */
   push(chunk: Uint8Array): void {
     const needed = this.#byteLength + chunk.byteLength;
     if (needed > this.#held.length)
       this.#grow(Math.max(needed, 2 * this.#held.length, SMALLEST_GATHERED_BYTES));
     this.#held.set(chunk, this.#byteLength);
     this.#byteLength = needed;
+    if (needed <= this.limitBytes) return;
+    const message = `the reply is larger than ${this.limitBytes} bytes`;
+    throw new ExchangeError(message, 'maybe', exchangeCodes.unreadable);
   }
 
   #grow(byteLength: number): void {

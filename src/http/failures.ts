@@ -1,14 +1,14 @@
 import { type ErrorFacts, GwError, UnknownOutcome } from '../errors.ts';
-import type { Resend } from '../gateway/endpoint.ts';
 import { type GatewayErrorFacts, readGatewayError } from '../gateway/gateway-error.ts';
-import type { PreparedRequest } from './client.ts';
 import { cureOf, type ExchangeError, exchangeCodes, type WireReply } from './exchange.ts';
 import { jsonIn } from './parse-json.ts';
 import { textOf } from './read-reply.ts';
 import {
+  type AttemptContext,
   cutText,
   describeBody,
   errorTextOf,
+  nameOf,
   redirectTarget,
   replyFacts,
   statusError,
@@ -24,13 +24,6 @@ export interface Failed {
   readonly stopped: GwError;
   /** The error if the request may have created something. */
   readonly unknown: GwError;
-}
-
-interface AttemptContext {
-  readonly request: Pick<PreparedRequest, 'method' | 'url'>;
-  readonly resend: Resend;
-  /** Unix milliseconds. */
-  readonly nowMs: number;
 }
 
 // The hint does not suggest trying again: the user must not pay twice on our advice.
@@ -88,15 +81,9 @@ export function failedReply(
   }
   const target = redirectTarget(wire);
   const redirectTo = target ? `, a redirect to ${cutText(target)}` : '';
-  const stopped = statusError(reply, meaning, {
-    request: nameOf(context),
-    nowMs: context.nowMs,
-    isCreate: context.resend === 'paid' || context.resend === 'chat',
-    retryAtMs,
-  });
   return {
     failure: { kind: meaning.failure, retryAfterMs: toldMs },
-    stopped,
+    stopped: statusError(reply, meaning, context, retryAtMs),
     // The server's own message is left out, because it may advise to send the request again.
     unknown: unknownOutcome(`though it answered HTTP ${wire.status}${redirectTo}`, facts, undefined, context),
   };
@@ -121,8 +108,6 @@ function unknownOutcome(
   const message = `the gateway may have taken ${taken}, ${what} (${nameOf(context)})`;
   return new UnknownOutcome(message, { ...facts, hint: unknownHint }, partialText);
 }
-
-const nameOf = ({ request }: AttemptContext) => `${request.method} ${request.url.pathname}`;
 
 function hintOf({ code }: ExchangeError): string {
   if (code === exchangeCodes.silence) return 'a longer silence can be allowed with --timeout';

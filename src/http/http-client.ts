@@ -24,7 +24,7 @@ import { readReply, receivedHead } from './read-reply.ts';
 import { meaningOfStatus } from './reply-statuses.ts';
 import { DEFAULT_DEADLINE_MS, decide, type Failure, mayHaveWorked } from './retry.ts';
 import type { RetryBudget } from './retry-budget.ts';
-import { type StreamedReply, streamOnce } from './stream-once.ts';
+import { streamOnce } from './stream-once.ts';
 import { traceReply, traceRequest } from './trace.ts';
 
 export interface ClientOptions {
@@ -167,13 +167,13 @@ async function tryOnce<T>(
   request: PreparedRequest,
   endpoint: Endpoint<T>,
   { onExchange }: SendOptions,
-  exchange: () => Promise<WireReply | StreamedReply>,
+  exchange: () => Promise<WireReply | WireHead>,
 ): Promise<Success<T> | { readonly failed: Failed; readonly wire?: WireReply }> {
   const { options } = sender;
   const { clock } = options;
   const beganMs = clock.steady();
   const context = { request, resend: endpoint.resend, nowMs: clock.now() };
-  let wire: WireReply | StreamedReply;
+  let wire: WireReply | WireHead;
   try {
     onExchange?.(true);
     wire = await exchange();
@@ -187,18 +187,15 @@ async function tryOnce<T>(
   }
   sender.speed = saidSpeed(wire.headers, request.url) ?? sender.speed;
   const now = { ...context, nowMs: clock.now() };
-  if (!(wire.bytes instanceof Uint8Array)) return { streamed: wire };
+  if (!('bytes' in wire)) return { streamed: wire };
   if (options.trace) traceReply(wire, clock.steady() - beganMs).forEach(options.trace);
-  const whole = { ...wire, bytes: wire.bytes };
   const meaning = meaningOfStatus(wire.status, endpoint.notFoundStatus);
-  const read = meaning ? undefined : readReply(whole, endpoint);
-  const refusal = read?.ok ? endpoint.refusal?.(read.reply.json) : undefined;
-  if (read?.ok && !refusal) return { reply: read.reply };
+  const reply = meaning ? undefined : readReply(wire, endpoint);
+  const refusal = reply && endpoint.refusal?.(reply.json);
+  if (reply && !refusal) return { reply };
   const { failedReply, refusedReply } = await import('./failures.ts');
-  const failed = refusal
-    ? refusedReply(refusal, whole, now)
-    : failedReply(meaning ?? 'unreadable', whole, now);
-  return { failed, wire: whole };
+  const failed = refusal ? refusedReply(refusal, wire, now) : failedReply(meaning ?? 'unreadable', wire, now);
+  return { failed, wire };
 }
 
 /** Makes attempts until one succeeds or the resend table says stop. */
@@ -207,7 +204,7 @@ async function attempts<T>(
   endpoint: Endpoint<T>,
   input: RequestInput,
   sendOptions: SendOptions,
-  exchange: (wire: WireRequest, stopWaiting: () => void) => Promise<WireReply | StreamedReply>,
+  exchange: (wire: WireRequest, stopWaiting: () => void) => Promise<WireReply | WireHead>,
   /** False if the caller itself shows that gw is waiting. */
   isSaid = true,
 ): Promise<Success<T>> {
@@ -280,7 +277,7 @@ async function attempts<T>(
   }
 }
 
-type Success<T> = { readonly reply: Reply<T> } | { readonly streamed: StreamedReply };
+type Success<T> = { readonly reply: Reply<T> } | { readonly streamed: WireHead };
 
 function waitingText({ body }: WireRequest): string {
   const bytes = body?.byteLength ?? 0;

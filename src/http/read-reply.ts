@@ -7,29 +7,19 @@ import { readDateMs } from './reply-dates.ts';
 /** The text of a body as UTF-8, with U+FFFD for bad bytes. */
 export const textOf = ({ bytes }: Pick<WireReply, 'bytes'>): string => new TextDecoder().decode(bytes);
 
-/** Reads a complete 2xx reply. It is `ok` if it is JSON that the endpoint's loose schema accepts. */
-export function readReply<T>(
-  wire: WireReply,
-  endpoint: Endpoint<T>,
-): { readonly ok: true; readonly reply: Reply<T> } | { readonly ok: false } {
-  const json = jsonIn(textOf(wire));
-  if (json === undefined) return { ok: false };
+/** Reads a complete 2xx reply; undefined unless it is JSON that the endpoint's loose schema accepts. */
+export function readReply<T>(wire: WireReply, endpoint: Endpoint<T>): Reply<T> | undefined {
   const { bytes } = wire;
-  const parsed = endpoint.reply.safeParse(json);
-  if (!parsed.success) return { ok: false };
+  const json = jsonIn(textOf(wire));
+  const parsed = json === undefined ? undefined : endpoint.reply.safeParse(json);
+  if (!parsed?.success) return undefined;
   return {
-    ok: true,
-    reply: {
-      status: wire.status,
-      headers: wire.headers,
-      value: parsed.data,
-      json,
-      bytes,
-      get text() {
-        return textOf({ bytes });
-      },
-      requestId: requestIdOf(wire.headers),
-      serverDateMs: readDateMs(wire.headers.date),
+    ...receivedHead(wire),
+    value: parsed.data,
+    json,
+    bytes,
+    get text() {
+      return textOf({ bytes });
     },
   };
 }
@@ -41,7 +31,7 @@ export function requestIdOf(headers: Readonly<Record<string, string>>): string |
   return name === undefined ? undefined : headers[name];
 }
 
-/** The facts in the head of a reply whose body is handed over in chunks. */
+/** The facts in the head of a reply. */
 export const receivedHead = ({ status, headers }: WireHead): ReceivedHead => ({
   status,
   headers,

@@ -1,5 +1,7 @@
 import { type ErrorFacts, GwError } from '../errors.ts';
+import type { Resend } from '../gateway/endpoint.ts';
 import { type GatewayErrorFacts, readGatewayError } from '../gateway/gateway-error.ts';
+import type { PreparedRequest } from './client.ts';
 import type { WireHead, WireReply } from './exchange.ts';
 import { BROKEN_JSON, jsonIn, parseJson, type UnreadableJson } from './parse-json.ts';
 import { requestIdOf, textOf } from './read-reply.ts';
@@ -17,16 +19,16 @@ export interface RefusedReply extends WireHead {
   readonly text: string;
 }
 
-/** Facts about the request that the reply itself does not hold. */
-export interface ReplyContext {
-  /** The request, for messages: `POST /v1/images/generations`. */
-  readonly request: string;
-  /** When the gateway says it may be asked again, in Unix milliseconds. */
-  readonly retryAtMs?: number | undefined;
+/** Facts about an attempt that its reply does not hold. */
+export interface AttemptContext {
+  readonly request: Pick<PreparedRequest, 'method' | 'url'>;
+  readonly resend: Resend;
+  /** Unix milliseconds. */
   readonly nowMs: number;
-  /** True if the request names nothing that could be missing, so that a 404 must be about its path. */
-  readonly isCreate?: boolean | undefined;
 }
+
+/** The request of an attempt, for messages: `POST /v1/images/generations`. */
+export const nameOf = ({ request }: AttemptContext) => `${request.method} ${request.url.pathname}`;
 
 /** Text from outside is shown unchanged up to this length. */
 const LONGEST_MESSAGE = 500;
@@ -37,17 +39,22 @@ const movedAway = 'if the gateway has moved, give its new address with --base-ur
 
 /**
  * Turns a refused reply into a GwError: its kind comes from the status, its sentence from the status and the body's
- * message, its facts from body and headers. Any body is accepted: HTML, empty, cut, `null`, `[]`.
+ * message, its facts from body and headers. Any body is accepted: HTML, empty, cut, `null`, `[]`. `retryAtMs` is when the
+ * gateway says that it may be asked again, in Unix milliseconds.
  */
-export function statusError(reply: RefusedReply, meaning: StatusMeaning, context: ReplyContext): GwError {
+export function statusError(
+  reply: RefusedReply,
+  meaning: StatusMeaning,
+  context: AttemptContext,
+  retryAtMs?: number,
+): GwError {
   const { kind, sentence } = meaning;
-  const { retryAtMs, nowMs } = context;
   const said = readGatewayError(jsonIn(reply.text));
   const message = said.message ?? missingMessage(reply);
-  return new GwError(kind, `${sentence} (HTTP ${reply.status}, ${context.request}): ${cutText(message)}`, {
+  return new GwError(kind, `${sentence} (HTTP ${reply.status}, ${nameOf(context)}): ${cutText(message)}`, {
     ...replyFacts(reply, said),
     hint: hintOf(reply, meaning, context),
-    ...(retryAtMs !== undefined && { retryAtMs, when: describeWhen(retryAtMs, nowMs) }),
+    ...(retryAtMs !== undefined && { retryAtMs, when: describeWhen(retryAtMs, context.nowMs) }),
   });
 }
 
@@ -102,7 +109,9 @@ function missingMessage({ status, text, headers }: RefusedReply): string {
   return `it sent ${describeBody(text)} instead of a message`;
 }
 
-function hintOf(reply: RefusedReply, { failure, hint }: StatusMeaning, { isCreate }: ReplyContext) {
+function hintOf(reply: RefusedReply, { failure, hint }: StatusMeaning, { resend }: AttemptContext) {
+  // A create names nothing that could be missing, so that a 404 must be about its path.
+  const isCreate = resend === 'paid' || resend === 'chat';
   const moved = redirectTarget(reply) && movedAway;
   return moved || (isCreate && failure === 'not_found' ? wrongPath : hint);
 }

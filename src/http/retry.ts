@@ -94,16 +94,9 @@ export interface Attempt {
 }
 
 export type Decision =
-  | {
-      readonly action: 'retry';
-      readonly delayMs: number /** Told by the server, so free of the budget. */;
-      readonly told: boolean;
-    }
-  | {
-      readonly action: 'stop' /** Why a failure that may be retried is not. */;
-      readonly because?: 'retries' | 'deadline';
-    }
-  | { readonly action: 'unknown' };
+  /** `told` is true for a delay that the server told, so that the retry is free of the budget. */
+  | { readonly action: 'retry'; readonly delayMs: number; readonly told: boolean }
+  | { readonly action: 'stop' | 'unknown' };
 
 /** True if the failed request may have taken effect: the table calls this failure of a paid call unknown. */
 export const mayHaveWorked = (kind: FailureKind): boolean => resendTable.paid[kind] === 'unknown';
@@ -133,10 +126,8 @@ export function decide(resend: Resend, failure: Failure, attempt: Attempt): Deci
     // Limited by the task's age instead of a number of retries; `--retries 0` still turns it off.
     if (retries === 0 || youngUntilMs === undefined || nowMs + delayMs > youngUntilMs)
       return { action: 'stop' };
-  } else if (retriesDone >= retries) {
-    return { action: 'stop', because: 'retries' };
-  }
-  if (nowMs + delayMs > deadlineMs) return { action: 'stop', because: 'deadline' };
+  } else if (retriesDone >= retries) return { action: 'stop' };
+  if (nowMs + delayMs > deadlineMs) return { action: 'stop' };
   return { action: 'retry', delayMs, told: told || action === 'retry_young' };
 }
 

@@ -1,18 +1,11 @@
 import type { TakeChunk } from './client.ts';
 import {
-  ExchangeError,
-  exchangeCodes,
   GatheredBytes,
   type Transport,
   type WireHead,
   type WireReply,
   type WireRequest,
 } from './exchange.ts';
-
-/** The head of a reply whose body has been handed over in chunks. */
-export interface StreamedReply extends WireHead {
-  readonly bytes: { readonly byteLength: number };
-}
 
 /** Largest whole reply that may come instead of a stream, and largest stream that is kept whole. */
 export const WHOLE_LIMIT_BYTES = 64 * 1024 * 1024;
@@ -24,8 +17,8 @@ export const streamFrom: ReadonlySet<number> = new Set(Buffer.from('deir:'));
 
 /**
  * Makes one attempt at an event stream and hands over the body of a 2xx reply in chunks. An error's body, and JSON or a
- * page that comes instead of a stream (whatever its content type), is returned whole. If the caller takes anything,
- * every 2xx reply is handed over. Calls `onStream` when a stream begins. Throws as Transport's `stream` does.
+ * page that comes instead of a stream (whatever its content type), is returned whole; otherwise only the head is. If the
+ * caller takes anything, every 2xx reply is handed over. Calls `onStream` when a stream begins. Throws as Transport's `stream` does.
  */
 export async function streamOnce(
   transport: Transport,
@@ -33,9 +26,8 @@ export async function streamOnce(
   takeChunk: TakeChunk,
   onStream: (head: WireHead) => void,
   takes: 'events' | 'anything' = 'events',
-): Promise<WireReply | StreamedReply> {
-  const whole = new GatheredBytes();
-  let byteLength = 0;
+): Promise<WireReply | WireHead> {
+  const whole = new GatheredBytes(WHOLE_LIMIT_BYTES);
   let isStream: boolean | undefined;
   let begun: WireHead | undefined;
   const head = await transport.stream(request, {
@@ -48,20 +40,15 @@ export async function streamOnce(
       }
     },
     onData(chunk) {
-      byteLength += chunk.byteLength;
       if (isStream === undefined) {
         isStream = looksLikeStream(chunk);
         if (isStream && begun) onStream(begun);
       }
       if (isStream) return takeChunk(chunk);
       whole.push(chunk);
-      if (byteLength > WHOLE_LIMIT_BYTES) {
-        const message = `the reply is larger than ${WHOLE_LIMIT_BYTES} bytes`;
-        throw new ExchangeError(message, 'maybe', exchangeCodes.unreadable);
-      }
     },
   });
-  return isStream ? { ...head, bytes: { byteLength } } : { ...head, bytes: whole.bytes };
+  return isStream ? head : { ...head, bytes: whole.bytes };
 }
 
 /** Whether the chunk begins an event stream; undefined while only blanks and a byte order mark have come. */

@@ -137,18 +137,13 @@ export class HttpTransport implements Transport {
 
   async exchange(request: WireRequest): Promise<WireReply> {
     const limitBytes = request.replyLimitBytes ?? REPLY_LIMIT_BYTES;
-    const body = new GatheredBytes();
+    const body = new GatheredBytes(limitBytes);
     const handler: WireHandler = {
       onHead({ headers }) {
         const announced = Number(headers['content-length'] ?? 0);
         if (announced > 0) body.expect(Math.min(announced, limitBytes));
       },
-      onData(chunk) {
-        body.push(chunk);
-        if (body.byteLength <= limitBytes) return;
-        const message = `the reply is larger than ${limitBytes} bytes`;
-        throw new ExchangeError(message, 'maybe', exchangeCodes.unreadable);
-      },
+      onData: (chunk) => body.push(chunk),
     };
     const head = await this.#decoded(request, handler, () => body.bytes);
     return { ...head, bytes: body.bytes };

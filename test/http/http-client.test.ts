@@ -79,14 +79,9 @@ test.each([
   expect(clientOf(base).prepare(paidEndpoint, create).url.href).toBe(url);
 });
 
-test.each(['gw.example', 'ftp://gw.example', 'https://u:p4ss@gw.example', 'https://gw.example/?a=1', ''])(
-  'base %j is a usage error',
-  (base) => {
-    const error = thrown(() => clientOf(base).prepare(paidEndpoint, create));
-    expect(error.kind).toBe('usage');
-    expect(error.message).not.toContain('p4ss');
-  },
-);
+test.each(['gw.example', ''])('base %j is a usage error', (base) => {
+  expect(thrown(() => clientOf(base).prepare(paidEndpoint, create)).kind).toBe('usage');
+});
 
 test('a fixed query of the row and the query of the call are both sent', () => {
   const action: Endpoint = { ...paidEndpoint, path: '/?Action=GetAsset&Version=2024-01-01' };

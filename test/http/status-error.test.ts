@@ -8,8 +8,10 @@ function meaning(status: number) {
   if (!found) throw new Error(`HTTP ${status} is a success`);
   return found;
 }
+const request = { method: 'POST', url: new URL('https://gw.example/v1/tasks') } as const;
+const context = { request, resend: 'read', nowMs } as const;
 const of = (status: number, text: string, headers: Record<string, string> = {}, retryAtMs?: number) =>
-  statusError({ status, headers, text }, meaning(status), { request: 'POST /v1/tasks', nowMs, retryAtMs });
+  statusError({ status, headers, text }, meaning(status), context, retryAtMs);
 
 test.each([
   [300, 'unavailable', 8],
@@ -117,8 +119,8 @@ test('a redirect names where to, without query or user', () => {
 
 test('a 404 to a create is about its path, one to anything else about the ID', () => {
   const lost = { status: 404, headers: {}, text: '{}' };
-  const hint = (isCreate: boolean) =>
-    statusError(lost, meaning(404), { request: 'POST /v1/x', nowMs: 0, isCreate }).facts.hint;
-  expect(hint(true)).toMatch(/^check the path of the base URL/);
-  expect(hint(false)).toMatch(/^check the ID/);
+  const hint = (resend: 'read' | 'paid') =>
+    statusError(lost, meaning(404), { ...context, resend }).facts.hint;
+  expect(hint('paid')).toMatch(/^check the path of the base URL/);
+  expect(hint('read')).toMatch(/^check the ID/);
 });
