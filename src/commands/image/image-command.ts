@@ -43,13 +43,13 @@ export interface ImageBodyInput {
   readonly media: readonly { readonly kind: string; readonly url: string }[];
 }
 
-export interface ImageCommand<F extends FlagSet> {
+export interface ImageCommand {
   /** The words of the command: `image edit`. */
   readonly command: string;
   readonly endpoint: Endpoint;
   readonly fields: BodyFlags;
   /** The flags that are no field of the body, such as `--multipart`. */
-  readonly flags: F;
+  readonly flags: FlagSet;
   /** True if images without a prompt are a valid request. */
   readonly promptIsOptional: boolean;
   /** True if local files can be sent as a form. */
@@ -90,7 +90,7 @@ type SharedValues = FlagValues<
 > & { readonly model?: string; readonly multipart?: boolean };
 
 /** An image command: argv -> body -> job on disk -> reply -> images on disk. */
-export function imageCommand<const F extends FlagSet>(spec: ImageCommand<F>): AnyCommand {
+export function imageCommand(spec: ImageCommand): AnyCommand {
   return defineCommand<FlagSet, JobResult>({
     args: { name: 'PROMPT', summary: 'the prompt, as words', many: true },
     flags: {
@@ -110,8 +110,8 @@ export function imageCommand<const F extends FlagSet>(spec: ImageCommand<F>): An
 }
 
 /** Reads, checks and sends. The body is first checked with placeholders, so that errors appear before files are read. */
-async function run<F extends FlagSet>(
-  spec: ImageCommand<F>,
+async function run(
+  spec: ImageCommand,
   args: readonly string[],
   given: WithStored,
   ctx: Context,
@@ -187,7 +187,7 @@ interface Read {
   readonly plan: ReturnType<typeof planOutput>;
 }
 
-function requestOf<F extends FlagSet>(spec: ImageCommand<F>, read: Read, ctx: Context): JobRequest {
+function requestOf(spec: ImageCommand, read: Read, ctx: Context): JobRequest {
   const { flagOf, typed, base, model, prompt, references, planned, images, media, settings, plan } = read;
   const isOff = readSwitch(ctx.host.env, 'GW_LEDGER_PROMPTS') === false;
   return Object.freeze<JobRequest>({
@@ -227,8 +227,8 @@ function requestOf<F extends FlagSet>(spec: ImageCommand<F>, read: Read, ctx: Co
 }
 
 /** Reads flags, --body, --set and the prompt; returns a function that makes the body from the reference addresses. */
-async function read<F extends FlagSet>(
-  spec: ImageCommand<F>,
+async function read(
+  spec: ImageCommand,
   args: readonly string[],
   typed: FlagValues<FlagSet>,
   base: Body,
@@ -254,8 +254,8 @@ async function read<F extends FlagSet>(
 }
 
 /** The requested model, and a function that makes the body from the address of each reference. */
-function bodyMaker<F extends FlagSet>(
-  { fields, fill, place }: ImageCommand<F>,
+function bodyMaker(
+  { fields, fill, place }: ImageCommand,
   typed: FlagValues<FlagSet>,
   prompt: string | undefined,
   { models }: Settings,
@@ -276,7 +276,7 @@ function bodyMaker<F extends FlagSet>(
 
 /** Builds the body that flags make between --body and --set, with a placeholder for each image. */
 const asOfFlags =
-  <F extends FlagSet>(spec: ImageCommand<F>, settings: Settings) =>
+  (spec: ImageCommand, settings: Settings) =>
   (typed: FlagValues<FlagSet>, base: Body, sets: readonly string[]) => {
     const urls = referencesOf(spec.fields.items, typed).map(() => ANY_MEDIUM);
     const { bodyWith } = bodyMaker(spec, typed, 'any', settings, base, sets);

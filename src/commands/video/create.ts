@@ -23,6 +23,7 @@ import {
   saveFlags,
   waitFlags,
 } from '../../flags/job-flags.ts';
+import { applySets, baseBody, givenIn, parseSet, saidIn } from '../../flags/json-body.ts';
 import { readPrompt, refuseSharedStdin, stdinReaders } from '../../flags/prompt.ts';
 import { ANY_MEDIUM, toldAs, type WithStored, withoutYielding } from '../../flags/yielding.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
@@ -173,17 +174,14 @@ async function makeReady<F extends FlagSet>(
   const settings = await ctx.settings();
   const { globals } = ctx;
   refuseSharedStdin(stdinReaders(args, given as SharedValues, globals));
-  const isBegun = globals.body !== undefined || globals.set !== undefined;
-  const json = isBegun ? await import('../../flags/json-body.ts') : undefined;
-  const base = (await json?.baseBody(ctx)) ?? {};
-  const said = json?.saidIn(base, globals.set) ?? [];
-  const asOf = asOfFlags(spec, settings, json);
-  const words = withoutYielding(given, asOf, ctx.io.note, said, base, globals.set);
+  const base = await baseBody(ctx);
+  const said = saidIn(base, globals.set);
+  const words = withoutYielding(given, asOfFlags(spec, settings), ctx.io.note, said, base, globals.set);
   const flags =
     words.callbackUrl === 'auto'
       ? { ...words, callbackUrl: await (await import('./listener-url.ts')).listenerUrl(ctx) }
       : words;
-  const whatWasRead = await read(spec, args, flags, words, { base, json }, ctx);
+  const whatWasRead = await read(spec, args, flags, words, base, ctx);
   const { request, media, uploads, isGiven, sent, shown: toShow, canBeSent } = whatWasRead;
   const { body, endpoint, family, how, flagOf } = request;
   const warn = await check(spec, { ...request, body: sent, isGiven }, media.breaches, ctx);
@@ -240,9 +238,6 @@ function firstBody({ family, body, how, intent }: JobRequest<TaskFamily>): Body 
 /** Chooses the value of a medium in the body; `sent` is the value that goes to the gateway. */
 type AddressOf = (input: MediaInput, sent: string) => string;
 
-/** Undefined unless --body or --set is used; the module is loaded only then. */
-type Json = typeof import('../../flags/json-body.ts') | undefined;
-
 interface WhatWasRead extends Pick<FieldVerdict, 'isGiven'> {
   readonly request: JobRequest<TaskFamily>;
   readonly media: Media['media'];
@@ -260,7 +255,7 @@ async function read<F extends FlagSet>(
   args: readonly string[],
   typed: FlagValues<FlagSet>,
   words: FlagValues<FlagSet>,
-  { base, json }: { readonly base: Body; readonly json: Json },
+  base: Body,
   ctx: Context,
 ): Promise<WhatWasRead> {
   const { globals, host } = ctx;
@@ -269,7 +264,7 @@ async function read<F extends FlagSet>(
   const settings = await ctx.settings();
   spec.refuse?.(flags, typed);
   const endpoint = spec.endpointOf(flags);
-  const model = modelOf(spec, typed, base, settings, json, globals.set);
+  const model = modelOf(spec, typed, base, settings, globals.set);
   const references = referencesOf(spec.fields.items, typed);
   const prompt = await promptOf(spec, args, typed, references, ctx);
   const typedInputs = references.flatMap(({ modality, raw, flag }) =>
@@ -280,7 +275,7 @@ async function read<F extends FlagSet>(
   const readMedia = inputs.length > 0 && (await import('./read-media.ts')).readMedia;
   const { media, uploads } = readMedia ? await readMedia(inputs, endpoint, totalS, ctx) : noMedia;
   const asked = { base, typed, model, prompt, references, inputs, media };
-  const bodyWith = bodyMaker(spec, asked, json, globals.set);
+  const bodyWith = bodyMaker(spec, asked, globals.set);
   const sent = bodyWith((_, url) => url);
   // A second body is made only if it refers to an output of a job.
   const hasOutput = inputs.some(({ output }) => output);
@@ -301,7 +296,7 @@ async function read<F extends FlagSet>(
   return {
     media,
     uploads,
-    isGiven: json?.givenIn(base, globals.set),
+    isGiven: (globals.body ?? globals.set) === undefined ? undefined : givenIn(base, globals.set),
     sent,
     shown: hasOutput ? bodyWith(shownOf) : sent,
     canBeSent: inputs.every(({ output }) => output === undefined || output.file !== undefined),
@@ -333,14 +328,14 @@ const noMedia: Media = { media: { items: [], breaches: [] }, uploads: [] };
 
 /** Builds the body that flags make between --body and --set, with a placeholder for each medium. */
 const asOfFlags =
-  <F extends FlagSet>(spec: VideoCreate<F>, settings: Settings, json: Json) =>
+  <F extends FlagSet>(spec: VideoCreate<F>, settings: Settings) =>
   (typed: FlagValues<FlagSet>, base: Body, sets: readonly string[]) => {
     const references = referencesOf(spec.fields.items, typed).map((each) =>
       each.modality ? { ...each, raw: ANY_MEDIUM } : each,
     );
-    const model = modelOf(spec, typed, base, settings, json, sets);
+    const model = modelOf(spec, typed, base, settings, sets);
     const read = { base, typed, model, prompt: 'any', references, inputs: [], media: noMedia.media };
-    const body = bodyMaker(spec, read, json, sets)((_, url) => url);
+    const body = bodyMaker(spec, read, sets)((_, url) => url);
     return { schema: spec.endpointOf(typed as unknown as FlagValues<F>).body, fields: spec.fields, body };
   };
 
@@ -356,7 +351,6 @@ function bodyMaker<F extends FlagSet>(
     readonly inputs: readonly MediaInput[];
     readonly media: Media['media'];
   },
-  json: Json,
   sets: readonly string[] = [],
 ): (addressOf: AddressOf) => Body {
   const { base, typed, model, prompt, references, inputs, media } = read;
@@ -371,7 +365,7 @@ function bodyMaker<F extends FlagSet>(
       return { kind, modality, id, url: input && item ? addressOf(input, item.url) : raw };
     });
     const placed = spec.place({ base: of, flags, prompt, items });
-    const whole = json?.applySets(placed, sets) ?? placed;
+    const whole = applySets(placed, sets);
     return spec.fill?.(whole, flags) ?? whole;
   };
 }
@@ -406,10 +400,9 @@ function modelOf<F extends FlagSet>(
   typed: FlagValues<FlagSet>,
   base: Body,
   settings: Settings,
-  json?: Json,
   sets: readonly string[] = [],
 ): string {
-  const set = json && sets.map(json.parseSet).findLast(({ path }) => path.join('.') === 'model')?.value;
+  const set = sets.map(parseSet).findLast(({ path }) => path.join('.') === 'model')?.value;
   const chosen = set ?? typed.model;
   const words = {
     ...(isText(chosen) && { typed: chosen }),
