@@ -6,7 +6,7 @@ import { type EnvironmentVariable, readVariable } from '../config/environment.ts
 import type { Context } from '../context.ts';
 import { diskFault, isDiskFault } from '../disk/disk-fault.ts';
 import { ensureDirectory, replaceFile } from '../disk/durable-directory.ts';
-import { usage } from '../errors.ts';
+import { shellQuote, usage } from '../errors.ts';
 import { on } from '../flags/flag.ts';
 import type { Host } from '../host.ts';
 
@@ -117,17 +117,14 @@ const placeOf: Readonly<Record<FileShell, (host: InstallHost) => string>> = {
 const loadLines: Readonly<Record<FileShell, (file: string) => readonly string[]>> = {
   bash: (file) => [
     'bash with the package bash-completion reads it by itself, from the next shell on',
-    `without that package add this line to ~/.bashrc: source ${quoted(file)}`,
+    `without that package add this line to ~/.bashrc: source ${shellQuote(file)}`,
   ],
   zsh: (file) => [
-    `zsh reads it from the next shell on, if ~/.zshrc has this line before compinit: fpath=(${quoted(path.dirname(file))} $fpath)`,
+    `zsh reads it from the next shell on, if ~/.zshrc has this line before compinit: fpath=(${shellQuote(path.dirname(file))} $fpath)`,
     'and after it, unless it is there already: autoload -Uz compinit && compinit',
   ],
   fish: () => ['fish reads it by itself, from the next shell on'],
 };
-
-const quoted = (file: string): string =>
-  /^[\w./~-]+$/.test(file) ? file : `'${file.replaceAll("'", "'\\''")}'`;
 
 /** The directory in a variable; a relative path is ignored, as the XDG standard requires. */
 function absolute({ env }: InstallHost, name: EnvironmentVariable): string | undefined {

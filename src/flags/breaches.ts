@@ -198,9 +198,6 @@ export function refuseLook(
   };
 }
 
-export const unreadable = (what: string): GwError =>
-  new GwError('unavailable', `${what} cannot be read`, { hint: 'see it whole with --verbose' });
-
 /**
  * Warns once of undocumented fields from --set, --body or --messages, each with the nearest documented name, because a
  * misspelt field may change the paid result. With --no-validate it prints nothing.

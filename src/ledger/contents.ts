@@ -53,7 +53,6 @@ export interface Read {
 
 /** `pieces`: length, checksum, unsettled jobs, newest creation. `pages`: checksum, count, first entry. */
 export interface Table extends Read {
-  readonly count: number;
   readonly pieces: readonly (readonly [bytes: number, sum: number, open: number, newestMs: number])[];
   readonly pages: readonly (readonly [sum: number, count: number, first: number])[];
 }
@@ -109,7 +108,7 @@ export class Contents {
     this.#starts = [0, ...table.pieces.map(([bytes]) => (end += bytes))];
   }
 
-  static readonly empty = new Contents({ journals: [], unreadable: [], count: 0, pieces: [], pages: [] });
+  static readonly empty = new Contents({ journals: [], unreadable: [], pieces: [], pages: [] });
 
   /** The contents written last; empty if unusable. They reuse the buffer of `before`, which V8 would free late. */
   static open(dir: string, before?: Contents): Contents {

@@ -99,7 +99,6 @@ function writeRows(fd: number, contents: Contents, change: Change): Omit<Table, 
   const pieces = contents.table.pieces.slice(0, kept);
   const names: number[] = [];
   for (const at of pieces.keys()) fs.writeFileSync(fd, contents.piece(at));
-  let count = kept * ROWS_A_PIECE;
   for (const rows of cut(rowsWith(contents, change, kept), ROWS_A_PIECE)) {
     for (const row of rows) {
       for (const name of namesOf(row)) names.push(crc32(name) * MOST_PIECES + pieces.length);
@@ -108,7 +107,6 @@ function writeRows(fd: number, contents: Contents, change: Change): Omit<Table, 
     fs.writeFileSync(fd, bytes);
     const open = rows.filter((row) => !row.isSettled).length;
     pieces.push([bytes.length, crc32(bytes), open, rows.at(-1)?.createdAtMs ?? 0]);
-    count += rows.length;
   }
   const pages: [number, number, number][] = [];
   for (const page of cut(namesWith(contents, names, kept), NAMES_A_PAGE)) {
@@ -116,7 +114,7 @@ function writeRows(fd: number, contents: Contents, change: Change): Omit<Table, 
     fs.writeFileSync(fd, bytes);
     pages.push([crc32(bytes), page.length, page[0] ?? 0]);
   }
-  return { count, pieces, pages };
+  return { pieces, pages };
 }
 
 /** The names in the kept pieces, merged with the added ones. */

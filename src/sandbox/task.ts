@@ -5,7 +5,6 @@ import { seededInt } from './seeded.ts';
 
 /** The limits that a task and its create count against ("Limits": standard 2.0 4K has its own). */
 export type Pool = 'standard' | '4k';
-export const pools = ['standard', '4k'] as const satisfies readonly Pool[];
 
 /** How a task ends that does not succeed. */
 export interface TaskFailure {

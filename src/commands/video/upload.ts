@@ -4,12 +4,12 @@ import type { Context } from '../../context.ts';
 import { sha256OfFile } from '../../disk/small-file.ts';
 import { usage } from '../../errors.ts';
 import { once } from '../../host.ts';
-import { confirm } from '../../io/ask.ts';
 import { bytesText, durationText } from '../../io/quantity-text.ts';
 import { checkMedia, checkModality, checkTotals } from '../../media/check.ts';
 import { type MediaFacts, probeFile } from '../../media/probe.ts';
 import { shorten } from '../../media/reference.ts';
 import { type MediaInput, type ResolveDeps, referenceOf } from '../../media/resolve.ts';
+import { askFirst, canAsk } from '../ask-first.ts';
 
 // Uploads local files that an endpoint takes only by address, if the user has set `upload_command`. Each file is
 // checked, a placeholder address passes the other checks, and the upload comes last, when nothing else can fail.
@@ -83,7 +83,7 @@ export function uploader(
   const asking = uploads.filter(({ link }) => !link);
   const [first] = asking;
   // A batch never asks, because its rows are made side by side.
-  const mayAsk = ctx.host.stdin.isTTY === true && ctx.io.stderrIsTerminal && ctx.followers === undefined;
+  const mayAsk = canAsk(ctx) && ctx.followers === undefined;
   if (first && !yes && !mayAsk)
     throw usage(
       `${first.named}: upload_command would upload it, and there is no terminal to ask on`,
@@ -101,12 +101,12 @@ export function uploader(
   return async (body) => withAddresses(body, await addresses()) as Body;
 }
 
-async function ask(uploads: readonly Upload[], { host, signal }: Context): Promise<void> {
-  signal.throwIfAborted();
+async function ask(uploads: readonly Upload[], ctx: Context): Promise<void> {
+  ctx.signal.throwIfAborted();
   const names = [...new Set(uploads.map(({ file }) => path.basename(file)))].join(', ');
   const bytes = uploads.reduce((sum, { facts }) => sum + facts.bytes, 0);
   const question = `Upload ${names} (${bytesText(bytes)}) by upload_command, for the gateway to fetch?`;
-  if (!(await confirm(host, question))) throw usage('nothing was uploaded, and nothing was sent');
+  await askFirst(question, ctx, 'nothing was uploaded, and nothing was sent');
 }
 
 const LONGEST_UPLOAD_MS = 600_000;
