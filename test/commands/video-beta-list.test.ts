@@ -153,6 +153,14 @@ describe('the result', () => {
     expect(next).toMatchObject({ out: `${ids[2]}\n`, err: '' });
   });
 
+  test('the line for the next page leaves out a page that --set named, and runs as printed', async () => {
+    const { world, ids } = await withTasks(3);
+    const { data } = JSON.parse((await world.gw([...list, '--json', '--limit', '1'])).out);
+    const run = await world.gw([...list, '--limit=1', '--set', `cursor=${data.next_cursor}`]);
+    expect(run.out).toMatch(`${ids[1]}\t`);
+    expect(run.err).toMatch(/^more tasks follow: gw video beta list --limit=1 --cursor \S+\n$/);
+  });
+
   test('the reply goes out as it came, digits and white space too', async ({ world }) => {
     const text =
       '{ "code": 0,\n "data": {"result": [{"id": "t-1", "n": 12345678901234567890}], "count": 1} }';

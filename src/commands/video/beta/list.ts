@@ -16,9 +16,9 @@ import {
 import { betaFamily } from '../../../gateway/beta/task.ts';
 import type { Fields } from '../../../gateway/json-value.ts';
 import type { Charge, TaskView } from '../../../gateway/task.ts';
-import type { Reply } from '../../../http/client.ts';
 import type { Table } from '../../../io/io.ts';
 import { shortDuration } from '../../../io/quantity-text.ts';
+import type { Listed } from '../../asset/list.ts';
 import { showInstead } from '../../show-instead.ts';
 
 const flags = {
@@ -39,14 +39,8 @@ const flags = {
 
 type ListFlags = FlagValues<typeof flags>;
 
-interface Listed {
-  readonly reply: Reply;
-  readonly page: BetaPage;
-  readonly all: boolean;
-}
-
 /** `gw video beta list` lists all tasks of the account, including those made elsewhere ("Cursor query"). */
-export const list = defineCommand<typeof flags, Listed>({
+export const list = defineCommand<typeof flags, Listed<BetaPage>>({
   flags,
   examples: [
     'gw video beta list --sandbox',
@@ -57,7 +51,7 @@ export const list = defineCommand<typeof flags, Listed>({
     'Only asynchronous tasks are listed. Links to outputs are credentials and die: they are shown with --json only.',
   ],
   sends: 'body',
-  async *run({ flags, globals }, ctx): AsyncGenerator<Outcome<Listed>> {
+  async *run({ flags, globals }, ctx): AsyncGenerator<Outcome<Listed<BetaPage>>> {
     const base = await baseBody(ctx);
     const typed = listBody(base, flags, ctx.clock.now());
     let body: JsonObject = applySets(typed, globals.set ?? []);
@@ -65,7 +59,7 @@ export const list = defineCommand<typeof flags, Listed>({
     const shown = await showInstead(betaList, { body }, ctx);
     if (shown !== undefined) return yield { value: shown };
     const { client } = await ctx.gateway();
-    const seen = new Set(flags.cursor === undefined ? [] : [flags.cursor]);
+    const seen = new Set(body.cursor === undefined ? [] : [String(body.cursor)]);
     for (;;) {
       const reply = await client.send(betaList, { body }, { signal: ctx.signal });
       const page = betaPageIn(reply.json) ?? { result: [] };
@@ -75,7 +69,8 @@ export const list = defineCommand<typeof flags, Listed>({
       if (next === undefined) return;
       if (!all) {
         const { runCommand } = await import('../../batch/flags.ts');
-        ctx.io.note(`more tasks follow: ${runCommand(['--cursor', next], ctx, ofFirstPage)}`);
+        const argv = ctx.argv.filter((word, at, all) => !setsPage(word, all[at + 1]));
+        ctx.io.note(`more tasks follow: ${runCommand(['--cursor', next], { argv }, ofFirstPage)}`);
         return;
       }
       const { start_time: _start, end_time: _end, ...rest } = body;
@@ -87,11 +82,9 @@ export const list = defineCommand<typeof flags, Listed>({
     all ? page.result.map((record) => `${JSON.stringify(record)}\n`).join('') : reply.bytes,
 });
 
-/** Twelve digits of milliseconds fall in 1973; a shorter number was meant as seconds or as a year. */
-const milliseconds = /^\d{12,15}$/;
-
 function time(raw: string, flag: string): Moment {
-  return milliseconds.test(raw) ? () => Number(raw) : parseMoment(raw, flag);
+  // Twelve digits of milliseconds fall in 1973; a shorter number was meant as seconds or as a year.
+  return /^\d{12,15}$/.test(raw) ? () => Number(raw) : parseMoment(raw, flag);
 }
 
 /** Lays the flags over --body; a filter replaces the one with its key. Throws `usage` for an invalid time. */
@@ -150,6 +143,10 @@ function nextCursor(
 
 /** These flags say where the list begins; the cursor of the next page replaces them. */
 const ofFirstPage = ['--cursor', '--since', '--until'];
+
+/** True for the words of a --set that does the same. */
+const setsPage = (word: string, next = ''): boolean =>
+  /^(--set=)?(cursor|start_time|end_time)=/.test(word === '--set' ? next : word);
 
 const flagOfField: Record<string, keyof ListFlags> = {
   start_time: 'since',
