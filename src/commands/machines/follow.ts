@@ -171,7 +171,7 @@ class BatchOnQueue {
       const local = tally.known.get(row.key);
       const told = this.memory.rows.get(row.key);
       const isHere = local !== undefined && local.state !== 'not_sent' && local.state !== 'failed';
-      const isOff = record?.state === 'cancelled' || (record && !record.fault && isUnsent(record));
+      const isOff = record?.state === 'cancelled' || (record && isUnsent(record));
       // A row that was taken out or never sent may have been created on this machine since.
       if (record && !(isOff && isHere)) {
         const toMake = this.#toMake(record);
@@ -582,7 +582,8 @@ class BatchOnQueue {
     const isLeft = record && (record.fault?.newer || goesOn(record) || isUnsent(record));
     const isOpen = error?.kind === 'partial' || isLeft;
     const isCancelled = record?.state === 'cancelled';
-    this.#sums[isCancelled ? 'cancelled' : tellsUnknown(told) ? 'unknown' : isOpen ? 'open' : 'failed'] += 1;
+    const isUnknown = tellsUnknown(told) || record?.fault?.isSent;
+    this.#sums[isCancelled ? 'cancelled' : isOpen ? 'open' : isUnknown ? 'unknown' : 'failed'] += 1;
     this.#settled.push({ value: result, error: failure });
   }
 
@@ -622,8 +623,8 @@ const goesOn = (record: RowRecord): boolean =>
   lacksImages(record) || (record.state === 'failed' && record.family !== 'image' && mayRun(record));
 
 /** True if a row failed before anything was sent, because its worker lacked something. */
-const isUnsent = ({ state, id, sender, error }: RowRecord): boolean =>
-  state === 'failed' && id === undefined && sender === undefined && error?.kind === 'usage';
+const isUnsent = ({ state, id, sender, error, fault }: RowRecord): boolean =>
+  state === 'failed' && !fault && id === undefined && sender === undefined && error?.kind === 'usage';
 
 /** True if paid images are not saved: another machine would create and pay for them again. */
 const lacksImages = ({ state, family, error }: RowRecord): boolean =>
