@@ -76,7 +76,7 @@ async function pickUp({ job, error }: Stands, flags: GoingOn, ctx: Context): Pro
     return { value: resultOf(job, []) };
   }
   const ended = await endedBeside(known, flags, ctx);
-  if (ended && (ended.error || !flags.force)) return ended;
+  if (ended && (ended.error || !flags.force || flags.download !== undefined)) return ended;
   if (job.family === 'image') {
     const { syncImage } = await import('./jobs/image-jobs.ts');
     const { known: left = known } = await fromOtherHands({ id, known }, ctx, flags.deadlineMs);

@@ -44,6 +44,19 @@ const same = (first: Run, second: Run) => {
   expect(second.out).toBe(first.out);
 };
 
+test.each([[], ['--force'], ['-o', 'other.mp4']])(
+  'with --no-download %s, a saved job tells its file under its key and to jobs wait, and nothing is fetched',
+  async (...more) => {
+    const world = await World.open();
+    const create = [...words('alpha'), '--once', 'k', '--wait'];
+    const first = await world.ok(create);
+    const before = world.requests().length;
+    same(first, await world.gw([...create, '--no-download', ...more]));
+    same(first, await world.gw(['jobs', 'wait', 'k', '--no-download', ...more]));
+    expect(world.requests()).toHaveLength(before);
+  },
+);
+
 describe.each(Object.keys(creates))('--once, %s', (family) => {
   const once = (world: World, ...more: string[]) =>
     world.gw([...words(family), '--once', 'shots/1', ...(isVideo(family) ? ['--wait'] : []), ...more]);

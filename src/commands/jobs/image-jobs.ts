@@ -29,8 +29,8 @@ export async function withoutTask(
   if (!known) return undefined;
   const isImage = known.family?.name === 'image';
   const isLooked = isOfFamily && (known.job.state === 'lost' || flags.download !== undefined);
-  const isAsBefore = flags.out === undefined && flags.force === undefined && !isLooked;
-  const ended = isAsBefore ? await endedBeside(known, flags, ctx) : undefined;
+  const isMoved = flags.download === undefined && (flags.out !== undefined || flags.force !== undefined);
+  const ended = isMoved || isLooked ? undefined : await endedBeside(known, flags, ctx);
   return isImage ? (ended ?? syncImage(known, followers, ctx, flags)) : ended;
 }
 
