@@ -55,7 +55,7 @@ export const doctor = defineCommand<Record<string, never>, Diagnosis>({
   },
   human({ findings }, { io: { mode } }) {
     const isTold = ({ check, state }: Finding) =>
-      mode.verbose || state === 'warning' || state === 'error' || (!mode.quiet && alwaysTold.has(check));
+      mode.verbose || state === 'warning' || state === 'error' || (!mode.quiet && !onlyVerbose.test(check));
     const told = findings.filter(isTold);
     const others = findings.length - told.length;
     const rest =
@@ -73,10 +73,8 @@ async function checkFfmpeg(settings: Settings | undefined, { signal }: Context):
   );
 }
 
-/** The checks that are printed even if nothing is wrong; -v prints all. */
-const alwaysTold: ReadonlySet<string> = new Set(
-  'node, configuration, gateway, key, ledger, disk for outputs, ffmpeg'.split(', '),
-);
+/** Parts of the checks of the contract; if nothing is wrong, only -v prints them. */
+const onlyVerbose = /^(setting |kept: |proxy$|links$|disk for the ledger$|\w+ owner$)/;
 
 async function checkConfiguration(
   ctx: Context,
