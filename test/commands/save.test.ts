@@ -122,6 +122,22 @@ describe('--sidecar', () => {
     ]);
   });
 
+  test('goes with the output that --force replaces, unless it tells of the same bytes', async ({ world }) => {
+    const alpha = ['video', 'alpha', 'create', '--wait', '-o', 'fox.mp4'];
+    const image = ['image', 'create', '-o', 'fox.png'];
+    for (const create of [alpha, image]) {
+      await world.ok([...create, 'a fox', '--sidecar']);
+      await world.ok(['jobs', 'download', 'last', '--force', '--no-sidecar']);
+      expect(Object.keys(world.files())).toContain(`${create.at(-1)}.json`);
+      await world.ok([...create, 'a hare', '--force']);
+      expect(Object.keys(world.files())).not.toContain(`${create.at(-1)}.json`);
+    }
+    const mine = path.join(world.cwd, 'fox.mp4.json');
+    writeFileSync(mine, '{"mine": true}');
+    await world.ok([...alpha, 'a car', '--force']);
+    expect(readFileSync(mine, 'utf8')).toBe('{"mine": true}');
+  });
+
   test('is written by the run that brings the job home, with the words of its create', async ({ world }) => {
     const made = await world.ok(['video', 'beta', 'create', 'a fox', '-o', 'fox.mp4', '--sidecar']);
     await world.ok(['jobs', 'wait', made.out.trim()]);

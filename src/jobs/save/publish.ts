@@ -184,8 +184,7 @@ class Publication {
   private async replace(final: string): Promise<boolean> {
     if (!(await this.takeOver(final))) return false;
     try {
-      const beside = this.besideText();
-      if (beside) replaceBeside(final, beside);
+      replaceBeside(final, this.source.sha256, this.besideText());
     } catch (error) {
       this.options.warn?.(`${besideOf(final)} could not be written: ${faultReason(error)}`);
     }

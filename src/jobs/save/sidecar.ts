@@ -8,6 +8,7 @@ import type { IntentEvent, Job, KeptRequest } from '../../ledger/event.ts';
 import { trimRequest } from '../../ledger/serialize.ts';
 import { taskOf } from '../../ledger/settled.ts';
 import { usageOf } from '../job-view.ts';
+import { isThere } from './disk-ways.ts';
 import { besideOf } from './output-path.ts';
 import type { Whole } from './take-name.ts';
 
@@ -122,21 +123,23 @@ export async function writeBeside(
   }
 }
 
-/** Replaces a file that gw wrote (`--force`). Throws the disk's error. */
-export function replaceBeside(output: string, beside: BesideText): void {
+/** Replaces the sidecar of a replaced output (`--force`), or removes it if it tells of other bytes. Throws the disk's error. */
+export function replaceBeside(output: string, sha256: string, beside: BesideText | undefined): void {
+  const file = besideOf(output);
+  const old = beside ? undefined : sidecarIn(textOf(file));
+  if (old && old.sha256 !== sha256) fs.rmSync(file, { force: true });
+  if (!beside) return;
   writeTrial(beside);
   try {
-    fs.renameSync(beside.trial, besideOf(output));
+    fs.renameSync(beside.trial, file);
   } finally {
     fs.rmSync(beside.trial, { force: true });
   }
 }
 
 /** True if --force may write the file beside an output: there is none, or it is a sidecar. */
-export function isReplaceable(output: string): boolean {
-  const there = quietly(() => fs.lstatSync(besideOf(output), { throwIfNoEntry: false }));
-  return !there || sidecarIn(textOf(besideOf(output))) !== undefined;
-}
+export const isReplaceable = (output: string): boolean =>
+  !quietly(() => isThere(besideOf(output))) || sidecarIn(textOf(besideOf(output))) !== undefined;
 
 /** The facts in a text that gw wrote beside an output; undefined for any other text. */
 function sidecarIn(text: string | undefined): Record<string, unknown> | undefined {
