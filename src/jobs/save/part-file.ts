@@ -257,11 +257,9 @@ function movePart(part: PartFile, dir: string, record: (facts: PartFacts) => voi
     record({ path: from, etag, totalBytes });
     throw error;
   }
-  // A directory that cannot be written may not allow removal either.
-  quietly(() => {
-    part.close();
-    removePart(from);
-  });
+  // A disk that has failed may allow neither.
+  quietly(() => part.close());
+  quietly(() => removePart(from));
   return moved;
 }
 
@@ -276,12 +274,12 @@ export function removePart(file: string): void {
 }
 
 /** Removes a useless part; false, with a warning, if its disk does not let it go: that may cost no output. */
-export function dropPart(file: string, warn: (text: string) => void, what = file): boolean {
+export function dropPart(file: string, warn?: (text: string) => void, what = file): boolean {
   try {
     removePart(file);
     return true;
   } catch (error) {
-    warn(`${what} could not be removed: ${faultReason(error)}`);
+    warn?.(`${what} could not be removed: ${faultReason(error)}`);
     return false;
   }
 }

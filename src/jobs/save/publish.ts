@@ -6,7 +6,7 @@ import { renameFile } from '../../disk/durable-directory.ts';
 import { quietly } from '../../host.ts';
 import { type DiskWays, isThere, waysOf } from './disk-ways.ts';
 import { besideOf, besidePart, isPartName, misnamed, newPartName } from './output-path.ts';
-import { type PartFile, removePart } from './part-file.ts';
+import { dropPart, type PartFile } from './part-file.ts';
 import { type Beside, type BesideText, isReplaceable, replaceBeside, writeBeside } from './sidecar.ts';
 import { copyWhole, isMoved, isSameFile, PartGone, takeName, type Whole } from './take-name.ts';
 
@@ -101,7 +101,7 @@ class Publication {
     try {
       return await this.takeFirst();
     } finally {
-      if (this.isCopied) removePart(this.copy);
+      if (this.isCopied) dropPart(this.copy, options.warn);
     }
   }
 

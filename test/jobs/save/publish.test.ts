@@ -386,6 +386,21 @@ it.each(['without a tag', 'of another version', 'of a saved output'])(
   },
 );
 
+it('a copy that cannot be removed costs no output', async () => {
+  const [dir, refuge, told, bytes] = [tempDir(), tempDir(), [] as string[], noise(100, 1)];
+  withCalls({
+    unlinkSync() {
+      throw Object.assign(new Error('EROFS'), { code: 'EROFS', syscall: 'unlink' });
+    },
+  });
+  const final = await publish(
+    partOf(refuge, bytes),
+    options(dir, { warn: (text: string) => told.push(text) }),
+  );
+  expect(fs.readFileSync(final)).toEqual(bytes);
+  expect(told).toEqual([expect.stringContaining('could not be removed')]);
+});
+
 describe('a race', () => {
   const rounds = 25;
   const racers = 4;
