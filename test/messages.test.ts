@@ -54,6 +54,13 @@ test('the hint of a broken rule begins with why it is one', () => {
   }
 });
 
+test('a hint of saving names no flag by itself, because gw jobs sync and gw worker have none of them', () => {
+  const saving = all.filter(({ name, kind }) => kind === 'hint' && /^jobs\/(save|watch)\//.test(name));
+  const bare = saving.map(({ text }) => text.replace(/\bgw [a-z][^;,()]*/g, ''));
+  expect(bare.length).toBeGreaterThan(5);
+  expect(bare.filter((text) => text.includes('--'))).toEqual([]);
+});
+
 test('no message says what nobody would say', () => {
   expect(breaking(/\b(is|are) taken$|the outcome of|interrupted by SIG/)).toEqual([]);
 });

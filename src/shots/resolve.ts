@@ -282,8 +282,8 @@ async function linkOf(job: Job, role: string, named: string, ctx: Context): Prom
     throw new GwError('download', what, { taskId: id, hint });
   }
   const journal = journalOf(of, (event) => ledger.append(of.key, event));
-  const warn = (text: string) => ctx.io.warn(text);
-  new GetBudget({ outputs: 1, journal, maxDownloads: family?.maxDownloads, force: false, warn }).take(role);
+  const limits = { maxDownloads: family?.maxDownloads, force: false };
+  new GetBudget({ id, outputs: 1, journal, ...limits, warn: ctx.io.warn }).take(role);
   return url;
 }
 

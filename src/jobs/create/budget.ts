@@ -162,7 +162,7 @@ export async function refuseOver(
       if (limits.unpriced) return;
       const why = 'unknown' in estimate ? estimate.unknown : `its price is in ${estimate.unit}`;
       throw new GwError('budget', `${name}: the cost of this one is not known: ${why}; nothing was sent`, {
-        hint: 'let it pass with --unpriced, or say what it costs in the price file',
+        hint: 'say what it costs in the price file; a create and gw batch run also take --unpriced',
       });
     }
     const taken = await used();

@@ -222,6 +222,7 @@ const WARN_AT = 0.8;
 const REFUSE_AT = 0.95;
 
 export interface CountedDownloads {
+  readonly id: string;
   /** How many outputs the run has to download. */
   readonly outputs: number;
   readonly journal: DownloadJournal;
@@ -257,10 +258,10 @@ export class GetBudget {
 
   /** Records that a GET is about to be sent. Throws `download` if too few are left, unless forced. */
   take(role: string): void {
-    const { journal, maxDownloads = Number.POSITIVE_INFINITY, force, warn } = this.options;
+    const { id, journal, maxDownloads = Number.POSITIVE_INFINITY, force, warn } = this.options;
     const used = () => `${this.counted} of the ${maxDownloads} downloads of this task are used`;
     if (this.counted >= maxDownloads * REFUSE_AT && !force) {
-      const hint = 'keep the rest for when it matters, or use --force';
+      const hint = `keep the rest for when it matters, or use them: gw jobs download ${id} --force`;
       throw new GwError('download', used(), { hint });
     }
     journal.aboutToGet(role);

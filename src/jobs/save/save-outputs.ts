@@ -69,10 +69,10 @@ export interface SaveFailure {
 export async function saveOutputs(
   input: SaveInput,
 ): Promise<{ files: SavedFile[]; failures: SaveFailure[] }> {
-  const { clock, journal, maxDownloads, plan, signal } = input;
+  const { clock, journal, maxDownloads, names, plan, signal } = input;
   const warn = input.onWarning ?? (() => {});
   const { length: outputs } = input.outputs;
-  const budget = new GetBudget({ outputs, journal, maxDownloads, force: plan.force, warn });
+  const budget = new GetBudget({ id: names.id, outputs, journal, maxDownloads, force: plan.force, warn });
   const bootedAtMs = input.bootedAtMs ?? clock.now() - os.uptime() * 1000;
   const files: SavedFile[] = [];
   const failures: SaveFailure[] = [];
@@ -82,7 +82,7 @@ export async function saveOutputs(
     budget.begin();
     let saving: SaveOutput | undefined;
     try {
-      const place = outputPlace(plan, input.names, output, at);
+      const place = outputPlace(plan, names, output, at);
       saving = new SaveOutput(output, place, input, { budget, bootedAtMs, warn });
       const { file, error } = await saving.run();
       if (!file.cut) files.push(file);
@@ -96,7 +96,7 @@ export async function saveOutputs(
       const kept: boolean =
         saving?.abandon(mayKeep && (error instanceof DiskFault || saving.isResumable)) ?? false;
       partIsKept ||= kept;
-      failures.push({ role: output.role, error: downloadError(error, output, input.names, kept) });
+      failures.push({ role: output.role, error: downloadError(error, output, names, kept) });
     }
   }
   warnOfNames(files, plan, warn);
