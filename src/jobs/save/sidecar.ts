@@ -126,8 +126,7 @@ export async function writeBeside(
 /** Replaces the sidecar of a replaced output (`--force`), or removes it if it tells of other bytes. Throws the disk's error. */
 export function replaceBeside(output: string, sha256: string, beside: BesideText | undefined): void {
   const file = besideOf(output);
-  const old = beside ? undefined : sidecarIn(textOf(file));
-  if (old && old.sha256 !== sha256) fs.rmSync(file, { force: true });
+  if (!beside && (sidecarIn(textOf(file))?.sha256 ?? sha256) !== sha256) fs.rmSync(file, { force: true });
   if (!beside) return;
   writeTrial(beside);
   try {
