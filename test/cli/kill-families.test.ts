@@ -1,29 +1,11 @@
-import * as path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { loadTaskFamily } from '../../src/gateway/families.ts';
-import type { TaskFamily } from '../../src/gateway/task.ts';
-import { isOpen } from '../../src/jobs/watch/sync.ts';
-import type { Job } from '../../src/ledger/event.ts';
-import type { Sandbox } from '../../src/sandbox/server.ts';
 import { builtGw } from './built.ts';
+import { expectMended } from './mended.ts';
 import { openNearPlace } from './near-place.ts';
-import {
-  creates,
-  type Ended,
-  fetches,
-  inThrees,
-  openPlace,
-  type Place,
-  pause,
-  sha256,
-  sha256Of,
-  syncAll,
-  until,
-} from './place.ts';
+import { fetches, inThrees, openPlace, pause, until } from './place.ts';
 
 // Promise 7 for families B and C: `gw jobs sync` recovers from a kill at any moment, and nothing is paid for twice.
-
-type World = Place & { readonly sandbox: Sandbox };
 
 const waiting = ['--interval', '100ms', '--wait'];
 const families: Record<'beta' | 'gamma', readonly string[]> = {
@@ -33,41 +15,6 @@ const families: Record<'beta' | 'gamma', readonly string[]> = {
     ...['--duration', '5', '--ratio', '1:1', ...waiting],
   ],
 };
-
-/** True if no task exists. gw queries family B again only when the job is a minute old, and no test waits that long. */
-const isAbsentAndYoung = (job: Job, { sandbox }: World): boolean =>
-  job.id === undefined && job.externalId !== undefined && sandbox.tasks().length === 0;
-
-/** Checks what must hold after a kill at any moment and the syncs after it; returns the job's state. */
-async function expectMended(place: World, family: TaskFamily, killed: Ended, when: string) {
-  const printed =
-    killed.out +
-    killed.err +
-    (await syncAll(place, (each) => !isOpen(each, family, Date.now()) || isAbsentAndYoung(each, place)));
-  const jobs = await place.jobs();
-  const tasks = place.sandbox.tasks();
-  expect(tasks.length, `${when}: paid at most once`).toBeLessThanOrEqual(1);
-  expect(creates(place.sandbox).length, `${when}: sent at most once`).toBeLessThanOrEqual(1);
-  expect(jobs.length, `${when}: one job at most`).toBeLessThanOrEqual(1);
-  const [job] = jobs;
-  const [task] = tasks;
-  if (creates(place.sandbox).length > 0) expect(job, `${when}: sent without an intent`).toBeDefined();
-  if (task && family.externalIds) expect(job?.id, `${when}: paid, and found again`).toBe(task.id);
-  if (task && job?.id === undefined) {
-    expect(job?.state, `${when}: paid without an answer`).toBe('unknown');
-    expect(printed, `${when}: an ID was shown that is not recorded`).not.toContain(task.id);
-  }
-  if (job?.id === undefined) return job?.state;
-  expect(job.id).toBe(task?.id);
-  expect(job, when).toMatchObject({ state: 'succeeded', files: [{ role: 'video' }] });
-  const [output] = family.readTask(job.record, job.id).outputs;
-  const served = await fetch(output?.url ?? '');
-  const file = job.files[0]?.path ?? '';
-  expect(sha256Of(file), `${when}: bytes`).toBe(sha256(Buffer.from(await served.arrayBuffer())));
-  expect(job.files[0]?.sha256).toBe(sha256Of(file));
-  expect(place.files(), `${when}: nothing but the file`).toEqual([path.basename(file)]);
-  return job.state;
-}
 
 describe.each(['beta', 'gamma'] as const)('family %s', (name) => {
   const create = families[name];

@@ -2,63 +2,14 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { alphaFamily } from '../../src/gateway/alpha/task.ts';
-import { isOpen } from '../../src/jobs/watch/sync.ts';
-import type { Job } from '../../src/ledger/event.ts';
-import type { Sandbox } from '../../src/sandbox/server.ts';
 import { builtGw } from './built.ts';
+import { expectMended, type World } from './mended.ts';
 import { openNearPlace } from './near-place.ts';
-import {
-  create,
-  creates,
-  type Ended,
-  fetches,
-  inThrees,
-  type Place,
-  pause,
-  sha256AtServer,
-  sha256Of,
-  strace,
-  syncAll,
-  until,
-} from './place.ts';
+import { create, creates, type Ended, fetches, inThrees, type Place, pause, strace, until } from './place.ts';
 
 // Promise 7: `gw jobs sync` recovers from a kill at any moment, and nothing is paid for twice.
 
-type World = Place & { readonly sandbox: Sandbox };
-
-const isOver = (job: Job) => !isOpen(job, alphaFamily, Date.now());
-
-/** Checks what must hold after a kill at any moment and the syncs after it; returns the job's state. */
-async function expectMended(place: World, killed: Ended, when: string): Promise<string | undefined> {
-  const printed = killed.out + killed.err + (await syncAll(place, isOver));
-  const jobs = await place.jobs();
-  const tasks = place.sandbox.tasks();
-  expect(tasks.length, `${when}: paid at most once`).toBeLessThanOrEqual(1);
-  expect(creates(place.sandbox).length, `${when}: sent at most once`).toBeLessThanOrEqual(1);
-  expect(jobs.length, `${when}: one job at most`).toBeLessThanOrEqual(1);
-  const [job] = jobs;
-  const [task] = tasks;
-  if (task && job?.id === undefined) {
-    expect(job?.state, `${when}: paid without an answer`).toBe('unknown');
-    expect(printed, `${when}: an ID was shown that is not recorded`).not.toContain(task.id);
-  }
-  if (creates(place.sandbox).length > 0) expect(job, `${when}: sent without an intent`).toBeDefined();
-  if (job?.id !== undefined) {
-    expect(job.id).toBe(task?.id);
-    const [file] = job.files;
-    expect(job, when).toMatchObject({ state: 'succeeded', files: [{ role: 'video' }] });
-    expect(sha256Of(file?.path ?? ''), `${when}: bytes`).toBe(await sha256AtServer(place.sandbox, job.id));
-    expect(file?.sha256).toBe(sha256Of(file?.path ?? ''));
-    expect(place.files(), `${when}: nothing but the file`).toEqual([path.basename(file?.path ?? '')]);
-  }
-  for (const [id] of printed.matchAll(/vt-\d{14}-[0-9a-f]{20}/g)) {
-    expect(
-      jobs.map((each) => each.id),
-      `${when}: a printed ID`,
-    ).toContain(id);
-  }
-  return job?.state;
-}
+const mended = (place: World, killed: Ended, when: string) => expectMended(place, alphaFamily, killed, when);
 
 describe('a kill -9', () => {
   test('at ten moments of its life', async () => {
@@ -76,7 +27,7 @@ describe('a kill -9', () => {
         const running = place.start([...create, 'a fox'], { isKilled: true });
         await pause(afterMs);
         running.child.kill('SIGKILL');
-        states.push(await expectMended(place, await running.ended, `after ${Math.round(afterMs)} ms`));
+        states.push(await mended(place, await running.ended, `after ${Math.round(afterMs)} ms`));
       },
     );
     expect(states).toHaveLength(10);
@@ -140,7 +91,7 @@ describe('a kill -9', () => {
     const running = place.start([...create, 'a fox'], { isKilled: true });
     await until(when, () => reached(place, running.err, running.out));
     running.child.kill('SIGKILL');
-    expect(state).toContain(await expectMended(place, await running.ended, when));
+    expect(state).toContain(await mended(place, await running.ended, when));
   });
 
   test('in the middle of the output, five times: it goes on from where it was', async () => {
@@ -158,7 +109,7 @@ describe('a kill -9', () => {
       argv = ['jobs', 'sync'];
     }
     expect(grown).toEqual([...grown].sort((left, right) => left - right));
-    await expectMended(place, await place.run(['jobs', 'sync']), 'after five kills');
+    await mended(place, await place.run(['jobs', 'sync']), 'after five kills');
     const asked = fetches(place.sandbox).map((request) => request.headers.range);
     expect(asked[0]).toBeUndefined();
     expect(asked.slice(1, 6).every((range) => /^bytes=[1-9]\d*-$/.test(String(range)))).toBe(true);
@@ -172,7 +123,7 @@ describe('a kill -9', () => {
     await until('a part', () => place.partBytes() > 0);
     running.child.kill('SIGKILL');
     await running.ended;
-    expect(await expectMended(place, made, 'in a sync')).toBe('succeeded');
+    expect(await mended(place, made, 'in a sync')).toBe('succeeded');
   });
 });
 
@@ -197,7 +148,7 @@ describe('a kill at the Nth call of', { tags: ['strace'] }, () => {
         expect(ended, `${call} ${number}`).toMatchObject({ signal: 'SIGKILL' });
         kills += 1;
       }
-      await expectMended(place, ended, `at ${call} number ${number}`);
+      await mended(place, ended, `at ${call} number ${number}`);
     });
     expect(kills, 'the calls were met').toBeGreaterThanOrEqual(least);
   });
@@ -214,7 +165,7 @@ describe('a kill at the Nth call of', { tags: ['strace'] }, () => {
       const wrap = strace(['link,linkat:error=EPERM', `${call}:signal=KILL:when=${number}`]);
       const ended = await place.run([...create, 'a fox', '-o', 'fox.mp4', ...flags], { wrap });
       expect(ended.signal, `${call} ${number}`).toBe('SIGKILL');
-      expect(await expectMended(place, ended, `at ${call} ${number}`)).toBe('succeeded');
+      expect(await mended(place, ended, `at ${call} ${number}`)).toBe('succeeded');
       // No empty file has taken the output's name.
       expect(place.files(), `at ${call} ${number}`).toEqual(['fox.mp4']);
     });

@@ -57,7 +57,11 @@ export const alphaExamples: readonly Example[] = [
     body: { model: 'alpha-video-3', content: [text] },
     refused: /not a model of family alpha/,
   },
-  { rule: 'content is required', body: { model: V25 }, refused: /content: is required/ },
+  {
+    rule: 'content is required',
+    body: { model: V25 },
+    refused: /content: (is required|a prompt or at least)/,
+  },
   {
     rule: 'content may hold nothing, as the document does not forbid it',
     body: { model: V25, content: [] },

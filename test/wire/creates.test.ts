@@ -141,6 +141,7 @@ describe.each(creates)('literal bodies of POST $route', ({ route, schema, argv, 
     const before = world.requests().length;
     const run = await command(body);
     expect(run, run.err).toMatchObject({ code: 2, out: '', err: expect.stringMatching(/^error: /) });
+    expect(run.err).toMatch(new RegExp(rule as RegExp, 'm'));
     // gw looks up an unknown model in the gateway's list.
     const sent = world.requests().slice(before);
     expect(sent.filter((line) => line !== 'GET /v1/models')).toEqual([]);

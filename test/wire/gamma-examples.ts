@@ -33,7 +33,11 @@ export const gammaExamples: readonly Example[] = [
   },
   { rule: 'model is a text', body: { ...t2v, model: 3 }, refused: /model 3: must be a text/ },
   // content: text in every scenario
-  { rule: 'content is required', body: without('content'), refused: /content: is required/ },
+  {
+    rule: 'content is required',
+    body: without('content'),
+    refused: /content: (is required|a prompt is required)/,
+  },
   { rule: 'content is a list', body: { ...t2v, content: 'a fox' }, refused: /must be a list/ },
   { rule: 'content holds a text', body: { ...t2v, content: [] }, refused: /a prompt is required in every/ },
   { rule: 'a text is not empty', body: words(''), refused: /a prompt is required in every scenario/ },
@@ -192,7 +196,7 @@ export const gammaExamples: readonly Example[] = [
   {
     rule: 'a first frame and a reference image',
     body: { ...rest, content: [text, first, image] },
-    refused: /first_frame: cannot go with references/,
+    refused: /first.frame: cannot go with references/,
   },
   {
     rule: 'a last frame and a reference video',

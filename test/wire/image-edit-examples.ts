@@ -162,7 +162,7 @@ export const imageEditExamples: readonly Example[] = [
     body: edit(model),
     refused: /delta models: generations/,
   })),
-  { rule: 'images are required', body: { model: 'img-2', prompt: hat }, refused: /images: is required/ },
+  { rule: 'images are required', body: { model: 'img-2', prompt: hat }, refused: /images?: is required/ },
   { rule: 'a prompt is required', body: { model: 'img-2', images: [byUrl] }, refused: /prompt: is required/ },
   {
     rule: 'an image is a URL or a data URL',

@@ -91,11 +91,6 @@ const ofAnImgModel = (model: string): Example[] => [
   { rule: `${model}: n of 2`, body: small(model, { n: 2 }) },
   { rule: `${model}: n of 10`, body: small(model, { n: 10 }) },
   { rule: `${model}: n of 11`, body: small(model, { n: 11 }), refused: /n 11: a whole number from 1 to 10/ },
-  {
-    rule: `${model}: n of 11, in its words`,
-    body: small(model, { n: 11 }),
-    refused: /makes 10 images a request/,
-  },
   { rule: `${model}: n of 0`, body: small(model, { n: 0 }), refused: /a whole number from 1 to 10/ },
   { rule: `${model}: half an image`, body: small(model, { n: 1.5 }), refused: /a whole number/ },
   { rule: `${model}: background opaque`, body: small(model, { background: 'opaque' }) },
