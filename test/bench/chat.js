@@ -1,10 +1,10 @@
 // Compares a streamed chat with curl -N and with the official SDK printing the same stream: time to the first byte on stdout,
 // throughput and peak memory. Prints medians; asserts nothing.
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { median, spread } from './cost.js';
+import { median, peakMiB, spread } from './cost.js';
 
 const ROUNDS = Number(process.env.BENCH_CHAT_ROUNDS ?? 7);
 const here = import.meta.dirname;
@@ -35,16 +35,6 @@ if (spawnSync('curl', ['--version']).status === 0) {
     body(model),
     `${base}/v1/chat/completions`,
   ];
-}
-
-/** Peak memory of a living process. Known on Linux only. */
-function peakMiB(pid) {
-  try {
-    const kiB = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
-    return kiB === undefined ? undefined : Number(kiB) / 1024;
-  } catch {
-    return undefined;
-  }
 }
 
 function measure([file, ...args]) {

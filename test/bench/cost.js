@@ -23,6 +23,16 @@ export function costsIn(dir) {
     });
 }
 
+/** Peak memory of a living process. Known on Linux only. */
+export function peakMiB(pid) {
+  try {
+    const kiB = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+    return kiB === undefined ? undefined : Number(kiB) / 1024;
+  } catch {
+    return undefined;
+  }
+}
+
 const sorted = (runs, of) => runs.map((run) => run[of]).toSorted((a, b) => a - b);
 
 export const median = (runs, of) => sorted(runs, of)[runs.length >> 1];

@@ -2,11 +2,11 @@
 // sixteen large images as a form. Compares each with curl doing the same transfer. Prints medians; asserts nothing.
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { median } from './cost.js';
+import { median, peakMiB } from './cost.js';
 
 const ROUNDS = Number(process.env.BENCH_IMAGE_ROUNDS ?? 5);
 const MIB = 1024 * 1024;
@@ -51,16 +51,6 @@ const inputs = Array.from({ length: SENT }, (_, index) => {
   writeFileSync(file, fakePng(SENT_MIB * MIB));
   return file;
 });
-
-/** Peak memory of a living process. Known on Linux only. */
-function peakMiB(pid) {
-  try {
-    const kiB = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
-    return kiB === undefined ? undefined : Number(kiB) / 1024;
-  } catch {
-    return undefined;
-  }
-}
 
 function measure([file, ...args]) {
   const dir = mkdtempSync(path.join(home, 'run-'));

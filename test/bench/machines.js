@@ -8,6 +8,7 @@ import { createServer } from 'node:http';
 import { cpus, tmpdir } from 'node:os';
 import path from 'node:path';
 import { Redis } from 'ioredis';
+import { openGateway, usedSlots } from './slot-gateway.js';
 
 const gw = path.join(import.meta.dirname, '../../bin/gw.js');
 const clips = path.join(import.meta.dirname, '../../src/sandbox/clips');
@@ -28,55 +29,6 @@ const freePort = () =>
       server.close(() => resolve(port));
     });
   });
-
-/** A gateway of family A whose tasks last `lastMs`, with counts of its requests. */
-async function openGateway(lastMs) {
-  const seen = { tasks: new Map(), byPrompt: new Map(), tooManyTasks: 0, tooManyRequests: 0, looks: 0 };
-  const recent = [];
-  const server = createServer((request, reply) => {
-    const chunks = [];
-    request.on('data', (chunk) => chunks.push(chunk));
-    request.on('end', () => {
-      const nowMs = performance.now();
-      if (request.url.startsWith('/clip'))
-        return reply.writeHead(200, { 'content-type': 'video/mp4' }).end(clip);
-      while (recent.length > 0 && recent[0] < nowMs - 60_000) recent.shift();
-      reply.setHeader('content-type', 'application/json');
-      if (recent.length >= A_MINUTE) {
-        seen.tooManyRequests += 1;
-        return reply.writeHead(429, { 'retry-after': '1' }).end('{"error":{"message":"too many requests"}}');
-      }
-      recent.push(nowMs);
-      if (request.method === 'POST') {
-        const running = [...seen.tasks.values()].filter((startMs) => nowMs < startMs + lastMs).length;
-        if (running >= SLOTS) {
-          seen.tooManyTasks += 1;
-          return reply.writeHead(429).end('{"error":{"message":"too many tasks at once"}}');
-        }
-        const prompt = JSON.parse(Buffer.concat(chunks).toString()).content[0].text;
-        seen.byPrompt.set(prompt, (seen.byPrompt.get(prompt) ?? 0) + 1);
-        const id = `vt-20261121001503-${String(seen.tasks.size).padStart(20, '0')}`;
-        seen.tasks.set(id, nowMs);
-        return reply.end(JSON.stringify({ id, task_id: id, object: 'video', model: 'm', status: 'queued' }));
-      }
-      seen.looks += 1;
-      const id = path.basename(request.url);
-      const isDone = nowMs >= (seen.tasks.get(id) ?? 0) + lastMs;
-      const content = { video_url: `${base}/clip.mp4` };
-      reply.end(
-        JSON.stringify({
-          id,
-          model: 'm',
-          status: isDone ? 'succeeded' : 'running',
-          ...(isDone && { content }),
-        }),
-      );
-    });
-  });
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const base = `http://127.0.0.1:${server.address().port}`;
-  return { base, seen, close: () => server.close() };
-}
 
 async function openRedis(dir) {
   const port = await freePort();
@@ -108,7 +60,10 @@ const figure = (info, name) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(in
 /** Runs `rows` rows on `workers` workers, one of which is killed and replaced every `killMs`. */
 async function simulate({ rows, workers, lastMs, killMs }) {
   const dir = mkdtempSync(path.join(tmpdir(), 'gw-bench-machines-'));
-  const [gateway, redis] = [await openGateway(lastMs), await openRedis(dir)];
+  const [gateway, redis] = [
+    await openGateway({ lastMs, slots: SLOTS, aMinute: A_MINUTE, clip }),
+    await openRedis(dir),
+  ];
   const alive = [];
   let made = 0;
   const start = (words, name) => {
@@ -164,8 +119,6 @@ async function simulate({ rows, workers, lastMs, killMs }) {
       worker();
     }
     const tookS = (performance.now() - startedMs) / 1000;
-    const starts = [...gateway.seen.tasks.values()];
-    const spanMs = Math.max(...starts) + lastMs - Math.min(...starts);
     const stats = await redis.client.info('commandstats');
     const calls = [...stats.matchAll(/cmdstat_([^:]+):calls=(\d+)/g)].map(([, name, count]) => [
       name,
@@ -178,7 +131,7 @@ async function simulate({ rows, workers, lastMs, killMs }) {
     console.log(
       [
         `${workers} workers, ${rows} rows, tasks of ${lastMs / 1000} s${kills > 0 ? `, ${kills} killed` : ''}: ${tookS.toFixed(0)} s`,
-        `  slots used ${((100 * starts.length * lastMs) / (SLOTS * spanMs)).toFixed(1)} %, looks ${seen.looks}`,
+        `  slots used ${(100 * usedSlots(gateway.seen, { lastMs, slots: SLOTS })).toFixed(1)} %, looks ${seen.looks}`,
         `  429: ${seen.tooManyTasks} of tasks, ${seen.tooManyRequests} of requests; rows created twice ${[...seen.byPrompt.values()].filter((count) => count > 1).length}`,
         `  ${follower.said().trim().split('\n').at(-1)}`,
         `  Redis, a row: ${(total / rows).toFixed(0)} commands (${calls

@@ -3,51 +3,19 @@
 // times the time from the first create to the end of the last task. Prints the shares; asserts nothing.
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { openGateway, usedSlots } from './slot-gateway.js';
 
 const gw = path.join(import.meta.dirname, '../../bin/gw.js');
 const SLOTS = 3;
 
 /** Runs `count` creates with tasks that last `lastMs`. Resolves with the gateway's counts. */
 async function round(lastMs, count) {
-  const tasks = new Map();
-  let refused = 0;
-  const server = createServer((request, reply) => {
-    reply.setHeader('content-type', 'application/json');
-    request.resume().on('end', () => {
-      const nowMs = performance.now();
-      if (request.method === 'POST') {
-        const running = [...tasks.values()].filter((startMs) => nowMs < startMs + lastMs).length;
-        if (running >= SLOTS) {
-          refused += 1;
-          reply.writeHead(429).end('{"error":{"message":"too many tasks at once"}}');
-          return;
-        }
-        const id = `vt-20261121001503-${String(tasks.size).padStart(20, '0')}`;
-        tasks.set(id, nowMs);
-        reply.end(JSON.stringify({ id, task_id: id, object: 'video', model: 'm', status: 'queued' }));
-        return;
-      }
-      const id = path.basename(request.url ?? '');
-      const isDone = nowMs >= (tasks.get(id) ?? 0) + lastMs;
-      const content = { video_url: 'https://outputs.example/clip.mp4' };
-      reply.end(
-        JSON.stringify({
-          id,
-          model: 'm',
-          status: isDone ? 'succeeded' : 'running',
-          ...(isDone && { content }),
-        }),
-      );
-    });
-  });
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const gateway = await openGateway({ lastMs, slots: SLOTS });
   const home = mkdtempSync(path.join(tmpdir(), 'gw-bench-slots-'));
   const { PATH } = process.env;
-  const url = `http://127.0.0.1:${server.address().port}`;
-  const env = { PATH, HOME: home, GW_BASE_URL: url, GW_API_KEY: 'bench-key' };
+  const env = { PATH, HOME: home, GW_BASE_URL: gateway.base, GW_API_KEY: 'bench-key' };
   try {
     spawnSync(process.execPath, [gw, 'config', 'set', 'account', 'personal'], { env });
     const words = ['video', 'alpha', 'create', 'a fox', '--wait', '--no-download', '--interval', '1s'];
@@ -60,16 +28,14 @@ async function round(lastMs, count) {
           }),
       ),
     );
-    const starts = [...tasks.values()];
-    const wholeMs = Math.max(...starts) + lastMs - Math.min(...starts);
     return {
-      used: (starts.length * lastMs) / (SLOTS * wholeMs),
-      made: starts.length,
-      refused,
+      used: usedSlots(gateway.seen, { lastMs, slots: SLOTS }),
+      made: gateway.seen.tasks.size,
+      refused: gateway.seen.tooManyTasks,
       failed: codes.filter((code) => code !== 0).length,
     };
   } finally {
-    server.close();
+    gateway.close();
     rmSync(home, { recursive: true, force: true });
   }
 }

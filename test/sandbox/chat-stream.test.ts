@@ -106,6 +106,27 @@ describe('a SPEC for chat', () => {
   });
 });
 
+it.each<[StreamFaultKind, (string | RegExp)[], (number | undefined)[]]>([
+  ['plain-json', ['a\n', 'b\n', 'c\n'], [1, 2, 3]],
+  ['odd-form', ['\uFEFFa\r\n', ': keep-', 'alive\r\n', 'b\r\n', ': keep-', 'alive\r\n', 'c\r\n'], []],
+  ['unknown-event', ['a\n', 'b\n', /^event: surprise\ndata: \{.+\}\n\n$/, 'c\n'], [1, 2, 3, 3]],
+  ['bad-event', ['a\n', 'b\n', /^data: \{"choices":\[\{"delta"\n\n$/, 'c\n'], [1, 2, 3, 3]],
+  ['error-event', ['a\n', 'b\n', /^event: error\ndata: \{"type":"error",.*\}\n\n$/], [1, 2, 3]],
+  ['long-line', ['a\n', 'b\n', /^: -{1000}/, 'c\n'], [1, 2, 3, 3]],
+  ['stall', ['a\n', 'b\n', ''], [1, 2, Number.POSITIVE_INFINITY]],
+  ['no-end', ['a\n', 'b\n'], [1, 2]],
+  ['end-twice', ['a\n', 'b\n', 'c\n', 'c\n'], [1, 2, 3, 3]],
+])('the fault %s bends the events of a stream', (kind, texts, times) => {
+  const bent = bendEvents(
+    kind,
+    ['a\n', 'b\n', 'c\n'].map((text, at) => ({ text, atMs: at + 1 })),
+  );
+  expect(bent.map(({ text }) => text)).toEqual(
+    texts.map((text) => (typeof text === 'string' ? text : expect.stringMatching(text))),
+  );
+  if (times.length > 0) expect(bent.map(({ atMs }) => atMs)).toEqual(times);
+});
+
 describe.each(surfaces)('faults of a stream on $name', ({ say }) => {
   const prompt = 'hello there';
   /** The whole stream without a fault, and the reply with this fault. */
@@ -179,27 +200,6 @@ describe.each(surfaces)('faults of a stream on $name', ({ say }) => {
     expect([empty.status, empty.bytes.length]).toEqual([200, 0]);
     const [, garbage] = await both('chat:garbage');
     expect([garbage.status, garbage.text.endsWith('garbage')]).toEqual([200, true]);
-  });
-
-  it.each<[StreamFaultKind, (string | RegExp)[], (number | undefined)[]]>([
-    ['plain-json', ['a\n', 'b\n', 'c\n'], [1, 2, 3]],
-    ['odd-form', ['\uFEFFa\r\n', ': keep-', 'alive\r\n', 'b\r\n', ': keep-', 'alive\r\n', 'c\r\n'], []],
-    ['unknown-event', ['a\n', 'b\n', /^event: surprise\ndata: \{.+\}\n\n$/, 'c\n'], [1, 2, 3, 3]],
-    ['bad-event', ['a\n', 'b\n', /^data: \{"choices":\[\{"delta"\n\n$/, 'c\n'], [1, 2, 3, 3]],
-    ['error-event', ['a\n', 'b\n', /^event: error\ndata: \{"type":"error",.*\}\n\n$/], [1, 2, 3]],
-    ['long-line', ['a\n', 'b\n', /^: -{1000}/, 'c\n'], [1, 2, 3, 3]],
-    ['stall', ['a\n', 'b\n', ''], [1, 2, Number.POSITIVE_INFINITY]],
-    ['no-end', ['a\n', 'b\n'], [1, 2]],
-    ['end-twice', ['a\n', 'b\n', 'c\n', 'c\n'], [1, 2, 3, 3]],
-  ])('%s bends the events of a stream', (kind, texts, times) => {
-    const bent = bendEvents(
-      kind,
-      ['a\n', 'b\n', 'c\n'].map((text, at) => ({ text, atMs: at + 1 })),
-    );
-    expect(bent.map(({ text }) => text)).toEqual(
-      texts.map((text) => (typeof text === 'string' ? text : expect.stringMatching(text))),
-    );
-    if (times.length > 0) expect(bent.map(({ atMs }) => atMs)).toEqual(times);
   });
 
   it('stall falls silent and stays open until the client goes', async () => {
