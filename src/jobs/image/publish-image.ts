@@ -49,8 +49,7 @@ export async function publishImage(input: PublishImage): Promise<Published> {
   const extension = fileType?.extension;
   const name = (copy: number) => place.name(extension ?? 'bin', copy);
   const onName = (named: NamedPart) => journal.part(role, named);
-  const mayReplace =
-    claims && ((to: string, tell: () => void) => claims.mayTake(to, names.id, role, { tell }));
+  const mayReplace = (to: string, tell: () => void) => claims.mayTake(to, names.id, role, { tell });
   const replacing = { force: plan.force, mayReplace };
   const how = { dir: place.dir, name, extension, ...replacing, sidecar: sidecar?.(sha256), warn, onName };
   const { path: final, rescuedFrom } = await publishPart(part, how, input);

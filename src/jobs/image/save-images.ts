@@ -161,7 +161,7 @@ async function savePartials(
     const sha256 = part.sha256();
     const role = index === 0 ? `partial-${number}` : `${imageRole(index)}-partial-${number}`;
     try {
-      const mayReplace = claims && ((to: string) => claims.mayTake(to, names.id, role));
+      const mayReplace = (to: string) => claims.mayTake(to, names.id, role);
       const how = { dir: place.dir, name, force: request.intent.save.force, mayReplace };
       const where = { refuge: refugeOf(ledger), fault: image.fault };
       const { path: saved, rescuedFrom } = await publishPart(part, how, where);

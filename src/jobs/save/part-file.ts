@@ -172,7 +172,7 @@ export class GrowingPart {
 
   constructor(
     home: PartHome,
-    private readonly refuge: string | undefined,
+    private readonly refuge: string,
     private readonly record: (facts: PartFacts | undefined) => void,
   ) {
     this.dir = home.dir;
@@ -203,7 +203,7 @@ export class GrowingPart {
 
   /** Drops a part whose disk cannot be read; true if it may be fetched again into the refuge. */
   beginElsewhere(fault: DiskFault): boolean {
-    if (this.refuge === undefined || this.dir === this.refuge || this.fault !== undefined) return false;
+    if (this.dir === this.refuge || this.fault !== undefined) return false;
     this.discard();
     return this.flee(fault);
   }
@@ -211,7 +211,7 @@ export class GrowingPart {
   /** Moves the part to the refuge; false if that is impossible. */
   private flee(fault: DiskFault): boolean {
     const { refuge } = this;
-    if (refuge === undefined || this.dir === refuge) return false;
+    if (this.dir === refuge) return false;
     try {
       ensureDirectory(refuge);
       this.part = this.part && movePart(this.part, refuge, this.record);

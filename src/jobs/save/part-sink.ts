@@ -10,7 +10,7 @@ import { refusalOf } from './verify-part.ts';
 export interface PartSinkOptions {
   readonly home: PartHome;
   /** The directory for the part if its home's disk fails. */
-  readonly refuge: string | undefined;
+  readonly refuge: string;
   readonly role: string;
   readonly type: TaskOutput['type'];
   readonly journal: DownloadJournal;

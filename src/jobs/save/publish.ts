@@ -27,8 +27,8 @@ export interface PublishOptions {
   readonly extension?: string | undefined;
   /** Whether to replace an existing regular file. */
   readonly force: boolean;
-  /** Called for each name with `force`; calls `tell` before it looks at other jobs. If absent, any file may be replaced. */
-  readonly mayReplace?: ((final: string, tell: () => void) => Promise<boolean>) | undefined;
+  /** Called for each name with `force`; calls `tell` before it looks at other jobs. */
+  readonly mayReplace: (final: string, tell: () => void) => Promise<boolean>;
   /** True if an earlier process gave the name to this very output but recorded nothing. */
   readonly isOurs?: ((final: string) => Promise<boolean>) | undefined;
   readonly mode: number;
@@ -56,11 +56,6 @@ export interface NamedPart {
   readonly to: string;
   readonly sha256: string;
 }
-
-const anyFile: NonNullable<PublishOptions['mayReplace']> = async (_, tell) => {
-  tell();
-  return true;
-};
 
 /** A complete part as a source. */
 export const wholePart = (open: PartFile): Source => {
@@ -193,7 +188,7 @@ class Publication {
 
   /** Takes a free name, or the place of what may be replaced; what comes there meanwhile is asked about anew. */
   private async takeOver(final: string): Promise<boolean> {
-    const { sidecar, ways, mayReplace = anyFile, warn } = this.options;
+    const { sidecar, ways, mayReplace, warn } = this.options;
     for (let look = 0; look < MAX_LOOKS; look += 1) {
       const before = fs.lstatSync(final, { throwIfNoEntry: false });
       if (sidecar !== undefined && !isReplaceable(final)) return false;

@@ -13,16 +13,15 @@ import { PartGone } from './take-name.ts';
 export const refugeOf = ({ dir }: Pick<Ledger, 'dir'>): string => path.join(path.dirname(dir), 'rescued');
 
 /** The target; the refuge if a disk cannot be read, or a rename may lose one-time data. Throws DiskFault. */
-export function partHome(target: string, refuge: string | undefined, comesOnce = false): PartHome {
+export function partHome(target: string, refuge: string, comesOnce = false): PartHome {
   let fault: DiskFault | undefined;
   try {
     const { readsBack, links } = waysOf(target);
-    const room = refuge === undefined ? 0 : (freeBytes(path.dirname(refuge)) ?? 0);
+    const room = freeBytes(path.dirname(refuge)) ?? 0;
     if (readsBack && (links || !comesOnce || room < LEAST_FREE_BYTES)) return { dir: target };
   } catch (error) {
     fault = cannotSave(target, error);
   }
-  if (refuge === undefined) throw fault ?? new DiskFault(`no part can be kept in ${target}`, false);
   try {
     ensureDirectory(refuge);
   } catch (error) {

@@ -147,9 +147,9 @@ export class SaveOutput {
     return this.mayReplace(file, { isAt: true });
   }
 
-  private async mayReplace(final: string, how?: { isAt?: boolean; tell?: () => void }): Promise<boolean> {
+  private mayReplace(final: string, how?: { isAt?: boolean; tell?: () => void }): Promise<boolean> {
     const { claims, names, key = names.id } = this.input;
-    return claims === undefined || claims.mayTake(path.resolve(final), key, this.output.role, how);
+    return claims.mayTake(path.resolve(final), key, this.output.role, how);
   }
 
   /** Copies a saved file to its target; a rescued one is moved. */
@@ -183,7 +183,7 @@ export class SaveOutput {
     if (!this.recorded) return undefined;
     const { clock, signal, refuge } = this.input;
     const { bootedAtMs } = this.shared;
-    const dirs = [this.place.dir, ...(refuge === undefined ? [] : [refuge])];
+    const dirs = [this.place.dir, refuge];
     let part: PartFile | undefined;
     try {
       part = await takeUpPart(this.recorded, { dirs, bootedAtMs, nowMs: clock.now(), signal });

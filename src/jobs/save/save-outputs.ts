@@ -20,7 +20,6 @@ import { refugeOf } from './rescue.ts';
 import { jobWord, SaveOutput } from './save-output.ts';
 import { sidecarOf } from './sidecar.ts';
 
-/** If `claims` is absent, --force may replace anything. */
 export interface SaveInput
   extends Pick<JobDeps, 'transport' | 'silenceMs' | 'mostBytes' | 'clock' | 'random' | 'signal' | 'claims'>,
     Partial<Pick<JobDeps, 'note'>> {
@@ -33,8 +32,8 @@ export interface SaveInput
   readonly journal: DownloadJournal;
   /** gw's own key of the job, if it is not the ID. */
   readonly key?: string | undefined;
-  /** The directory for outputs that cannot be saved to their target; if absent, they fail. */
-  readonly refuge?: string | undefined;
+  /** The directory for outputs that cannot be saved to their target. */
+  readonly refuge: string;
   /** How often the gateway allows an output to be fetched, if documented. */
   readonly maxDownloads: number | undefined;
   /** Queries the task for a new link to the output of a role; called at most once per output. */

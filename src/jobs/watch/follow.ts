@@ -38,7 +38,7 @@ export interface JobDeps {
   /** Limit for an output of unannounced length. */
   readonly mostBytes?: number | undefined;
   /** Decides what --force may replace in this command. */
-  readonly claims?: Claims | undefined;
+  readonly claims: Claims;
 }
 
 /** What following a task needs. */

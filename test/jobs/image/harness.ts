@@ -4,6 +4,7 @@ import * as z from 'zod/mini';
 import type { Endpoint } from '../../../src/gateway/endpoint.ts';
 import type { Came } from '../../../src/jobs/create/make.ts';
 import { createImages, type ImageRequest } from '../../../src/jobs/image/create-images.ts';
+import { Claims } from '../../../src/jobs/save/claims.ts';
 import type { JobDeps } from '../../../src/jobs/watch/follow.ts';
 import type { Job } from '../../../src/ledger/event.ts';
 import { openLedger } from '../../../src/ledger/open-ledger.ts';
@@ -67,6 +68,7 @@ export function world(baseUrl: string, settings: { silenceMs?: number } = {}): W
     random: () => 0.5,
     signal: abort.signal,
     silenceMs,
+    claims: new Claims(ledger, clock.now()),
     warn: (text) => warnings.push(text),
     note: (text) => shown.push(text),
     progress: {

@@ -2,7 +2,6 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { GwError } from '../../../src/errors.ts';
-import { Claims } from '../../../src/jobs/save/claims.ts';
 import { cut, json, replyBytes, type Step } from '../../helpers/fault-server.ts';
 import { errorOf } from '../../http/test-client.ts';
 import { tinyPng } from '../save/tiny-media.ts';
@@ -66,7 +65,6 @@ test.each([false, true])(
 test('a partial image replaces with force none of another output of the command', async () => {
   const reply = send(sse(events(partial(0, first), completed(final))));
   const here = world((await serve([reply, reply])).url);
-  Object.assign(here.deps, { claims: new Claims(here.deps.ledger, here.deps.clock.now()) });
   const kept: string[] = [];
   for (const name of ['x.png', 'x.jpg']) {
     const { intent } = here.request(saveTo(here, name));

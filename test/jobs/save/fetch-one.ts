@@ -1,6 +1,7 @@
 // One run of saveOutputs, also for a process of its own (fetch-one-script.ts). Writes facts as JSON lines, like the ledger.
 import * as fs from 'node:fs';
 import { HttpTransport } from '../../../src/http/transport.ts';
+import { Claims } from '../../../src/jobs/save/claims.ts';
 import type { DownloadJournal, RecordedPart } from '../../../src/jobs/save/part-file.ts';
 import { saveOutputs } from '../../../src/jobs/save/save-outputs.ts';
 import type { SavedFile } from '../../../src/ledger/event.ts';
@@ -46,6 +47,8 @@ export async function fetchOne(order: Order) {
     plan: { target: order.target, force: order.force ?? false, download: true },
     names: { id: 'cgt-1', family: 'alpha', model: undefined, atMs: Date.now() },
     journal,
+    claims: new Claims({ find: async () => [], isHeld: () => false }, Date.now()),
+    refuge: `${order.ledger}.rescued`,
     maxDownloads: 100,
     refreshLink: async () => undefined,
     transport,

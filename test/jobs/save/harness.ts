@@ -3,6 +3,7 @@ import * as path from 'node:path';
 import type { TaskOutput } from '../../../src/gateway/task.ts';
 import type { Clock } from '../../../src/host.ts';
 import { HttpTransport } from '../../../src/http/transport.ts';
+import { Claims } from '../../../src/jobs/save/claims.ts';
 import type { DownloadJournal, RecordedPart } from '../../../src/jobs/save/part-file.ts';
 import { type SaveInput, saveOutputs } from '../../../src/jobs/save/save-outputs.ts';
 import type { SavedFile } from '../../../src/ledger/event.ts';
@@ -59,6 +60,12 @@ export function scriptedClock(): Clock & { readonly slept: number[] } {
   };
 }
 
+/** Claims beside which no other job has a file. */
+export const lonely = () => new Claims({ find: async () => [], isHeld: () => false }, Date.now());
+
+/** A refuge that cannot be made. */
+export const NO_REFUGE = '/proc/rescued';
+
 export { newDir as tempDir } from '../../helpers/new-dir.ts';
 export { startOutputServer as outputServer } from '../../helpers/output-server.ts';
 
@@ -94,6 +101,8 @@ export async function run({ dir, url, ...changes }: Run) {
     onWarning: (text) => warnings.push(text),
     onProgress: (update) => progress.push(update),
     bootedAtMs: 0,
+    claims: lonely(),
+    refuge: NO_REFUGE,
     ...changes,
     transport,
     journal,

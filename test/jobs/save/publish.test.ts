@@ -31,6 +31,10 @@ const options = (dir: string, changes = {}) => ({
   ways: ext4,
   name: (copy: number) => (copy === 0 ? 'fox.mp4' : `fox-${copy}.mp4`),
   force: false,
+  mayReplace: async (_: string, tell: () => void) => {
+    tell();
+    return true;
+  },
   mode: 0o644,
   ...changes,
 });

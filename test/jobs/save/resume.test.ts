@@ -5,7 +5,7 @@ import { DiskFault } from '../../../src/disk/disk-fault.ts';
 import { PartFile } from '../../../src/jobs/save/part-file.ts';
 import { PartSink } from '../../../src/jobs/save/part-sink.ts';
 import { serveFile } from '../../helpers/output-server.ts';
-import { listing, MemoryJournal, outputServer, run, scriptedClock, tempDir } from './harness.ts';
+import { listing, MemoryJournal, NO_REFUGE, outputServer, run, scriptedClock, tempDir } from './harness.ts';
 import { sha256, tinyMp4, tinyPng } from './tiny-media.ts';
 
 const file = tinyMp4();
@@ -307,7 +307,7 @@ describe('resuming', () => {
     part.append(file.subarray(0, 1000));
     const options = {
       home: { dir },
-      refuge: undefined,
+      refuge: NO_REFUGE,
       role: 'video',
       type: 'video',
       journal: new MemoryJournal(),

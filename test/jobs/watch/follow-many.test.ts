@@ -57,6 +57,7 @@ function depsFor(client: Client, clock: VirtualClock, family: TaskFamily, accoun
     warn: (text) => lines.push(text),
     note: (text) => lines.push(text),
     silenceMs: 60_000,
+    claims: undefined as never,
   };
   return { deps, lines };
 }

@@ -28,7 +28,13 @@ async function syncOver(count: number, account: AccountType) {
   const { signal } = new AbortController();
   const deps = {
     ...{ client, ledger: openLedger({ dir, clock, keepPrompts: true }), clock, signal, silenceMs: 60_000 },
-    ...{ transport: {} as Transport, random: () => 0.5, warn: () => {}, note: () => {} },
+    ...{
+      transport: {} as Transport,
+      claims: undefined as never,
+      random: () => 0.5,
+      warn: () => {},
+      note: () => {},
+    },
     progress: { task() {}, download() {}, line() {}, stop() {} },
   };
   const pool = poolOf({ family: 'alpha', settings: {} }, account);

@@ -132,6 +132,7 @@ const imageDeps = (dir: string): JobDeps => ({
     note() {},
   },
   transport: {} as Transport,
+  claims: undefined as never,
   progress: { task() {}, download() {}, stop() {} } as unknown as Progress,
 });
 const opened = (dir: string) => openLedger({ dir, clock, keepPrompts: true, step });
