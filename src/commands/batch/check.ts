@@ -131,13 +131,13 @@ export class Tally {
     const isRedone = this.isRedone(key);
     if (isRedone) this.redone.push(key);
     const state = isRedone ? undefined : this.known.get(key)?.state;
-    const isMade = state !== undefined && state !== 'not_sent';
     const isFollowed = this.handed.has(key);
-    const isNew = !isMade && !isFollowed;
+    const isNew = state === undefined && !isFollowed;
     if (isNew) this.toMake += 1;
     if (estimate && (isNew || (this.retriesFailed && state === 'failed' && !isFollowed)))
       this.#price(estimate);
-    if (changed !== undefined && isMade) this.changed.push({ key, line, nth, field: changed, state });
+    if (changed !== undefined && state !== undefined)
+      this.changed.push({ key, line, nth, field: changed, state });
     if (this.lately.size > 0) this.#keys.add(key);
     if (this.lately.size > 0 && isNew && !isRedone && fields) {
       const other = this.lately.get(digestOfFields(await fields(), intent?.endpoint));

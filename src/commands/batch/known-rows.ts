@@ -18,7 +18,7 @@ import { madeFromRows } from '../../shots/row-outputs.ts';
 import type { RowResult } from './report.ts';
 
 /** The state of a row's job by the ledger alone. */
-type RowState = 'saved' | 'running' | 'unsaved' | 'failed' | 'unknown' | 'not_sent';
+type RowState = 'saved' | 'running' | 'unsaved' | 'failed' | 'unknown';
 
 export interface KnownRow {
   readonly state: RowState;
@@ -139,8 +139,8 @@ export async function knownRows(
   if (asksQueue) return { known, elsewhere };
   const { Memory } = await import('../machines/memory.ts');
   for (const [key, { asked, saved, attempt: made }] of (await Memory.open(name, ctx)).rows) {
-    const { state = 'not_sent', attempt: before = 0 } = known.get(key) ?? {};
-    if (state !== 'not_sent' && state !== 'failed') continue;
+    const { state = 'failed', attempt: before = 0 } = known.get(key) ?? {};
+    if (state !== 'failed') continue;
     if (saved) {
       const attempt = made ?? before + 1;
       known.set(key, { ...saved, id: saved.id ?? '', state: 'saved', family: '', asked, attempt });
@@ -181,7 +181,7 @@ function stateOf(job: Job, { missing }: SavedOutputs, isSettled: (job: Job) => b
   if (state === 'succeeded' && save.download && missing.length > 0) return 'unsaved';
   if (state === 'succeeded') return isDamaged || isSettled(job) ? 'saved' : 'unsaved';
   if (isUnanswered(job)) return 'unknown';
-  return state === 'running' || state === 'not_sent' ? state : 'failed';
+  return state === 'running' ? state : 'failed';
 }
 
 /** True if a job belongs to the row's attempt on the queue, and not to an earlier one. */

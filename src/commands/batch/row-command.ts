@@ -61,31 +61,20 @@ export const doorOf = ({ confined, typed, outputs }: RowFiles): OutputDoor => ({
   },
 });
 
-/** The context of all rows: media are relative to the manifest, outputs to the working directory, and stdin is empty. */
-const worldOf = (files: RowFiles, ctx: Context): Context => ({
-  ...ctx,
-  outputs: doorOf(files),
-  host: {
-    ...ctx.host,
-    cwd: files.dir,
-    // Stdin has been read already and must not be read again.
-    get stdin() {
-      return Readable.from([]);
-    },
-  },
-});
-
-/** The context of one row; a row with a body of its own gets the body as stdin. */
-function contextOf({ body, flags, pinned, set }: Row, world: Context): Context {
+/**
+ * The context of a row: media are relative to the manifest, and outputs to the working directory. Stdin has been read
+ * already; a row with a body of its own gets the body as stdin.
+ */
+function contextOf({ body, flags, pinned, set }: Row, files: RowFiles, ctx: Context): Context {
   // A row whose prompt is "-" means a dash, so stdin contains a dash.
   const piped = flags.prompt === '-' ? '-' : JSON.stringify(body);
-  if (piped === undefined && set.length === 0 && !pinned) return world;
   const stdin = Readable.from(piped === undefined ? [] : [Buffer.from(piped)]);
   return {
-    ...world,
-    host: { ...world.host, stdin },
+    ...ctx,
+    outputs: doorOf(files),
+    host: { ...ctx.host, cwd: files.dir, stdin },
     globals: {
-      ...world.globals,
+      ...ctx.globals,
       ...(pinned?.validate === false && { validate: false }),
       ...(set.length > 0 && { set }),
       ...(body !== undefined && { body: '-' }),
@@ -133,16 +122,13 @@ export interface CheckedRow {
  */
 export function rowChecker(files: RowFiles, ctx: Context, warn: Context['io']['warn'] = () => {}) {
   const io = { ...ctx.io, warn, note: () => {} };
-  const world = worldOf(files, { ...ctx, io, globals: { ...ctx.globals, dryRun: true } });
+  const showing = { ...ctx, io, globals: { ...ctx.globals, dryRun: true } };
   let isNoted = false;
   return async (row: Row, known?: KnownRow): Promise<CheckedRow> => {
-    const own = contextOf(row, world);
     const flags = { ...(await readyFlags(row, row.row, files, ctx)), once: row.key };
     if (!isNoted) isNoted = noteOfName(String(row.flags.out ?? (await ctx.settings()).out.value ?? ''), ctx);
-    const outcome = await commandOf(row).run({ args: [], flags, globals: own.globals }, own);
-    if (Symbol.asyncIterator in outcome) throw new Error('a create that is only shown has one outcome');
-    if (outcome.error !== undefined) throw outcome.error;
-    const { value } = outcome as Outcome<JobResult>;
+    const { error, value } = await outcomeOf(row, flags, contextOf(row, files, showing));
+    if (error !== undefined) throw error;
     const { asked, estimate } = value instanceof ShownRequest ? value : {};
     const fields =
       asked && once(async () => fieldDigests(await asked.body(), row.flags.callbackUrl === 'auto'));
@@ -188,14 +174,12 @@ export async function createRow(
   { rows, named, keepsOther, expects, deadlineMs, wait = true, ...limits }: RowOptions,
   ctx: Context,
 ): Promise<RowOutcome> {
-  const own = contextOf(row, worldOf(files, ctx));
-  const command = commandOf(row);
   const shared = { once: row.key, wait, queue: wait, ...limits };
-  const takes = Object.entries(shared).filter(([key]) => Object.hasOwn(command.flags, key));
+  const takes = Object.entries(shared).filter(([key]) => Object.hasOwn(commandOf(row).flags, key));
   const ready = await readyFlags(row, rows, files, ctx);
   const flags = { ...ready, ...Object.fromEntries(takes), keepsOther, expects, deadlineMs };
-  const rowContext: Context = {
-    ...own,
+  const own: Context = {
+    ...contextOf(row, files, ctx),
     io: {
       ...ctx.io,
       warn: (text, urgent) => ctx.io.warn(named ? `${named}:${placeText(row)}: ${text}` : text, urgent),
@@ -207,9 +191,7 @@ export async function createRow(
   // Most objects of a row are short-lived, so a small young generation keeps thousands of rows within little memory.
   const letGrow = keepYoungSpaceSmall();
   try {
-    const outcome = await command.run({ args: [], flags, globals: own.globals }, rowContext);
-    if (Symbol.asyncIterator in outcome) throw new Error('a row makes one job');
-    const { error, made, ...rest } = outcome as Outcome<JobResult>;
+    const { error, made, ...rest } = await outcomeOf(row, flags, own);
     if (!made) throw new Error('a create tells what became of it');
     return { ...rest, made, ...(error !== undefined && { error: ofRow(error) }) };
   } catch (thrown) {
@@ -218,6 +200,12 @@ export async function createRow(
   } finally {
     letGrow();
   }
+}
+
+async function outcomeOf(row: Row, flags: Row['flags'], ctx: Context): Promise<Outcome<JobResult>> {
+  const outcome = await commandOf(row).run({ args: [], flags, globals: ctx.globals }, ctx);
+  if (Symbol.asyncIterator in outcome) throw new Error('a row makes one job');
+  return outcome as Outcome<JobResult>;
 }
 
 /** Rewords the hint of a create for a batch, where --retry-failed replaces --again. */

@@ -4,9 +4,7 @@ import type { Context } from '../../context.ts';
 import { type ErrorKind, errorKinds, GwError, usage } from '../../errors.ts';
 import { oneLine } from '../../io/escape.ts';
 import { counted } from '../../io/quantity-text.ts';
-import { attemptOf } from '../../jobs/create/once.ts';
 import type { Job } from '../../ledger/event.ts';
-import type { QueuedRow } from '../../machines/engine.ts';
 import {
   type Changes,
   closingHint,
@@ -135,13 +133,7 @@ class BatchOnQueue {
       return;
     }
     yield* this.#follow(since);
-    const left = this.#sums.left - this.#sums.open;
     this.#sums.say({ left: 'done', redis: true, command: this.#commandLine }, ctx);
-    // A safeguard: every row should have been reported above, except those that --limit leaves out.
-    if (left > 0 && flags.limit === undefined) {
-      const hint = `go on with: ${this.#commandLine()}`;
-      yield { error: new GwError('partial', `not done: ${counted(left, 'row')} of the batch`, { hint }) };
-    }
   }
 
   /** Adds the open rows to the report, in the state of the last read. */
@@ -152,11 +144,10 @@ class BatchOnQueue {
   /** Puts missing rows on the queue; finished ones are settled. */
   async #handOver(rows: readonly Row[]): Promise<void> {
     const { tally, flags } = this.batch;
-    const { store, engine } = this.queue;
+    const { store } = this.queue;
     const keys = rows.map(({ key }) => key);
     const records = await store.read(keys, true);
     const fresh: Row[] = [];
-    const tickets: QueuedRow[] = [];
     const there: (readonly [row: Row, record: RowRecord, toMake: ToMake])[] = [];
     const arrived: Row[] = [];
     const isFull = () => this.#standing + this.#handedOver >= (flags.limit ?? Number.POSITIVE_INFINITY);
@@ -170,7 +161,7 @@ class BatchOnQueue {
       }
       const local = tally.known.get(row.key);
       const told = this.memory.rows.get(row.key);
-      const isHere = local !== undefined && local.state !== 'not_sent' && local.state !== 'failed';
+      const isHere = local !== undefined && local.state !== 'failed';
       const isOff = record?.state === 'cancelled' || (record && isUnsent(record));
       // A row that was taken out or never sent may have been created on this machine since.
       if (record && !(isOff && isHere)) {
@@ -203,23 +194,19 @@ class BatchOnQueue {
     // This may refuse, so it comes before anything is put back.
     this.#remember(fresh);
     try {
-      for (const [row, record, toMake] of there) {
-        const now = await this.#takeUp(row, record, toMake);
-        const queue = now?.state === 'ended' ? 'save' : now?.pool;
-        if (now && queue && !this.#mayWait(now)) tickets.push({ key: row.key, round: now.round, queue });
-      }
+      for (const [row, record, toMake] of there) await this.#takeUp(row, record, toMake);
       for (const row of fresh) {
         const record = await this.#recordOf(row, tally.known.get(row.key));
         await store.follows(row.key, neededBy(row));
         await store.handOver(record, this.queue.host);
-        if (!this.#mayWait(record)) tickets.push({ key: row.key, round: record.round, queue: record.pool });
         this.#open.set(row.key, { row, record });
         arrived.push(row);
       }
     } finally {
       this.memory.handed(arrived, 'keys');
       // Rows on the queue get their tickets even if an error stopped the rest.
-      await engine.add(tickets);
+      const open = keys.filter((key) => this.#open.has(key));
+      await giveOut(open, this.queue);
     }
   }
 
@@ -230,11 +217,6 @@ class BatchOnQueue {
     if (isUnsent(record)) return 'again';
     if (record.state === 'cancelled') return !isDoubtful(record) || refill ? 'again' : undefined;
     return record.state === 'failed' && retryFailed && !goesOn(record) ? 'anew' : undefined;
-  }
-
-  /** True if a row may have to wait for another; it gets a ticket once that row is known to be saved. */
-  #mayWait({ state, row }: RowRecord): boolean {
-    return state === 'waiting' && neededBy(row).length > 0;
   }
 
   /** Puts a row that this machine saved by itself on the queue too, if other rows need its output. */
@@ -331,8 +313,8 @@ class BatchOnQueue {
     this.#saidOfWorkers = new Set(said);
   }
 
-  /** Puts a row on the queue back if its outcome calls for it; undefined if nothing is left to do. */
-  async #takeUp(row: Row, record: RowRecord, toMake: ToMake): Promise<RowRecord | undefined> {
+  /** Puts a row on the queue back if its outcome calls for it; then it is followed or settled. */
+  async #takeUp(row: Row, record: RowRecord, toMake: ToMake): Promise<void> {
     const { store, host } = this.queue;
     if (record.fault) return this.#found(row, record);
     const put = async (step: Step, changes: Changes) => {
@@ -390,16 +372,12 @@ class BatchOnQueue {
     warnOfChanged({ changed }, input.manifest.named, flags.retryFailed === true, ctx);
   }
 
-  /** Follows an open row and returns its record; settles any other row and returns undefined. */
-  #found(row: Row, record: RowRecord | undefined): RowRecord | undefined {
-    if (record && !isOver(record.state)) {
-      this.#open.set(row.key, { row, record });
-      return record;
-    }
-    if (record?.state === 'saved' && this.memory.rows.get(row.key)?.saved) {
+  /** Follows an open row, and settles any other. */
+  #found(row: Row, record: RowRecord | undefined): void {
+    if (record && !isOver(record.state)) this.#open.set(row.key, { row, record });
+    else if (record?.state === 'saved' && this.memory.rows.get(row.key)?.saved)
       this.#countBefore(this.#resultOf(row, record));
-    } else this.#settle(row, record, record ? undefined : forgotten);
-    return undefined;
+    else this.#settle(row, record, record ? undefined : forgotten);
   }
 
   /** What this machine's ledger knows of a row that is waiting or unknown on the queue: a task, or saved images. */
@@ -428,8 +406,7 @@ class BatchOnQueue {
     const files = this.#files;
     const family = familyOf(row.command);
     // Other machines' ledgers cannot be read here.
-    const last = local && (await lastOfKey(row.key, ctx));
-    const wanted = local?.state === 'failed' ? last?.attempt : last?.current && attemptOf(last.current);
+    const wanted = local && local.attempt + (local.state === 'failed' ? 1 : 0);
     const checked = await this.#check(row);
     const job = await carriedCheck(row, checked, files, ctx);
     // The pool depends on the sent body: 4k may come from `set`, `body` or the model's default.
@@ -498,7 +475,7 @@ class BatchOnQueue {
     }
   }
 
-  /** Puts waiting rows without a ticket on the queue again; existing tickets stay. */
+  /** Puts open rows without a ticket on the queue again; existing tickets stay. */
   async #putBack(): Promise<void> {
     const counts = await this.queue.engine.counts();
     let there = 0;

@@ -11,6 +11,7 @@ import { holdWhenFree } from '../../jobs/create/hold-job.ts';
 import type { Made as JobMade } from '../../jobs/create/make.ts';
 import { planTarget } from '../../jobs/save/output-path.ts';
 import { type Job, mayExist } from '../../ledger/event.ts';
+import { LEASE_MS } from '../../machines/engine.ts';
 import {
   badEnds,
   type CarriedJob,
@@ -41,7 +42,13 @@ import {
 import { withFamily } from '../jobs/find-jobs.ts';
 import { endedOutcome, planToSave, taskJob } from '../jobs/task-job.ts';
 import { goOnWith, lastOfKey } from '../once.ts';
-import { followFromFlags, type JobResult, resultIn, waitDeadlineMs } from '../video/follow-job.ts';
+import {
+  followFromFlags,
+  type JobResult,
+  newSavePlan,
+  resultIn,
+  waitDeadlineMs,
+} from '../video/follow-job.ts';
 import { createFollowers } from '../video/followers.ts';
 import { carriedJob, requestOf } from './carried.ts';
 import { type Around, accessAround } from './observe.ts';
@@ -56,11 +63,11 @@ const noCheck: CarriedJob = { endpoint: '', settings: {}, media: [], fields: {},
 /** How long a task is watched after its row's own wait has ended. */
 const LONGEST_WAIT_MS = 86_400_000;
 
-/** Called before a job is sent; the result tells whether the request may still be sent. */
-type BeforeSend = (job: CarriedJob | undefined) => Promise<() => boolean>;
+/** A request may leave this long after the queue was asked, well before the row's lease expires. */
+const SEND_WITHIN_MS = LEASE_MS / 2;
 
 /** Works on one row until the signal aborts; `turn` waits for a turn in the rate of the pool. */
-export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
+export class RowHands implements Omit<Hands, 'onTakenAway'> {
   readonly #ctx: Context;
   /** The context for a row with an output path of its own, which must be below the worker's folder. */
   readonly #placing: Context;
@@ -80,24 +87,27 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
   }
 
   readonly knows = async (record: RowRecord) => {
-    const { current } = await this.#known(record);
-    if (!isWanted(current, record)) return false;
-    if (current.family === 'image') return current.state === 'succeeded';
+    const job = await this.#own(record);
+    if (!job) return false;
+    if (job.family === 'image') return job.state === 'succeeded';
     // A job that has ended badly may be of an earlier round, where another machine was the last to send.
-    const isOther = !/^(running|succeeded)$/.test(current.state) && record.sender !== this.worker.queue.host;
-    return current.id !== undefined && !isOther;
+    const isOther = !/^(running|succeeded)$/.test(job.state) && record.sender !== this.worker.queue.host;
+    return job.id !== undefined && !isOther;
   };
-  readonly create = async (record: RowRecord, beforeSend: BeforeSend): Promise<Made> => {
-    const { current: before } = await this.#known(record);
-    const isTask = isWanted(before, record) && before.family === record.family && before.family !== 'image';
+  readonly create: Hands['create'] = async (record, beforeSend) => {
+    const { clock } = this.#ctx;
+    const before = await this.#own(record);
+    const isTask = before?.family === record.family && before.family !== 'image';
     if (isTask && before.id && /^(running|succeeded)$/.test(before.state)) {
       const { id, status } = before;
       return { kind: 'accepted', id, status, job: carriedJob(before, record) };
     }
     const guarded = guardedGateway(this.#ctx, async () => {
       await this.turn();
-      const { last } = await this.#known(record);
-      return beforeSend(last && carriedJob(last, record));
+      const { last } = await lastOfKey(record.row.key, this.#ctx);
+      const askedMs = clock.steady();
+      await beforeSend(last && carriedJob(last, record));
+      return () => clock.steady() - askedMs < SEND_WITHIN_MS;
     });
     const { rows, state, named, wanted = record.again, job: { fields: expects, attempt = 1 } = {} } = record;
     // A create that was being sent is continued, and not made anew.
@@ -142,8 +152,8 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
     return error === undefined || (error instanceof GwError && badEnds.has(error.kind));
   };
   readonly save = async (record: RowRecord, id: string): Promise<Brought> => {
-    const image = record.family === 'image' ? (await this.#known(record)).current : undefined;
-    if (record.family === 'image' && !isWanted(image, record)) {
+    const image = record.family === 'image' ? await this.#own(record) : undefined;
+    if (record.family === 'image' && !image) {
       const error = record.error ?? this.#tell(new GwError('download', 'its images lie on another machine'));
       return { kind: 'failed', error, isElsewhere: true };
     }
@@ -167,15 +177,15 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
         const [of] = await this.worker.queue.store.read([key]);
         if (of?.state !== 'saved') throw usage(`${named}: ${key} is not saved, and nothing was sent`);
         if (of.family === 'image') {
-          const { current } = await this.#known(of);
-          if (isWanted(current, of)) return current;
+          const own = await this.#own(of);
+          if (own) return own;
           const there = of.files.map((file) => oneLine(`${of.host}:${file.path}`)).join(', ');
           const hint = 'start a gw worker there, and run the batch again';
           throw usage(`${named}: its image lies on another machine: ${there}`, hint);
         }
         const { error } = await this.#follow(of, of.id ?? '', true);
         if (error !== undefined) throw error;
-        return (await this.#known(of)).current;
+        return (await lastOfKey(key, this.#ctx)).current;
       },
     };
   }
@@ -189,15 +199,16 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
     return { ...row, flags: { ...(out && { out }), ...row.flags } };
   }
 
-  /** The last job of the row in this machine's ledger. */
-  #known({ row }: RowRecord) {
-    return lastOfKey(row.key, this.#ctx);
+  /** The job of the row's attempt in this machine's ledger. */
+  async #own(record: RowRecord): Promise<Job | undefined> {
+    const { current } = await lastOfKey(record.row.key, this.#ctx);
+    return isWanted(current, record) ? current : undefined;
   }
 
   /** The row's job in this machine's ledger; a job made elsewhere is adopted with the data from the queue. */
   async #jobOf(record: RowRecord, id: string): Promise<Job> {
     const ledger = await this.#ctx.ledger();
-    const { key, attempt, current } = await this.#known(record);
+    const { key, attempt, current } = await lastOfKey(record.row.key, this.#ctx);
     if (current?.id === id) return current;
     const lost = isWanted(current, record) && current.id === undefined ? current : undefined;
     const jobKey = lost?.key ?? key;
@@ -232,12 +243,7 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
       profile: settings.profile.value,
       keyId: access.keyId,
       gateway: access.name,
-      save: {
-        target: planTarget(typeof flags.out === 'string' ? flags.out : undefined, this.#ctx.host.cwd),
-        force: false,
-        download: flags.download !== false,
-        sidecar: (flags.sidecar ?? settings.sidecar.value) ? this.#ctx.host.version : undefined,
-      },
+      save: newSavePlan({ ...flags, force: false }, settings, this.#ctx.host),
     };
   }
 
@@ -283,7 +289,7 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
     const { error, made } = outcome;
     const value = resultIn(outcome);
     const reply = made && 'came' in made ? made.came?.record : undefined;
-    const { current } = await this.#known(record);
+    const { current } = await lastOfKey(record.row.key, this.#ctx);
     const entry = current && (await withFamily(current));
     // The failed write may have been the ledger's, so the reply is read instead.
     const task = entry?.family && value && reply ? entry.family.readTask(reply, value.id) : undefined;
@@ -325,9 +331,8 @@ export class RowHands implements Omit<Hands, 'create' | 'onTakenAway'> {
     error: unknown,
     made: Extract<JobMade, { kind: 'refused' | 'nothing' }>,
   ): Promise<Made> {
-    const { current } = made.job ? { current: undefined } : await this.#known(record);
     // A job of an earlier run on this machine that this run could not continue.
-    const earlier = isWanted(current, record) ? current : undefined;
+    const earlier = made.job ? undefined : await this.#own(record);
     if (error instanceof Interrupted || this.#ctx.signal.aborted)
       return earlier && mayExist(earlier)
         ? this.#lostAs(record, error, earlier)
@@ -400,10 +405,10 @@ class LeaseOver extends Error {
 }
 
 /**
- * A gateway that asks the queue before each paid request and never retries one, because the queue decides on retries. If
- * a request is about to leave too late, the queue is asked again.
+ * A gateway that calls `before` ahead of each paid request and never retries one, because the queue decides on retries.
+ * `before` returns a test whether the request may still leave; if it may not, `before` is called again.
  */
-function guardedGateway(ctx: Context, before: () => ReturnType<BeforeSend>): Context['gateway'] {
+function guardedGateway(ctx: Context, before: () => Promise<() => boolean>): Context['gateway'] {
   const guarded: Around = async (endpoint, options, send) => {
     if (endpoint.resend !== 'paid') return send(options);
     for (;;) {

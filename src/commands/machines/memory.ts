@@ -55,23 +55,20 @@ export class Memory {
       // A line that a crash cut off was not acted upon.
       const said = line === '' ? undefined : (jsonOf(line) as Said | undefined);
       refuseNewer('handovers', said?.v, this.#file);
-      if (!said || (said.origin ?? origin) !== origin) continue;
-      for (const [at, key] of (said.handing ?? []).entries())
-        this.rows.set(key, { asked: said.asked?.[at], isOnItsWay: true });
-      for (const [at, key] of (said.keys ?? []).entries()) this.rows.set(key, { asked: said.asked?.[at] });
-      for (const key of said.takenBack ?? []) this.rows.delete(key);
-      if (said.key !== undefined && said.saved)
-        this.rows.set(said.key, { ...this.rows.get(said.key), saved: said.saved, attempt: said.attempt });
+      if (said && (said.origin ?? origin) === origin) this.#take(said);
     }
+  }
+
+  #take({ handing = [], keys = [], asked, takenBack = [], key: of, saved, attempt }: Said): void {
+    for (const [at, key] of handing.entries()) this.rows.set(key, { asked: asked?.[at], isOnItsWay: true });
+    for (const [at, key] of keys.entries()) this.rows.set(key, { asked: asked?.[at] });
+    for (const key of takenBack) this.rows.delete(key);
+    if (of !== undefined && saved) this.rows.set(of, { ...this.rows.get(of), saved, attempt });
   }
 
   /** Records rows that are about to be handed over (`handing`) or are on the queue (`keys`); durable on return. */
   handed(rows: readonly Row[], as: 'handing' | 'keys'): void {
-    if (rows.length === 0) return;
-    const asked = rows.map(askedDigest);
-    this.#append({ [as]: rows.map(({ key }) => key), asked });
-    for (const [at, { key }] of rows.entries())
-      this.rows.set(key, { asked: asked[at], ...(as === 'handing' && { isOnItsWay: true }) });
+    if (rows.length > 0) this.#append({ [as]: rows.map(({ key }) => key), asked: rows.map(askedDigest) });
   }
 
   /** Records rows that were never sent and that no worker can send any more. */
@@ -81,13 +78,12 @@ export class Memory {
 
   saved(row: Row, { id, status, files }: RowResult, attempt: number | undefined): void {
     if (!this.rows.has(row.key)) this.handed([row], 'keys');
-    const told = { saved: { id, status, files }, attempt };
-    this.rows.set(row.key, { ...this.rows.get(row.key), ...told });
-    this.#append({ key: row.key, ...told });
+    this.#append({ key: row.key, saved: { id, status, files }, attempt });
   }
 
   #append(said: Said): void {
     ensureDirectory(path.dirname(this.#file));
     appendLine(this.#file, JSON.stringify({ origin: this.origin, ...said }));
+    this.#take(said);
   }
 }

@@ -1,5 +1,4 @@
-import type { QueuedRow } from '../../machines/engine.ts';
-import type { RowRecord } from '../../machines/row.ts';
+import { isOver, type RowRecord } from '../../machines/row.ts';
 import { needsOf } from '../../shots/chains.ts';
 import { creates } from '../batch/row-command.ts';
 import type { OpenQueue } from './open.ts';
@@ -9,18 +8,21 @@ import type { OpenQueue } from './open.ts';
 
 export const neededBy = (row: RowRecord['row']): string[] => needsOf(row, creates).map(({ key }) => key);
 
-/** Puts those rows on their queue that are to be created and no longer wait for another row. */
+/** Puts the unfinished ones of these rows on their queue, except those that still wait for another row. */
 export async function giveOut(keys: readonly string[], { store, engine }: OpenQueue, first = false) {
   const records = await store.read(keys);
-  const waiting = records.flatMap((record) => (record?.state === 'waiting' && !record.fault ? record : []));
-  const needed = [...new Set(waiting.flatMap(({ row }) => neededBy(row)))];
-  const before = await store.read(needed);
+  const open = records.flatMap((record) => (record && !isOver(record.state) ? record : []));
+  const needs = ({ state, row }: RowRecord) => (state === 'waiting' ? neededBy(row) : []);
+  const before = await store.read([...new Set(open.flatMap(needs))]);
   const saved = new Set(before.flatMap((record) => (record?.state === 'saved' ? record.row.key : [])));
-  const ready = waiting.filter(({ row }) => neededBy(row).every((key) => saved.has(key)));
-  await engine.add(
-    ready.map(({ row: { key }, round, pool: queue }): QueuedRow => ({ key, round, queue })),
-    { first },
-  );
+  const ready = open.filter((record) => needs(record).every((key) => saved.has(key)));
+  const queueOf = ({ state, pool }: RowRecord) => (state === 'ended' ? 'save' : pool);
+  const tickets = ready.map((record) => ({
+    key: record.row.key,
+    round: record.round,
+    queue: queueOf(record),
+  }));
+  await engine.add(tickets, { first });
 }
 
 /** Puts the rows that waited for this one on their queue, ahead of rows that wait for none. */

@@ -10,7 +10,7 @@ import { createTurns, SAVES_AT_ONCE } from '../../jobs/watch/turns.ts';
 import type { Job } from '../../ledger/event.ts';
 import { BEAT_MS } from '../../machines/board.ts';
 import { unlessAborted } from '../../machines/door.ts';
-import { type Given, LEASE_MS, type Put } from '../../machines/engine.ts';
+import type { Given, Put } from '../../machines/engine.ts';
 import { PoolRate } from '../../machines/rates.ts';
 import {
   type Changes,
@@ -37,8 +37,6 @@ import type { OpenQueue } from './open.ts';
 /** Longest time for handing rows back after a signal. */
 const HAND_BACK_MS = 9_000;
 const LOOK_MS = 250;
-/** A request may leave this long after the queue was asked, well before the row's lease expires. */
-const SEND_WITHIN_MS = LEASE_MS / 2;
 /** How often, and with which pause, a row that was given up is checked again. */
 const FOUND_TRIES = 5;
 const FOUND_PAUSE_MS = 500;
@@ -300,11 +298,9 @@ export class WorkerRun {
         ...hands,
         onTakenAway: (_, why) => this.ctx.io.warn(`${key}: ${why === 'gone' ? forgotten : passedOn}`),
         create: atWork('create', (row, beforeSend) =>
-          hands.create(row, async (job) => {
-            const askedMs = clock.steady();
+          hands.create(row, (job) => {
             isAnnounced = true;
-            await waiting(unlessAborted(beforeSend(job), signal));
-            return () => clock.steady() - askedMs < SEND_WITHIN_MS;
+            return waiting(unlessAborted(beforeSend(job), signal));
           }),
         ),
         follow: atWork('follow', hands.follow),
