@@ -1,7 +1,7 @@
 import { leaves } from '../disk/confined-path.ts';
+import { placeFiles } from '../flags/body-flags.ts';
 import { flagName, mayStandIn } from '../flags/flag.ts';
 import { type SaidBy, toldAs } from '../flags/yielding.ts';
-import { parseReference } from '../media/reference.ts';
 import type { CreateFlags, Row } from './rows.ts';
 
 // Checks that other machines may work on a row: its files are relative to a directory that all machines see, and it
@@ -20,20 +20,20 @@ export function unportable(row: Row, creates: CreateFlags, hide: (text: string) 
   const faults: string[] = [];
   const staying: string[] = [];
   const { stored = [] }: SaidBy = row.flags;
-  for (const [key, value] of Object.entries(row.flags)) {
-    const name = flagName(key).slice(2);
-    const known = creates[row.command]?.[key];
-    const flag = known?.value;
-    const isOwn = known && !mayStandIn(known, 'row');
-    if (isOwn && stored.includes(key)) staying.push(toldAs(`--${name}`, { stored }, row.command));
-    else if (isOwn) faults.push(`${name}: is for this machine alone, and goes to no other`);
-    for (const each of [value].flat()) {
-      if (typeof each !== 'string') continue;
-      const file = flag?.includes('REF') ? fileOf(each, name) : flag === 'FILE' ? each : undefined;
-      if (file !== undefined && leaves(file))
-        faults.push(`${name}: ${file.slice(0, 80)}: other machines read files below --root, without ..`);
-    }
+  const flags = creates[row.command] ?? {};
+  for (const key of Object.keys(row.flags)) {
+    const flag = flagName(key);
+    if (flags[key] === undefined || mayStandIn(flags[key], 'row')) continue;
+    if (stored.includes(key)) staying.push(toldAs(flag, { stored }, row.command));
+    else faults.push(`${flag.slice(2)}: is for this machine alone, and goes to no other`);
   }
+  placeFiles(row.flags, flags, (file, flag) => {
+    if (leaves(file))
+      faults.push(
+        `${flag.slice(2)}: ${file.slice(0, 80)}: other machines read files below --root, without ..`,
+      );
+    return file;
+  });
   const { out } = row.flags;
   if (typeof out === 'string' && leaves(out))
     faults.push(`out: ${out.slice(0, 80)}: a worker saves below its own directory (gw worker -o)`);
@@ -44,10 +44,4 @@ export function unportable(row: Row, creates: CreateFlags, hide: (text: string) 
     faults.push('a signed link would stand on the queue; name a file, or put it into the asset library');
   if (hide(text) !== text) faults.push('the row holds the API key');
   return { faults, staying };
-}
-
-function fileOf(raw: string, name: string): string | undefined {
-  const [, rest = raw] = /^[\p{L}\p{N}_-]{1,64}=([\s\S]*)$/u.exec(raw) ?? [];
-  const reference = parseReference(rest, `--${name}`);
-  return reference.kind === 'file' ? reference.path : undefined;
 }

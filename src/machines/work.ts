@@ -110,14 +110,11 @@ async function runTask(row: RowRecord, desk: Desk, hands: Hands): Promise<Put> {
     await desk.step('lost', { error: lostError(row) });
     return 'done';
   }
-  let { id } = row;
-  let home: Brought | undefined;
-  if (row.state !== 'running' || id === undefined) {
-    const made = await createRow(row, desk, hands);
-    if (typeof made === 'string') return made;
-    ({ id, home } = made);
-  }
-  if (home) return atHome(row, home, desk, hands);
+  const isRunning = row.state === 'running' && row.id !== undefined;
+  return isRunning ? followRow(row, row.id, desk, hands) : createRow(row, desk, hands);
+}
+
+async function followRow(row: RowRecord, id: string, desk: Desk, hands: Hands): Promise<Put> {
   const followed = await hands.follow(row, id);
   return followed.kind === 'ended'
     ? taskEnded(row, id, followed.status, desk, hands)
@@ -138,12 +135,8 @@ async function atHome(row: RowRecord, home: Brought, desk: Desk, hands: Hands): 
   return told(row, result, hands);
 }
 
-/** Sends the row's create. Returns its task's ID, or what to do with the row if there is none. */
-async function createRow(
-  row: RowRecord,
-  desk: Desk,
-  hands: Hands,
-): Promise<Put | { readonly id: string; readonly home?: Brought | undefined }> {
+/** Sends the row's create, and goes on with its task. */
+async function createRow(row: RowRecord, desk: Desk, hands: Hands): Promise<Put> {
   let made: Made;
   // Another worker's create may exist until this worker has looked for it, which happens before it sends.
   let mayExist = row.state === 'sending';
@@ -164,11 +157,12 @@ async function createRow(
       const telling = desk.step('accepted', { id, status, job });
       const home = (await desk.isAwayBefore(telling)) ? await bringHome(row, id, hands) : undefined;
       const result = await telling;
-      // If the queue has lost the row, the paid task is still finished, and reported on this machine only.
-      if (result === 'ok') return { id, home };
-      if (result !== 'gone' && (await desk.found(made))) return 'done';
-      hands.onTakenAway(row, result);
-      return result === 'gone' ? { id, home } : 'done';
+      const isLost = result !== 'ok' && result !== 'gone';
+      if (isLost && (await desk.found(made))) return 'done';
+      if (result !== 'ok') hands.onTakenAway(row, result);
+      if (isLost) return 'done';
+      // If the queue does not know the row, the paid task is still finished, and reported on this machine only.
+      return home ? atHome(row, home, desk, hands) : followRow(row, id, desk, hands);
     }
     case 'saved': {
       const { files, status, id } = made;

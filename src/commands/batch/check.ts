@@ -97,7 +97,7 @@ export class Tally {
   readonly chains = new Chains(creates);
   readonly #keys = new Set<string>();
   /** Rows by command and model. */
-  readonly kinds = new Map<string, number>();
+  readonly kinds = new Map<string, Pick<CheckedRow, 'model'> & { command: string; rows: number }>();
   /** The estimated costs of the rows to create, by currency or unit. */
   readonly costs = new Map<string, number>();
   /** The number of these rows without a price, and the reason for the first one. */
@@ -120,7 +120,7 @@ export class Tally {
     readonly retriesFailed = true,
   ) {}
 
-  async add(given: Row, checked: CheckedRow): Promise<void> {
+  async add(given: Row, checked: Partial<CheckedRow>): Promise<void> {
     const { command, flags, key, line, nth, row } = given;
     const { model, estimate, changed, fields, intent } = checked;
     this.rows += 1;
@@ -151,7 +151,7 @@ export class Tally {
       this.toDo.set(alike, { rows: (this.toDo.get(alike)?.rows ?? 0) + 1, like });
     }
     const kind = model === undefined ? command : `${command} ${model}`;
-    this.kinds.set(kind, (this.kinds.get(kind) ?? 0) + 1);
+    this.kinds.set(kind, { command, model, rows: (this.kinds.get(kind)?.rows ?? 0) + 1 });
   }
 
   /** Says how many rows repeat requests made under keys outside this manifest; empty if none do. */
@@ -269,7 +269,7 @@ async function* faultsIn(
       } catch (error) {
         ctx.signal.throwIfAborted();
         // A row that the queue will not create again may have its files on another machine.
-        if (faults.length === 0 && (await queue?.isMade(row.key))) await tally.add(row, { model: undefined });
+        if (faults.length === 0 && (await queue?.isMade(row.key))) await tally.add(row, {});
         // Faults of outside files are reported once for all rows.
         else if (!(error instanceof OutsideFile)) {
           // A missing asset is a fault of its row.
@@ -340,10 +340,8 @@ export const check = defineCommand({
       throw usage(`${named}: ${of} wrong, and ${others}`);
     }
     if (tally.rows === 0) throw usage(`${named}: there is no row in it`);
-    for (const [kind, rows] of tally.kinds) {
-      const [, command = '', model] = /^(\S+ \S+)(?: (.*))?$/.exec(kind) ?? [];
-      yield { value: { text: `${counted(rows, 'row')} of ${kind}`, json: { command, model, rows } } };
-    }
+    for (const [kind, json] of tally.kinds)
+      yield { value: { text: `${counted(json.rows, 'row')} of ${kind}`, json } };
     const { savedBefore: saved, rows } = tally;
     if (saved > 0) yield { value: { text: `${saved} of ${rows} saved already`, json: { saved, rows } } };
     const { costs, unpriced, whyUnpriced } = tally;

@@ -112,8 +112,8 @@ export interface CheckedRow {
   /** The field that differs from the request of the key's existing job. */
   readonly changed?: string | undefined;
   /** Digests of the requested fields. It reads the files of a form. */
-  readonly fields?: (() => Promise<Fields>) | undefined;
-  readonly intent?: Intent | undefined;
+  readonly fields: () => Promise<Fields>;
+  readonly intent: Intent;
 }
 
 /**
@@ -130,15 +130,16 @@ export function rowChecker(files: RowFiles, ctx: Context, warn: Context['io']['w
     const { error, value } = await outcomeOf(row, flags, contextOf(row, files, showing));
     if (error !== undefined) throw error;
     const { asked, estimate } = value instanceof ShownRequest ? value : {};
-    const fields =
-      asked && once(async () => fieldDigests(await asked.body(), row.flags.callbackUrl === 'auto'));
-    const model = asked?.request.body.model ?? row.flags.model;
+    if (!asked) throw new Error('a create that is only shown has a request');
+    const fields = once(async () => fieldDigests(await asked.body(), row.flags.callbackUrl === 'auto'));
+    const { request } = asked;
+    const model = request.body.model ?? row.flags.model;
     return {
       model: typeof model === 'string' ? model : undefined,
       estimate,
-      changed: fields && known && changedField(row, known, await fields(), asked.request),
+      changed: known && changedField(row, known, await fields(), request),
       fields,
-      intent: asked?.request.intent,
+      intent: request.intent,
     };
   };
 }

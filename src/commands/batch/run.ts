@@ -281,14 +281,12 @@ class BatchRun {
       });
       // Rows saved by an earlier run are not printed, but count as a success in the exit code.
       if (tally.savedBefore > 0) yield {};
-      for await (const { row, outcome, key, ms } of results) {
-        const result = resultOf(row, key, outcome);
-        this.#count(row, outcome, ms);
+      for await (const { row, result, error: failed, ms } of results) {
+        this.#count(row, result, failed, ms);
         report.add(result);
         draw();
         // Only errors of rows are prefixed with file and line.
-        const error =
-          outcome.error && under(`${this.batch.input.manifest.named}:${placeText(row)}`, outcome.error);
+        const error = failed && under(`${this.batch.input.manifest.named}:${placeText(row)}`, failed);
         if (!(error instanceof Interrupted)) yield { value: result, ...(error !== undefined && { error }) };
       }
     } finally {
@@ -351,9 +349,10 @@ class BatchRun {
       ...(unpriced && { unpriced }),
     };
     const ended = async (outcome: Outcome<JobResult>) => {
-      this.#between.end(row.key, outcome.error);
-      const wanted = typeof anew === 'number' ? anew : 1;
-      return { row, ...(await withJob(row, outcome, wanted, ctx)), ms: ctx.clock.steady() - startedMs };
+      const { error } = outcome;
+      this.#between.end(row.key, error);
+      const result = await resultOf(row, outcome, typeof anew === 'number' ? anew : 1, ctx);
+      return { row, result, error, ms: ctx.clock.steady() - startedMs };
     };
     const hindrance = this.#between.hindrance(row);
     if (hindrance) return ended({ error: hindrance });
@@ -376,26 +375,25 @@ class BatchRun {
     }
   }
 
-  #count(row: Row, outcome: Outcome<JobResult>, ms: number): void {
-    const { error, value } = outcome;
+  #count(row: Row, { id, files }: RowResult, error: unknown, ms: number): void {
     const { ctx, flags, tally } = this.batch;
     const kind = error instanceof GwError ? error.kind : undefined;
     if (error === undefined) {
       this.#sums.saved += 1;
       if (!ctx.io.mode.bars) {
-        const files = (resultIn(outcome)?.files ?? []).map(({ path }) => path).join(', ');
+        const saved = files.map(({ path }) => path).join(', ');
         ctx.io.note(
-          `row ${row.row} of ${tally.lastRow} (${row.key}): saved ${files} after ${durationText(ms)}`,
+          `row ${row.row} of ${tally.lastRow} (${row.key}): saved ${saved} after ${durationText(ms)}`,
         );
       }
     } else if (!(error instanceof Interrupted)) {
       const isWaiting = error instanceof NotReached;
       if (isWaiting && error.leftOut !== undefined) this.#sums.stuck += 1;
       const isOpen = isWaiting || !(kind === undefined || settles.has(kind) || isUnknownOutcome(error));
-      this.#isSent ||= isOpen && value !== undefined;
+      this.#isSent ||= isOpen && id !== null;
       this.#sums[isUnknownOutcome(error) ? 'unknown' : isOpen ? 'open' : 'failed'] += 1;
       // An example is a missing API key of the account that made the task.
-      const isOfItsTask = endsCreates(error) && error.facts.taskId === (resultIn(outcome)?.id ?? '');
+      const isOfItsTask = endsCreates(error) && error.facts.taskId === (id ?? '');
       if (flags.stopOnError || (endsCreates(error) && !isOfItsTask)) {
         this.#isStopped = true;
         this.#release();
@@ -405,30 +403,33 @@ class BatchRun {
 }
 
 /**
- * Adds to a row's outcome the job of an earlier run, if the create returned none: a paid job is never reported as not
+ * The result of a row, with the job of an earlier run if the create returned none: a paid job is never reported as not
  * sent, whatever error occurred. A job that --redo is to replace is not used.
  */
-async function withJob(
+async function resultOf(
   row: Row,
   outcome: Outcome<JobResult>,
   wanted: number,
   ctx: Context,
-): Promise<{ readonly outcome: Outcome<JobResult>; readonly key: string | null }> {
-  const { value, made } = outcome;
-  const ofRun = made?.job;
-  if (ofRun && value !== undefined) return { outcome, key: ofRun.key };
+): Promise<RowResult> {
+  const { error, made } = outcome;
+  const value = resultIn(outcome);
+  const told = {
+    status: isUnknownOutcome(error) ? 'unknown' : 'not_sent',
+    error: (error && reportError(error)) ?? null,
+  };
+  if (made?.job && value) return rowResult(row, { ...told, ...value, key: made.job.key });
   if (made?.kind === 'refused') {
     const { family, key } = made.job;
-    const refused = { family, id: key, status: 'refused', record: null, files: [] };
-    return { key, outcome: { ...outcome, value: refused } };
+    return rowResult(row, { ...told, family, key, id: key, status: 'refused' });
   }
   // If the ledger cannot be read, the error alone is reported.
-  const { current: job, last } = (await lastOfKey(row.key, ctx).catch(() => undefined)) ?? {};
-  const key = ofRun?.key ?? last?.key ?? null;
-  if (!isWanted(job, { wanted }) || value !== undefined) return { outcome, key };
-  const stands = resultOfJob(job, outputsBySize(job, undefined).files);
-  const status = isUnanswered(job) ? 'unknown' : stands.status;
-  return { key, outcome: { ...outcome, value: { ...stands, status } } };
+  const { current, last } = (await lastOfKey(row.key, ctx).catch(() => undefined)) ?? {};
+  const key = made?.job?.key ?? last?.key ?? null;
+  if (value || !isWanted(current, { wanted })) return rowResult(row, { ...told, ...value, key });
+  const stands = resultOfJob(current, outputsBySize(current, undefined).files);
+  const status = isUnanswered(current) ? 'unknown' : stands.status;
+  return rowResult(row, { ...told, ...stands, status, key });
 }
 
 function refuseUnmet(flag: string, unmet: Iterable<string> = [], known: Tally['known'], named: string): void {
@@ -462,12 +463,6 @@ const madeElsewhere = (ctx: Context): GwError =>
   new UnknownOutcome('it was handed over to other machines, and nothing was sent by this one', {
     hint: `follow it with: ${followCommand(ctx)}`,
   });
-
-function resultOf(row: Row, key: string | null, outcome: Outcome<JobResult>): RowResult {
-  const error = (outcome.error && reportError(outcome.error)) ?? null;
-  const status = isUnknownOutcome(outcome.error) ? 'unknown' : 'not_sent';
-  return rowResult(row, { status, ...resultIn(outcome), key, error });
-}
 
 export function resultOfKnown(row: Row, known: KnownRow): RowResult {
   const { jobKey: key = null, id, family, state, status, files, reason = status } = known;

@@ -55,7 +55,7 @@ export function forOthers(row: Row, { models, sidecar }: Settings, { host, globa
 
 /** Removes profile defaults that the check has dropped in favour of the row's own fields. */
 export function withoutYielded(row: Row, { intent }: CheckedRow): Row {
-  const kept = intent?.request?.flags;
+  const kept = intent.request?.flags;
   const stored = (row.flags as WithStored).stored ?? [];
   const gone = stored.filter(
     (key) => kept && !Object.hasOwn(kept, key) && !howKeys.has(key) && key !== 'model',
@@ -73,8 +73,7 @@ export async function carriedCheck(
   { intent, fields }: CheckedRow,
   { dir, confined }: RowFiles,
   { io }: Pick<Context, 'io'>,
-): Promise<CarriedJob | undefined> {
-  if (!intent) return undefined;
+): Promise<CarriedJob> {
   const kept = trimIntent(
     withoutSecrets(intent, (text) => io.withoutSecrets(text)),
     true,
@@ -89,7 +88,7 @@ export async function carriedCheck(
   // The worker that creates the row will resolve the outputs of other rows.
   const outputs = outputsIn(request, /^job:/i);
   const asked = { endpoint, model, prompt, settings, media, references };
-  return { ...asked, fields: (await fields?.()) ?? {}, files, outputs, attempt: 1 };
+  return { ...asked, fields: await fields(), files, outputs, attempt: 1 };
 }
 
 /** The outputs that a request uses, limited to references that match `like`. */

@@ -410,7 +410,7 @@ class BatchOnQueue {
     const checked = await this.#check(row);
     const job = await carriedCheck(row, checked, files, ctx);
     // The pool depends on the sent body: 4k may come from `set`, `body` or the model's default.
-    const { name: pool } = placeOf({ family, settings: job?.settings ?? {} }, this.queue.account);
+    const { name: pool } = placeOf({ family, settings: job.settings }, this.queue.account);
     return {
       state: isOpen(local) ? 'running' : 'waiting',
       ...(isOpen(local) && { id: local.id, status: local.status }),
@@ -422,7 +422,7 @@ class BatchOnQueue {
       again: flags.retryFailed === true,
       ...(wanted !== undefined && { wanted }),
       pool,
-      ...(job && { job }),
+      job,
       files: [],
     };
   }

@@ -4,6 +4,7 @@ import type { Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { confinedPaths } from '../../disk/confined-path.ts';
 import { GwError, Interrupted, isUnknownOutcome, UnknownOutcome, usage } from '../../errors.ts';
+import { imageFamily } from '../../gateway/image/job.ts';
 import { once } from '../../host.ts';
 import { reportError, safeReport } from '../../io/error-lines.ts';
 import { oneLine } from '../../io/escape.ts';
@@ -37,6 +38,7 @@ import {
   ofRow,
   pauseOf,
   type RowFiles,
+  type RowOutcome,
   under,
 } from '../batch/row-command.ts';
 import { withFamily } from '../jobs/find-jobs.ts';
@@ -65,6 +67,8 @@ const LONGEST_WAIT_MS = 86_400_000;
 
 /** A request may leave this long after the queue was asked, well before the row's lease expires. */
 const SEND_WITHIN_MS = LEASE_MS / 2;
+
+type MadeOf<K extends JobMade['kind']> = Extract<JobMade, { kind: K }>;
 
 /** Works on one row until the signal aborts; `turn` waits for a turn in the rate of the pool. */
 export class RowHands implements Omit<Hands, 'onTakenAway'> {
@@ -128,9 +132,7 @@ export class RowHands implements Omit<Hands, 'onTakenAway'> {
         return { kind: 'accepted', id, status, job: carriedJob(job, record) };
       }
       case 'images':
-        return error === undefined && resultIn(outcome)
-          ? this.#savedAs(outcome)
-          : this.#imagesMade(record, outcome);
+        return this.#imagesMade(record, outcome, made);
       case 'unknown':
         return this.#isStopped(error, 'creates')
           ? { kind: 'nothing_made', waitMs: 0, error: this.#tell(error) }
@@ -285,19 +287,12 @@ export class RowHands implements Omit<Hands, 'onTakenAway'> {
   }
 
   /** Created images are paid for: whatever else failed, the row is saved or lacks its download. */
-  async #imagesMade(record: RowRecord, outcome: Outcome<JobResult>): Promise<Made> {
-    const { error, made } = outcome;
+  #imagesMade(record: RowRecord, outcome: RowOutcome, { job, came }: MadeOf<'images'>): Made {
+    const { error } = outcome;
     const value = resultIn(outcome);
-    const reply = made && 'came' in made ? made.came?.record : undefined;
-    const { current } = await lastOfKey(record.row.key, this.#ctx);
-    const entry = current && (await withFamily(current));
-    // The failed write may have been the ledger's, so the reply is read instead.
-    const task = entry?.family && value && reply ? entry.family.readTask(reply, value.id) : undefined;
-    const came = task && task.outputs.length + (task.cameAlong?.length ?? 0);
-    const isHome =
-      // Saved images are reported even by a worker that was stopped meanwhile.
-      (entry !== undefined && (await endedOutcome(entry, new AbortController().signal)) !== undefined) ||
-      (value !== undefined && came !== undefined && value.files.length >= Math.max(1, came));
+    const { outputs, cameAlong = [] } = imageFamily.readTask(came.record, job.key);
+    const isHome = error === undefined || came.files.length >= Math.max(1, outputs.length + cameAlong.length);
+    // Saved images are reported even by a worker that was stopped meanwhile.
     if (value && isHome) {
       if (error instanceof GwError) this.#ctx.io.warn(`${record.row.key}: ${error.message}`);
       return this.#savedAs({ value });
@@ -307,7 +302,7 @@ export class RowHands implements Omit<Hands, 'onTakenAway'> {
     return this.#failed(
       record,
       new GwError('download', `its images were made, and are not all saved: ${reasonOf(error)}`, {
-        taskId: value?.id ?? current?.key,
+        taskId: job.key,
         hint: `they are made nowhere else: on ${host}, gw jobs sync saves what can still be had, and gw batch run --redis then tells the queue`,
       }),
     );
@@ -326,11 +321,7 @@ export class RowHands implements Omit<Hands, 'onTakenAway'> {
   }
 
   /** The outcome of a create that gave neither a task nor a file. */
-  async #notMade(
-    record: RowRecord,
-    error: unknown,
-    made: Extract<JobMade, { kind: 'refused' | 'nothing' }>,
-  ): Promise<Made> {
+  async #notMade(record: RowRecord, error: unknown, made: MadeOf<'refused' | 'nothing'>): Promise<Made> {
     // A job of an earlier run on this machine that this run could not continue.
     const earlier = made.job ? undefined : await this.#own(record);
     if (error instanceof Interrupted || this.#ctx.signal.aborted)
