@@ -888,8 +888,11 @@ test('a default that yielded to the words of a row makes no other row of it, who
   const other = studio.machine();
   write(studio, [{ ...alpha, model: '2.5', 'first-frame': 'https://example.com/a.png' }]);
   giveManifest(studio, other);
+  // The second default is for the machine that hands over, and is not on the queue.
+  const stored = [['ratio', '9:16'] as const, ['yes', 'true'] as const];
   for (const place of [studio.laptop, other])
-    await place.run(['config', 'set', 'defaults.video.alpha.ratio', '9:16']);
+    for (const [name, value] of stored)
+      await place.run(['config', 'set', `defaults.video.alpha.${name}`, value]);
   const env = { GW_REDIS_URL: studio.redis.url };
   for (const place of [studio.laptop, studio.laptop, other]) {
     const { code, err } = await place.run(['batch', 'run', 'day.jsonl', '--redis', '--detach'], { env });

@@ -1,5 +1,5 @@
 import * as path from 'node:path';
-import type { Row } from '../../batch/rows.ts';
+import { type Row, readWritten } from '../../batch/rows.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';
 import { leaves } from '../../disk/confined-path.ts';
@@ -53,18 +53,16 @@ export function forOthers(row: Row, { models, sidecar }: Settings, { host, globa
   };
 }
 
-/** Removes profile defaults that the check has dropped in favour of the row's own fields. */
-export function withoutYielded(row: Row, { intent }: CheckedRow): Row {
+/** The row as a worker will read it, without profile defaults that have yielded to the row's own fields. */
+export function rowForQueue(row: Row, { intent }: CheckedRow): Row {
   const kept = intent.request?.flags;
   const stored = (row.flags as WithStored).stored ?? [];
   const gone = stored.filter(
     (key) => kept && !Object.hasOwn(kept, key) && !howKeys.has(key) && key !== 'model',
   );
-  if (gone.length === 0) return row;
   const names = gone.map((key) => flagName(key).slice(2));
-  const without = (from: Row['flags'], left: readonly string[]) =>
-    Object.fromEntries(Object.entries(from).filter(([name]) => !left.includes(name)));
-  return { ...row, flags: without(row.flags, gone), said: row.said && without(row.said, names) };
+  const said = Object.entries(row.said ?? {}).filter(([name]) => !names.includes(name));
+  return readWritten({ ...row, said: Object.fromEntries(said) }, creates);
 }
 
 /** The checked request of a row in the form for the queue. */

@@ -31,7 +31,7 @@ import { withFamily } from '../jobs/find-jobs.ts';
 import { endedOutcome } from '../jobs/task-job.ts';
 import { lastOfKey } from '../once.ts';
 import { endedBy, resultIn } from '../video/follow-job.ts';
-import { carriedCheck, forOthers, withoutYielded } from './carried.ts';
+import { carriedCheck, forOthers, rowForQueue } from './carried.ts';
 import { toldError } from './hands.ts';
 import { hearOfRows } from './heard.ts';
 import { Memory } from './memory.ts';
@@ -415,7 +415,7 @@ class BatchOnQueue {
       state: isOpen(local) ? 'running' : 'waiting',
       ...(isOpen(local) && { id: local.id, status: local.status }),
       round: 0,
-      row: withoutYielded(row, checked),
+      row: rowForQueue(row, checked),
       rows: tally.lastRow,
       family,
       named: input.manifest.named,

@@ -4,7 +4,7 @@ import type { Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { confinedPaths } from '../../disk/confined-path.ts';
 import { GwError, Interrupted, isUnknownOutcome, UnknownOutcome, usage } from '../../errors.ts';
-import { imageFamily } from '../../gateway/image/job.ts';
+import { readImages } from '../../gateway/image/reply.ts';
 import { once } from '../../host.ts';
 import { reportError, safeReport } from '../../io/error-lines.ts';
 import { oneLine } from '../../io/escape.ts';
@@ -290,8 +290,8 @@ export class RowHands implements Omit<Hands, 'onTakenAway'> {
   #imagesMade(record: RowRecord, outcome: RowOutcome, { job, came }: MadeOf<'images'>): Made {
     const { error } = outcome;
     const value = resultIn(outcome);
-    const { outputs, cameAlong = [] } = imageFamily.readTask(came.record, job.key);
-    const isHome = error === undefined || came.files.length >= Math.max(1, outputs.length + cameAlong.length);
+    const ofReply = readImages(came.record).filter(({ kind, url }) => kind === 'base64' || url);
+    const isHome = error === undefined || came.files.length >= Math.max(1, ofReply.length);
     // Saved images are reported even by a worker that was stopped meanwhile.
     if (value && isHome) {
       if (error instanceof GwError) this.#ctx.io.warn(`${record.row.key}: ${error.message}`);
