@@ -143,19 +143,17 @@ export async function* readRows(input: RowsInput): AsyncGenerator<Row | RowFault
       if (input.isWanted?.(`${input.name}/${written.fields?.id}`) ?? true) yield { ...place, faults };
       continue;
     }
-    const { id, count, command, ownOut, flags, said, set, body } = made;
-    const digest = id ?? digestOfRow(Object.fromEntries(made.written));
+    const { id, count, digest, unknown, asked } = made;
     const same = id === undefined ? (sameBefore.get(digest) ?? 0) : 0;
     if (id === undefined) sameBefore.set(digest, same + 1);
     const key = `${input.name}/${digest}${same > 0 ? `-${same + 1}` : ''}`;
     const keys = count === undefined ? [key] : Array.from({ length: count }, (_, at) => `${key}/${at + 1}`);
     const wanted = keys.filter((each) => input.isWanted?.(each) ?? true);
     for (const each of keys) if (faults.length > 0 || !wanted.includes(each)) input.onLeftOut?.(each, row);
-    const asked = { command, ownOut, flags, said, set, body };
     const rows = wanted.map((each) => ({ row, ...place, key: each, ...asked }));
     if (faults.length === 0) yield* rows;
     else if (rows.length > 0)
-      yield { ...place, faults, rest: made.unknown === faults.length ? rows[0] : undefined };
+      yield { ...place, faults, rest: unknown === faults.length ? rows[0] : undefined };
   }
 }
 
@@ -219,8 +217,9 @@ function readRow({ fields, fault, isCells = false }: WrittenRow, input: RowsInpu
   }
   if (stored.length > 0) values.stored = stored;
   gather(() => refusePiped(values));
-  const made = { flags: values, said: written, written: said };
-  return { skip: false as const, id, count, command, ownOut, set, body, unknown, ...made };
+  const digest = id ?? digestOfRow(Object.fromEntries(said));
+  const asked = { command, ownOut, flags: values, said: written, set, body };
+  return { skip: false as const, id, count, digest, unknown, asked };
 }
 
 /** Restores the values of spreadsheet cells; a cell that cannot be restored is a fault and is left out. */
@@ -421,8 +420,8 @@ export function askedDigest({ command, flags, set, body }: Row): string {
   return digestOfRow([command, asked, set, body]);
 }
 
-/** A digest of a row as written, independent of the order of its fields. */
-const digestOfRow = (written: unknown): string =>
+/** A digest of a row or a request, independent of the order of its fields. */
+export const digestOfRow = (written: unknown): string =>
   digestOf(
     JSON.stringify(written, (_, value) =>
       isObject(value)

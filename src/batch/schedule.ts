@@ -88,10 +88,9 @@ export async function* schedule<R, T>(input: ScheduleInput<R, T>): AsyncGenerato
           works.add(ended);
         }
       }
-      const isIdle = works.size === 0 && results.length === 0;
+      const isIdle = works.size === 0;
       if (isIdle && !isStopped() && isRead && ahead.length === 0) ahead.push(...waiting.inVain());
       if (isIdle && (isStopped() || (isRead && ahead.length === 0))) break;
-      if (results.length > 0) continue;
       if (!isRead && ahead.length < AHEAD && !isStopped()) continue;
       if (works.size > 0) await Promise.race(works);
     }

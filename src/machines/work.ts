@@ -22,8 +22,8 @@ export interface Desk {
   toSave(): Promise<void>;
   /** Reports the outcome of a create whose row was given up meanwhile; true if an unknown row can continue with it. */
   found(made: Extract<Made, { kind: 'accepted' }> | Saved): Promise<boolean>;
-  /** Reports that the last announced sending never left, so that a row that became unknown by it is settled. */
-  neverSent(): Promise<void>;
+  /** Reports that nothing was made, also for a row that became unknown by a sending which never left. */
+  neverSent(error?: ToldError): Promise<void>;
   /** True if another worker may have what this one lacks, such as a file or an output folder; only a few are tried. */
   mayDoElsewhere(): Promise<boolean>;
   /** True if Redis went away before a step was recorded; paid work does not wait for Redis. */
@@ -181,11 +181,8 @@ async function createRow(row: RowRecord, desk: Desk, hands: Hands): Promise<Put>
       return told(row, await desk.step('failed', { error: made.error, job: made.job }), hands);
     case 'nothing_made':
       // Recorded before the pause, so that a worker which dies in the pause has left no doubt.
-      if (
-        (await desk.step(mayExist ? 'handed_back' : 'nothing_made', { error: made.error })) !== 'ok' &&
-        !mayExist
-      )
-        await desk.neverSent();
+      if (mayExist) await desk.step('handed_back', { error: made.error });
+      else await desk.neverSent(made.error);
       await hands.pause(made.waitMs);
       return 'back';
   }

@@ -27,8 +27,8 @@ const GO_ON = 'once that row is saved, run the batch again with --retry-failed: 
 interface Batch {
   readonly name: string;
   readonly creates: CreateFlags;
-  readonly known: ReadonlyMap<string, KnownRow>;
-  readonly isRedone: (key: string) => boolean;
+  /** The job of a row before this run; undefined if there is none, and if the row is made again. */
+  readonly before: (key: string) => KnownRow | undefined;
 }
 
 export class RowOutputs {
@@ -39,14 +39,13 @@ export class RowOutputs {
 
   /** True if an earlier run has saved a row and it is not made again. */
   #isHome(key: string): boolean {
-    const { known, isRedone } = this.batch;
-    return known.get(key)?.state === 'saved' && !isRedone(key);
+    return this.batch.before(key)?.state === 'saved';
   }
 
   /** The rows that a row needs; none if its job exists already and only has to be saved. */
   #needs(row: Row): string[] {
-    const { known, isRedone, creates } = this.batch;
-    if (!isRedone(row.key) && ['running', 'unsaved'].includes(known.get(row.key)?.state ?? '')) return [];
+    const { before, creates } = this.batch;
+    if (['running', 'unsaved'].includes(before(row.key)?.state ?? '')) return [];
     return needsOf(row, creates).map(({ key }) => key);
   }
 
@@ -60,7 +59,7 @@ export class RowOutputs {
       const why = this.#ended.get(key);
       if (why) return new NotReached(key, ...why);
       if (!this.#ended.has(key) && !this.#isHome(key))
-        return new NotReached(key, whyNot(this.batch.known.get(key)));
+        return new NotReached(key, whyNot(this.batch.before(key)));
     }
     return undefined;
   }

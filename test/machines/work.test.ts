@@ -136,7 +136,10 @@ async function work(
     },
     isAwayBefore: async () => false,
     mayDoElsewhere: async () => false,
-    neverSent: async () => void (await store.step(key, 'never_sent', { host, announced: host })),
+    async neverSent(error) {
+      if ((await store.step(key, 'nothing_made', actor, { error })) === 'ok') return;
+      await store.step(key, 'never_sent', { host, announced: host });
+    },
     async found(made) {
       const changes = { id: made.id, round: 1 };
       return made.kind === 'saved'

@@ -120,6 +120,10 @@ export class Tally {
     readonly retriesFailed = true,
   ) {}
 
+  /** The job of a row before this run; undefined if there is none, and if the row is made again. */
+  readonly before = (key: string): KnownRow | undefined =>
+    this.isRedone(key) ? undefined : this.known.get(key);
+
   async add(given: Row, checked: Partial<CheckedRow>): Promise<void> {
     const { command, flags, key, line, nth, row } = given;
     const { model, estimate, changed, fields, intent } = checked;
@@ -128,9 +132,8 @@ export class Tally {
     const like = { family: familyOf(command), model, settings: { resolution, duration } };
     this.chains.add(given, like);
     if (this.comparesAll && fields) this.asked.set(key, digestOfFields(await fields()));
-    const isRedone = this.isRedone(key);
-    if (isRedone) this.redone.push(key);
-    const state = isRedone ? undefined : this.known.get(key)?.state;
+    if (this.isRedone(key)) this.redone.push(key);
+    const state = this.before(key)?.state;
     const isFollowed = this.handed.has(key);
     const isNew = state === undefined && !isFollowed;
     if (isNew) this.toMake += 1;
@@ -139,7 +142,7 @@ export class Tally {
     if (changed !== undefined && state !== undefined)
       this.changed.push({ key, line, nth, field: changed, state });
     if (this.lately.size > 0) this.#keys.add(key);
-    if (this.lately.size > 0 && isNew && !isRedone && fields) {
+    if (this.lately.size > 0 && isNew && !this.isRedone(key) && fields) {
       const other = this.lately.get(digestOfFields(await fields(), intent?.endpoint));
       if (other !== undefined) this.alike.set(key, other);
     }
@@ -247,7 +250,7 @@ async function* faultsIn(
   let place: Place = { line: 1 };
   const warn = (text: string) => io.warn(`${named}:${placeText(place)}: ${text.replace(/^: /, '')}`);
   const showing = { ...showingOnly(ctx), ...(online && { online: ctx.gateway }) };
-  const between = new RowOutputs({ ...input, known: tally.known, isRedone: tally.isRedone });
+  const between = new RowOutputs({ ...input, before: tally.before });
   const check = rowChecker({ ...input.files, outputs: between.door(ctx, true) }, showing, warn);
   const stay = new Set<string>();
   const onLeftOut = (key: string, row: number) => {
@@ -264,7 +267,7 @@ async function* faultsIn(
       for (const name of bound?.staying ?? []) stay.add(name);
       faults.push(...(bound?.faults ?? []));
       try {
-        const checked = await check(row, tally.known.get(row.key));
+        const checked = await check(row, tally.before(row.key));
         if (faults.length === 0) await tally.add(row, checked);
       } catch (error) {
         ctx.signal.throwIfAborted();

@@ -1,6 +1,6 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { digestOf } from '../../batch/rows.ts';
+import { digestOfRow } from '../../batch/rows.ts';
 import { type Context, gatewayName } from '../../context.ts';
 import { familyNames, loadFamily } from '../../gateway/families.ts';
 import type { Family } from '../../gateway/task.ts';
@@ -56,8 +56,7 @@ export const isOpen = (known: KnownRow | undefined): known is KnownRow =>
 export type Fields = Readonly<Record<string, string>>;
 
 /** Together with the endpoint, this digest tells whether two creates make the same request, whatever their keys. */
-export const digestOfFields = (fields: Fields, endpoint?: string): string =>
-  digestOf(JSON.stringify([endpoint, Object.entries(fields).sort(([a], [b]) => (a < b ? -1 : 1))]));
+export const digestOfFields = (fields: Fields, endpoint?: string): string => digestOfRow([endpoint, fields]);
 
 /** A request made longer ago is probably repeated on purpose. */
 const MADE_LATELY_MS = 30 * 24 * 3_600_000;

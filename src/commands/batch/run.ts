@@ -232,8 +232,8 @@ class BatchRun {
   #release = () => {};
 
   constructor(private readonly batch: Batch) {
-    const { known, isRedone, rows } = batch.tally;
-    this.#between = new RowOutputs({ ...batch.input, known, isRedone });
+    const { before, rows } = batch.tally;
+    this.#between = new RowOutputs({ ...batch.input, before });
     this.#sums = new RowSums(rows);
   }
 
@@ -319,7 +319,7 @@ class BatchRun {
     let left = flags.limit ?? Number.POSITIVE_INFINITY;
     for (const pass of ['open', 'rest'] as const) {
       for await (const row of soundRows(input)) {
-        const before = tally.isRedone(row.key) ? undefined : tally.known.get(row.key);
+        const before = tally.before(row.key);
         if (before?.state === 'saved' || isOpen(before) !== (pass === 'open')) continue;
         const isKept = before?.state === 'failed' && !flags.retryFailed;
         if (left === 0) return;

@@ -98,10 +98,9 @@ class BatchOnQueue {
     private readonly memory: Memory,
   ) {
     const { input, tally, ctx } = batch;
-    const { known, isRedone } = tally;
     this.#sums = new RowSums(tally.rows);
-    this.#between = new RowOutputs({ ...input, known: new Map(), isRedone });
-    const here = new RowOutputs({ ...input, known, isRedone });
+    this.#between = new RowOutputs({ ...input, before: () => undefined });
+    const here = new RowOutputs({ ...input, before: tally.before });
     this.#files = { ...input.files, outputs: here.door(ctx, true) };
     this.#check = rowChecker(this.#files, showingOnly(ctx));
   }
@@ -117,7 +116,7 @@ class BatchOnQueue {
       for (const { key } of rows) this.#wanted.add(key);
       await this.#handOver(rows.map((row) => forOthers(row, settings, ctx)));
     }
-    if (flags.only === undefined) await this.#takeOutUnwanted();
+    await this.#takeOutUnwanted();
     await this.#beginChains();
     // From here on this run only follows, so other runs may create rows.
     this.batch.announced.release();

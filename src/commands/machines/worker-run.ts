@@ -403,8 +403,8 @@ export class WorkerRun {
         await clock.sleep(LEFT_TO_OTHERS_MS);
         return true;
       },
-      neverSent: async () => {
-        if ((await store.step(key, 'nothing_made', actor)) === 'ok') return;
+      neverSent: async (error) => {
+        if ((await store.step(key, 'nothing_made', actor, { error })) === 'ok') return;
         const { announced } = actor;
         if (await this.#clears(key, 'never_sent', { host, announced }, { error: neverSent }))
           this.ctx.io.note(`${key}: it was never sent; gw batch run with --redis puts it back`);
