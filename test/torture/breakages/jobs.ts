@@ -240,8 +240,9 @@ export const jobs: readonly Breakage[] = [
   {
     costs:
       'images that came while their worker was stopped count as not made: another one makes and pays for them again',
-    find: ': this.#imagesMade(record, outcome);',
-    replace: ": this.#notMade(record, error, { kind: 'nothing', error });",
+    find: 'return this.#imagesMade(record, outcome, made);',
+    replace:
+      "return error ? this.#notMade(record, error, { kind: 'nothing', error }) : this.#imagesMade(record, outcome, made);",
     tests: ['machines/run'],
   },
   {
