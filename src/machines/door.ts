@@ -299,7 +299,7 @@ export function unlessAborted<T>(begun: Promise<T>, signal: AbortSignal): Promis
   });
 }
 
-export const withoutPassword = (url: string): string => {
+const withoutPassword = (url: string): string => {
   const { protocol, host, pathname } = new URL(url);
   return `${protocol}//${host}${pathname === '/' ? '' : pathname}`;
 };

@@ -95,7 +95,6 @@ export class Tally {
   /** Rows to create whose request was made before under another key: own key to other key. */
   readonly alike = new Map<string, string>();
   readonly chains = new Chains(creates);
-  readonly #keys = new Set<string>();
   /** Rows by command and model. */
   readonly kinds = new Map<string, Pick<CheckedRow, 'model'> & { command: string; rows: number }>();
   /** The estimated costs of the rows to create, by currency or unit. */
@@ -141,7 +140,6 @@ export class Tally {
       this.#price(estimate);
     if (changed !== undefined && state !== undefined)
       this.changed.push({ key, line, nth, field: changed, state });
-    if (this.lately.size > 0) this.#keys.add(key);
     if (this.lately.size > 0 && isNew && !this.isRedone(key) && fields) {
       const other = this.lately.get(digestOfFields(await fields(), intent?.endpoint));
       if (other !== undefined) this.alike.set(key, other);
@@ -159,7 +157,7 @@ export class Tally {
 
   /** Says how many rows repeat requests made under keys outside this manifest; empty if none do. */
   madeBefore(): string {
-    const others = [...this.alike.values()].filter((key) => !this.#keys.has(key));
+    const others = [...this.alike.values()].filter((key) => !this.chains.has(key));
     const names = [...new Set(others.map((key) => key.replace(/\/.*$/s, '/…')))];
     const as = `${names.slice(0, 3).join(', ')}${names.length > 3 ? ' and others' : ''}`;
     const rows = counted(others.length, 'row was', 'rows were');

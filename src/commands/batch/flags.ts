@@ -8,7 +8,7 @@ import type { Context } from '../../context.ts';
 import { confinedPaths } from '../../disk/confined-path.ts';
 import { shellQuote, usage } from '../../errors.ts';
 import { absoluteReferences, placeFiles } from '../../flags/body-flags.ts';
-import { type Flag, type FlagSet, type FlagValues, filled, list, on, oneOf, text } from '../../flags/flag.ts';
+import { type Flag, type FlagSet, type FlagValues, filled, on, oneOf, text } from '../../flags/flag.ts';
 import { defaultsOf } from '../../presets.ts';
 import { canAsk } from '../ask-first.ts';
 import { creates } from './row-command.ts';
@@ -81,13 +81,6 @@ function filesOf(
 }
 
 const OUTSIDE_HINT = 'move it there, or give --root DIR or --allow-outside';
-
-/** Flags that select rows. */
-export const keyFlags = {
-  only: list('KEY', 'look at these rows alone (shots/7, or 7)'),
-  redo: list('KEY', 'make these rows anew, whatever came of them (shots/7, or 7)'),
-  following: on('with --redo: also the rows that follow them, made from their outputs'),
-} as const;
 
 /** Opens a manifest for reading. `close` ends its use, which deletes the temporary copy of stdin. */
 export async function openRows([named = '']: readonly string[], flags: NameFlags, ctx: Context) {

@@ -11,7 +11,7 @@ import {
   UnknownOutcome,
   usage,
 } from '../../errors.ts';
-import { type FlagValues, flagName, on, text, whole } from '../../flags/flag.ts';
+import { type FlagValues, flagName, list, on, text, whole } from '../../flags/flag.ts';
 import { budgetFlags, eventsFlag, redisFlags, saveFlags } from '../../flags/job-flags.ts';
 import { nearest } from '../../flags/nearest.ts';
 import { sleepAloud } from '../../host.ts';
@@ -38,7 +38,6 @@ import {
   defaultFlags,
   defaultsNote,
   fileFlags,
-  keyFlags,
   manifestArgs,
   nameFlags,
   type OpenRows,
@@ -58,7 +57,9 @@ const runFlags = {
   concurrency: whole('N', 'at most so many rows at once', { min: 1 }),
   limit: whole('N', 'only the first N rows that are not done', { min: 1 }),
   stopOnError: on('begin no more rows once one has failed'),
-  ...keyFlags,
+  only: list('KEY', 'look at these rows alone (shots/7, or 7)'),
+  redo: list('KEY', 'make these rows anew, whatever came of them (shots/7, or 7)'),
+  following: on('with --redo: also the rows that follow them, made from their outputs'),
   retryFailed: on('create anew what ended badly; an unknown outcome is never sent again'),
   ...budgetFlags,
   report: text('FILE', 'write all rows and what came of them into this .csv or .jsonl', {

@@ -80,7 +80,6 @@ class BatchOnQueue {
   /** Rows whose tasks have been reported as succeeded. */
   readonly #hasEnded = new Set<string>();
   readonly #settled: Outcome<RowResult>[] = [];
-  readonly #wanted = new Set<string>();
   /** Rows that were already open on the queue; --limit counts them. */
   #standing = 0;
   #saidOfWorkers: ReadonlySet<string> = new Set();
@@ -113,7 +112,6 @@ class BatchOnQueue {
       ctx.io.warn('the budget of this machine does not hold for what others make: each worker keeps its own');
     for await (const rows of chunksOf(soundRows(input))) {
       ctx.signal.throwIfAborted();
-      for (const { key } of rows) this.#wanted.add(key);
       await this.#handOver(rows.map((row) => forOthers(row, settings, ctx)));
     }
     await this.#takeOutUnwanted();
@@ -281,9 +279,9 @@ class BatchOnQueue {
 
   /** Takes rows that were not sent yet and are no longer in the manifest out of the queue. */
   async #takeOutUnwanted(): Promise<void> {
-    const { input, ctx } = this.batch;
+    const { input, tally, ctx } = this.batch;
     const { store } = this.queue;
-    const strange = (await store.rowsOf(input.name)).filter((key) => !this.#wanted.has(key));
+    const strange = (await store.rowsOf(input.name)).filter((key) => !tally.chains.has(key));
     const waiting = (await store.read(strange)).flatMap((record) =>
       record?.state === 'waiting' && !record.fault ? record : [],
     );

@@ -11,7 +11,7 @@ import { originOfGateway } from '../../ledger/job-key.ts';
 import { isLoopback } from '../../loopback.ts';
 import { Board } from '../../machines/board.ts';
 import type { RowReader } from '../../machines/decode.ts';
-import { Door, dangerOf, withoutPassword } from '../../machines/door.ts';
+import { Door, dangerOf } from '../../machines/door.ts';
 import { Engine } from '../../machines/engine.ts';
 import { RowStore } from '../../machines/store.ts';
 import { canAsk } from '../ask-first.ts';
@@ -108,7 +108,7 @@ export async function openQueue(
       /** The name of this machine. */
       host: name,
       /** The server, for messages. */
-      where: withoutPassword(url),
+      where: door.where,
       async close(): Promise<void> {
         door.end();
         await engine.close();
