@@ -138,7 +138,10 @@ describe('two profiles of one gateway', () => {
     ledger.append(key, { event: 'unknown', message: 'reset' });
     const run = await gw('jobs', 'sync', '--json');
     expect(run.code, run.err).toBe(14);
-    expect(JSON.parse(run.err).error).toMatchObject({ kind: 'unknown_outcome', task_id: key });
+    expect(JSON.parse(run.err.trim().split('\n').at(-1) ?? '').error).toMatchObject({
+      kind: 'unknown_outcome',
+      task_id: key,
+    });
     expect(new Set(used)).toEqual(new Set([bearer(accountKeys.p2)]));
     expect((await ledger.find({ ids: [key] }))[0]?.state).toBe('unknown');
   });
