@@ -240,7 +240,6 @@ async function attempts<T>(
       return outcome;
     }
     const { failure, stopped, unknown } = outcome.failed;
-    if (neverLeft.has(failure.kind)) onUnsent?.();
     if (mayHaveWorked(failure.kind)) onLost?.();
     if (gateway.newKey && stopped.facts.status === 401 && !isRenewed) {
       isRenewed = true;
@@ -255,13 +254,14 @@ async function attempts<T>(
     }
     const decision = decide(endpoint.resend, failure, { ...limits, retriesDone, nowMs: clock.steady() });
     const goesOn = decision.action === 'retry' && (decision.told || budget.take());
+    // The 429 that ends a call is its result; an earlier one leaves nothing behind.
+    if (neverLeft.has(failure.kind) || (goesOn && failure.kind === 'rate_limited')) onUnsent?.();
     if (!goesOn) {
       if (outcome.wire) onRefused?.(outcome.wire);
       throw decision.action === 'unknown' ? unknown : withCount(stopped, retriesDone);
     }
     const { delayMs } = decision;
-    const seconds = (delayMs / 1000).toFixed(1);
-    options.trace?.(`* sent again in ${seconds} s: ${failure.kind.replaceAll('_', ' ')}`);
+    options.trace?.(`* sent again in ${(delayMs / 1000).toFixed(1)} s: ${failure.kind.replaceAll('_', ' ')}`);
     if (sendOptions.pause) {
       await sendOptions.pause({ delayMs, isRateLimited: failure.kind === 'rate_limited' });
     } else {

@@ -200,6 +200,9 @@ export class JobEvents {
       case 'refused':
         subject.status = event.kind === 'not_sent' || event.kind === 'interrupted' ? 'not_sent' : 'refused';
         break;
+      case 'not_made':
+        subject.status = 'not_sent';
+        break;
       case 'sent':
       case 'unknown':
       case 'lost':

@@ -1,6 +1,7 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { crc32 } from 'node:zlib';
+import { quietly } from '../host.ts';
 import type { Wanted } from './ledger.ts';
 
 // The table of contents of the journals: one row per job with its names and the positions of its lines. The file only
@@ -218,11 +219,8 @@ export class Contents {
 }
 
 function readAt(fd: number, at: number, count: number, bytes: Buffer = Buffer.allocUnsafe(count)): Buffer {
-  try {
-    if (fs.readSync(fd, bytes, 0, count, at) === count) return bytes;
-  } catch {
-    // A read error counts like a file that is too short.
-  }
+  // A read error counts like a file that is too short.
+  if (quietly(() => fs.readSync(fd, bytes, 0, count, at)) === count) return bytes;
   throw new StaleContents();
 }
 

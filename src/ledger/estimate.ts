@@ -14,17 +14,14 @@ export function estimateMs(
   jobs: readonly Job[],
   like: Pick<Job, 'gateway' | 'family' | 'model' | 'settings'>,
 ): number | undefined {
+  const { gateway, family, model, settings } = like;
+  const names = JSON.stringify([gateway, family, model]);
   const sameModel = jobs.filter(
-    (job) =>
-      job.state === 'succeeded' &&
-      job.gateway === like.gateway &&
-      job.family === like.family &&
-      job.model === like.model,
+    (job) => job.state === 'succeeded' && JSON.stringify([job.gateway, job.family, job.model]) === names,
   );
+  const { resolution, duration } = settings;
   const sameShape = sameModel.filter(
-    (job) =>
-      job.settings.resolution === like.settings.resolution &&
-      job.settings.duration === like.settings.duration,
+    (job) => job.settings.resolution === resolution && job.settings.duration === duration,
   );
   return medianMs(sameShape) ?? medianMs(sameModel);
 }

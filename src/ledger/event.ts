@@ -89,8 +89,10 @@ interface PartFacts {
 
 export type LedgerEvent =
   | IntentEvent
-  /** Written before the first byte of the request may leave. */
-  | { readonly event: 'sent' }
+  /** Written before the first byte of the request may leave; `nth` counts the sendings of one process from 1. */
+  | { readonly event: 'sent'; readonly nth?: number | undefined }
+  /** No sending up to this one made anything: no byte of it left, or the gateway refused it for now (HTTP 429). */
+  | { readonly event: 'not_made'; readonly nth: number }
   /** The gateway took the task. `reply` is the create reply as JSON text, unless it is long. */
   | {
       readonly event: 'accepted';
@@ -151,7 +153,7 @@ export type LedgerLine = {
 
 /** The states of a job, as its events alone tell. */
 export const jobStates = [
-  'intent', // durable, not sent
+  'intent', // durable, not sent, or each sending made nothing
   'sent', // sent, no reply recorded
   'not_sent', // never sent, and never will be
   'refused', // nothing was created

@@ -43,6 +43,7 @@ const at = (state: JobState): Standing => ({ state, rank: ranks[state] });
 function bearingOn({ state, rank }: Standing, event: LedgerEvent): Bearing {
   const claimed = standingOf(event);
   if (claimed === undefined) return 'adds';
+  if (event.event === 'not_made') return state === 'sent' ? 'moves' : 'void';
   // A second `final` that contradicts the first one is ignored.
   const isOtherEnd = event.event === 'final' && rank === claimed.rank && state !== claimed.state;
   if (claimed.rank >= rank && !isOtherEnd) return 'moves';
@@ -57,6 +58,8 @@ export function standingOf(event: LedgerEvent): Standing | undefined {
     case 'lost':
     case 'intent':
       return at(event.event);
+    case 'not_made':
+      return at('intent');
     case 'accepted':
       return at('running');
     case 'refused':
@@ -74,6 +77,9 @@ type Fields<T> = { -readonly [K in keyof T]: T[K] };
 
 export interface Draft {
   rank: number;
+  /** The highest number of a sending, and of a sending that made nothing. */
+  sent: number;
+  notMade: number;
   readonly job: Fields<Omit<Job, keyof IntentEvent | 'parts' | 'files'>>;
   intent: Omit<IntentEvent, 'event'> | undefined;
   /** Fields that could be salvaged from an unreadable intent. */
@@ -87,10 +93,10 @@ export interface Draft {
 }
 
 /** Builds the job from its folded lines; undefined if no line proves that there is one. */
-export function jobOf({ job, intent, salvaged, plan, parts, files }: Draft): Job | undefined {
+export function jobOf({ job, intent, salvaged, plan, parts, files, sent }: Draft): Job | undefined {
   const isDamaged = intent === undefined;
   // A job without an intent that was never sent can be dropped: nothing is lost with it.
-  if (isDamaged && job.id === undefined && job.sentAtMs === undefined) return undefined;
+  if (isDamaged && job.id === undefined && job.sentAtMs === undefined && sent === 0) return undefined;
   const asked = intent ?? { ...nothingAsked, ...salvaged };
   const kept = plan ?? asked.save;
   // Spreads would take three times as long and leave garbage that lasts for the next hundred jobs.
@@ -117,11 +123,10 @@ const nothingAsked: Omit<IntentEvent, 'event'> = {
 export function addLostSending(draft: Draft, sentAtMs: number): void {
   const { job } = draft;
   job.sentAtMs = sentAtMs;
-  if (job.createdAtMs === 0) job.createdAtMs = sentAtMs;
+  job.createdAtMs ||= sentAtMs;
   if (draft.rank >= ranks.unknown) return;
-  draft.rank = ranks.unknown;
-  job.state = 'unknown';
-  job.message = 'what the ledger had of it is gone or cannot be read';
+  const message = 'what the ledger had of it is gone or cannot be read';
+  addLine(draft, { v: 1, t: sentAtMs, job: job.key, event: 'unknown', message });
 }
 
 /** Salvages fields from an unreadable line that looks like the job's intent. */
@@ -155,6 +160,8 @@ function onceIn(text: string): IntentEvent['once'] {
 export function newDraft(key: string): Draft {
   return {
     rank: ranks.intent,
+    sent: 0,
+    notMade: 0,
     job: {
       key,
       id: undefined,
@@ -182,13 +189,15 @@ export function newDraft(key: string): Draft {
 /** Adds the facts of a line; never throws. */
 export function addLine(draft: Draft, line: LedgerLine): void {
   const { job } = draft;
-  const moves = bearingOn({ state: job.state, rank: draft.rank }, line) === 'moves';
+  const moves = movesBy(draft, line);
   const standing = moves ? standingOf(line) : undefined;
   if (standing) {
     draft.rank = standing.rank;
     job.state = standing.state;
     job.message = 'message' in line ? line.message : undefined;
     job.refusal = line.event === 'refused' ? line : undefined;
+    // From now on, a mark beside the journals stands for a sending whose line is lost.
+    if (line.event === 'not_made') job.sentAtMs = undefined;
   }
   if (draft.intent === undefined && job.createdAtMs === 0) job.createdAtMs = line.t;
   switch (line.event) {
@@ -251,13 +260,28 @@ export function addLine(draft: Draft, line: LedgerLine): void {
       else draft.parts.set(line.role, partOf(line.path, line, draft.parts.get(line.role)));
       return;
     case 'saved':
-      job.savedAtMs = Math.max(job.savedAtMs ?? 0, line.t);
-      // A rescued file is dropped once the same output has been saved in its intended place.
-      for (const [name, { role, rescued }] of draft.files)
-        if (rescued && !line.rescued && role === line.role) draft.files.delete(name);
-      draft.files.set(JSON.stringify([line.role, line.path]), fileOf(line));
-      return;
+      addFile(draft, line);
   }
+}
+
+/** Adds an output. A rescued file is dropped once the same output has been saved in its intended place. */
+function addFile(draft: Draft, line: SavedFile & { readonly t: number }): void {
+  draft.job.savedAtMs = Math.max(draft.job.savedAtMs ?? 0, line.t);
+  for (const [name, { role, rescued }] of draft.files)
+    if (rescued && !line.rescued && role === line.role) draft.files.delete(name);
+  draft.files.set(JSON.stringify([line.role, line.path]), fileOf(line));
+}
+
+/**
+ * True if a line changes the job's state. Of sendings only the last one counts, unless it made nothing: they are
+ * compared by number, because a rewrite that crashed leaves lines twice.
+ */
+function movesBy(draft: Draft, line: LedgerLine): boolean {
+  if (line.event === 'sent') draft.sent = Math.max(draft.sent, line.nth ?? Number.POSITIVE_INFINITY);
+  if (line.event === 'not_made') draft.notMade = Math.max(draft.notMade, line.nth);
+  const isOpen = draft.sent > draft.notMade;
+  if (line.event === 'sent' ? !isOpen : line.event === 'not_made' && isOpen) return false;
+  return bearingOn({ state: draft.job.state, rank: draft.rank }, line) === 'moves';
 }
 
 /** True if a line was added before: it is duplicated if its journal was rewritten during the append. */

@@ -5,14 +5,14 @@ import { isFull } from '../disk/disk-fault.ts';
 import { type AppendCalls, appendLine, ensureDirectory, FailedSync } from '../disk/durable-directory.ts';
 import { isLocked, type LockFile, type Step, tryLock } from '../disk/lock-file.ts';
 import { usage } from '../errors.ts';
-import type { Clock } from '../host.ts';
+import { type Clock, quietly } from '../host.ts';
 import type { IntentEvent, Job, JobState, LedgerEvent, SavedFile } from './event.ts';
 import { bearing, isHoldersOnly, standingOf } from './fold.ts';
 import { JobFinder } from './job-finder.ts';
 import { isJobKey, newJobKey, type RandomBytes } from './job-key.ts';
 import { currentJournal } from './journal-files.ts';
 import type { Hold, Ledger, Wanted } from './ledger.ts';
-import { markSent } from './sent-marks.ts';
+import { markSent, unmarkSent } from './sent-marks.ts';
 import { serialize } from './serialize.ts';
 import { claimError, readError, writeError } from './write-error.ts';
 
@@ -58,7 +58,9 @@ export function openLedger(options: LedgerOptions): Ledger {
     if (does === 'void') return;
     write(key, event, isOnlyTrace(state, event));
     if (does === 'moves') holds.states.set(key, standingOf(event)?.state ?? state);
-    if (event.event !== 'sent' || !holds.keyed.has(key)) return;
+    if (!holds.keyed.has(key)) return;
+    if (event.event === 'not_made') unmarkSent(dir, key);
+    if (event.event !== 'sent') return;
     try {
       markSent(dir, key);
     } catch (error) {
@@ -100,13 +102,7 @@ export function openLedger(options: LedgerOptions): Ledger {
     hold: async (key) => (await holds.many([key]))[0],
     holdMany: (keys) => holds.many(keys),
     lockOf: (key) => lockPath(locks, key),
-    isHeld(key) {
-      try {
-        return isLocked(lockPath(locks, key));
-      } catch (error) {
-        throw claimError(error, locks, 'download');
-      }
-    },
+    isHeld: (key) => claiming(locks, 'download', () => isLocked(lockPath(locks, key))),
     append,
     find: reads.find,
     each: reads.each,
@@ -162,12 +158,7 @@ class Holds {
 
   /** Claims a job that is to begin. Throws GwError `usage` if another process holds it or the claim cannot be made. */
   one(key: string, intent: IntentEvent): Hold {
-    let lock: LockFile | undefined;
-    try {
-      lock = this.#claim(key);
-    } catch (error) {
-      throw claimError(error, this.locks, 'usage');
-    }
+    const lock = claiming(this.locks, 'usage', () => this.#claim(key));
     if (!lock) throw usage(`another gw is working on job ${key}; nothing was sent`, `gw jobs show ${key}`);
     return this.#hold(key, lock, undefined, intent);
   }
@@ -205,6 +196,15 @@ class Holds {
       if (this.states.delete(key)) lock.release();
     };
     return { key, job, release };
+  }
+}
+
+/** Runs a step of a claim; a fault of the disk becomes a GwError that names the directory of locks. */
+function claiming<T>(locks: string, kind: 'usage' | 'download', act: () => T): T {
+  try {
+    return act();
+  } catch (error) {
+    throw claimError(error, locks, kind);
   }
 }
 
@@ -249,13 +249,8 @@ function lineWriter(dir: string, options: LedgerOptions, refuseNewer: () => void
 }
 
 /** True if a path still belongs to the file with that inode, or if this cannot be determined. */
-function isStill(file: string, number: number): boolean {
-  try {
-    return fs.statSync(file, { throwIfNoEntry: false })?.ino === number;
-  } catch {
-    return true;
-  }
-}
+const isStill = (file: string, number: number): boolean =>
+  quietly(() => fs.statSync(file, { throwIfNoEntry: false })?.ino === number) ?? true;
 
 /** A key that gw did not make is hashed, because it might not be safe in a path. */
 function lockPath(locks: string, key: string): string {
@@ -280,21 +275,11 @@ const fileIn = (dir: string): string => path.join(dir, 'reserve');
 
 /** Makes the reserve. If there is no room for it, this stays silent: the next write will fail and report it. */
 function keepReserve(dir: string): void {
-  try {
-    // Random bytes, so that a file system cannot compress them.
-    const bytes = crypto.randomBytes(RESERVE_BYTES);
-    fs.writeFileSync(fileIn(dir), bytes, { flag: 'wx', mode: 0o600, flush: true });
-  } catch {
-    giveUpReserve(dir);
-  }
+  // Random bytes, so that a file system cannot compress them.
+  const bytes = crypto.randomBytes(RESERVE_BYTES);
+  const options = { flag: 'wx', mode: 0o600, flush: true };
+  if (!quietly(() => [fs.writeFileSync(fileIn(dir), bytes, options)])) giveUpReserve(dir);
 }
 
 /** Frees the reserved space; true if there was any. */
-function giveUpReserve(dir: string): boolean {
-  try {
-    fs.unlinkSync(fileIn(dir));
-    return true;
-  } catch {
-    return false;
-  }
-}
+const giveUpReserve = (dir: string): boolean => quietly(() => [fs.unlinkSync(fileIn(dir))]) !== undefined;

@@ -1,6 +1,6 @@
 import * as path from 'node:path';
 import { refuseNewer } from '../formats.ts';
-import { isObject } from '../host.ts';
+import { isObject, quietly } from '../host.ts';
 import type { LedgerLine } from './event.ts';
 import { isSumRight } from './serialize.ts';
 
@@ -58,7 +58,8 @@ const shapes: Readonly<Record<LedgerLine['event'], Shape>> = {
     save: savePlan,
     via: maybe(text),
   },
-  sent: {},
+  sent: { nth: maybe(count) },
+  not_made: { nth: count },
   accepted: { id: text, status: maybe(text), reply: maybe(text) },
   refused: { kind: text, message: text, status: maybe(count) },
   unknown: { message: text, unconfirmedId: maybe(text), serverDateMs: maybe(moment) },
@@ -98,12 +99,7 @@ const shapes: Readonly<Record<LedgerLine['event'], Shape>> = {
  * this build does not know, to be skipped. Throws GwError `usage` with the file for a line of a newer format.
  */
 export function parseLine(line: string, file: string): LedgerLine | 'bad' | 'foreign' {
-  let value: unknown;
-  try {
-    value = JSON.parse(line);
-  } catch {
-    return 'bad';
-  }
+  const value: unknown = quietly(() => JSON.parse(line));
   const isOurs = isSumRight(line);
   if (isOurs === false || !matches(value, common)) return 'bad';
   const found = value as { v: number; event: string };

@@ -1,7 +1,7 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { ensureDirectory, syncDirectory } from '../disk/durable-directory.ts';
-import { errorCode } from '../errors.ts';
+import { quietly } from '../host.ts';
 import { isJobKey } from './job-key.ts';
 import { namesIn } from './journal-files.ts';
 
@@ -14,14 +14,13 @@ const NAME = 'sent';
 export function markSent(dir: string, key: string): void {
   const marks = path.join(dir, NAME);
   ensureDirectory(marks);
-  try {
-    fs.closeSync(fs.openSync(path.join(marks, key), 'wx', 0o600));
-  } catch (error) {
-    if (errorCode(error) === 'EEXIST') return;
-    throw error;
-  }
+  fs.closeSync(fs.openSync(path.join(marks, key), 'a', 0o600));
   syncDirectory(marks);
 }
+
+/** Removes a job's mark: its sendings made nothing. If that fails, a kill leaves the outcome unknown. */
+export const unmarkSent = (dir: string, key: string): void =>
+  void quietly(() => fs.rmSync(path.join(dir, NAME, key)));
 
 /** When a job was marked, in Unix ms of the file system; undefined if it was not. Throws the system's error. */
 export const sentMarkMs = (dir: string, key: string): number | undefined =>

@@ -9,6 +9,8 @@ const stateAfter = (...events: LedgerEvent[]) =>
   foldJobs([intent(), ...events].map((event, index) => line(key, 1000 + index, event)))[0];
 
 const sent: LedgerEvent = { event: 'sent' };
+const nth = (number: number): LedgerEvent => ({ event: 'sent', nth: number });
+const notMade = (number: number): LedgerEvent => ({ event: 'not_made', nth: number });
 const accepted: LedgerEvent = { event: 'accepted', id: 'task-1', status: 'queued' };
 const unknown: LedgerEvent = { event: 'unknown', message: 'no reply' };
 const refused: LedgerEvent = { event: 'refused', kind: 'rejected', message: 'no', status: 400 };
@@ -54,6 +56,13 @@ describe('the state of a job', () => {
     ],
     ['taken for interrupted long after its reply was lost', [sent, unknown, interrupted], 'unknown'],
     ['a sending of which no byte left', [sent, notSent], 'not_sent'],
+    ['sent, and refused for now', [nth(1), notMade(1)], 'intent'],
+    ['sent again after that', [nth(1), notMade(1), nth(2)], 'sent'],
+    ['refused for now a second time', [nth(1), notMade(1), nth(2), notMade(2)], 'intent'],
+    ['and read again by a rewrite that crashed', [nth(1), notMade(1), nth(2), nth(1), notMade(1)], 'sent'],
+    ['a sending without a number is never taken back', [sent, notMade(1)], 'sent'],
+    ['lost after a sending that was refused for now', [nth(1), notMade(1), nth(2), unknown], 'unknown'],
+    ['interrupted while it waited to send again', [nth(1), notMade(1), interrupted], 'not_sent'],
     ['a status after the end', [accepted, failed, { event: 'status', status: 'running' }], 'failed'],
   ];
   it.each(cases)('%s', (_, events, state) => {
@@ -63,7 +72,7 @@ describe('the state of a job', () => {
   // One row for each state: the events that its holder may still write. Other events are neither written nor believed.
   const may: [JobState, string][] = [
     ['intent', 'sent, interrupted, not_sent, refused, unknown, accepted, lost, succeeded, failed'],
-    ['sent', 'sent, not_sent, refused, unknown, accepted, lost, succeeded, failed'],
+    ['sent', 'sent, not_made, not_sent, refused, unknown, accepted, lost, succeeded, failed'],
     ['unknown', 'sent, not_sent, refused, unknown, accepted, lost, succeeded, failed'],
     ['not_sent', 'not_sent, refused, accepted, lost, succeeded, failed'],
     ['refused', 'not_sent, refused, accepted, lost, succeeded, failed'],
@@ -73,7 +82,18 @@ describe('the state of a job', () => {
     ['failed', 'failed'],
   ];
   const named = {
-    ...{ sent, interrupted, not_sent: notSent, refused, unknown, accepted, lost, succeeded, failed },
+    ...{
+      sent,
+      not_made: notMade(1),
+      interrupted,
+      not_sent: notSent,
+      refused,
+      unknown,
+      accepted,
+      lost,
+      succeeded,
+      failed,
+    },
   };
   it.each(may)('what may follow %s', (state, events) => {
     const following = Object.entries(named).filter(([, event]) => bearing(state, event) !== 'void');
@@ -227,6 +247,7 @@ it('lists jobs newest first and leaves out those of which nothing was paid for w
 describe('for any lines', () => {
   const event = fc.oneof(
     fc.constantFrom<LedgerEvent>(sent, accepted, unknown, refused, lost, succeeded, failed, intent()),
+    fc.constantFrom(...[1, 2, 3].flatMap((number) => [nth(number), notMade(number)])),
     fc.record({ event: fc.constant('status' as const), status: fc.string() }),
     fc.record({
       event: fc.constant('part' as const),

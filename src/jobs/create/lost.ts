@@ -491,8 +491,7 @@ function recordFailure(
     );
   }
   if (error instanceof Interrupted || !isSent) {
-    const message = error instanceof Interrupted ? error.message : NEVER_SENT;
-    record(interruptedEvent(message, isSent));
+    record(endedBetween(error));
     return { kind: 'nothing', job, error };
   }
   // A 2xx reply without a usable task: something was paid for, but its ID is unknown.
@@ -536,9 +535,10 @@ export function refusedEvent({ kind, message, facts }: GwError, wasSent: boolean
   return { event: 'refused', kind: wasAnswered ? kind : 'not_sent', message, status, type, code, requestId };
 }
 
-/** The event for an interrupt between attempts: the last one was refused, or none was made. */
-export function interruptedEvent(message: string, wasSent: boolean): RefusedEvent {
-  return { event: 'refused', kind: wasSent ? 'rate_limited' : 'not_sent', message };
+/** The event for an end between attempts, none of which made anything. */
+export function endedBetween(error: unknown): RefusedEvent {
+  const message = error instanceof Interrupted ? error.message : NEVER_SENT;
+  return { event: 'refused', kind: 'not_sent', message };
 }
 
 /** A clause with the command to send a lost create again: only the same request has its body. Undefined if none. */

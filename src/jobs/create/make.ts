@@ -1,6 +1,6 @@
 import { GwError } from '../../errors.ts';
 import type { CreateReply, TaskFamily } from '../../gateway/task.ts';
-import { type Clock, sleepAloud } from '../../host.ts';
+import { type Clock, quietly, sleepAloud } from '../../host.ts';
 import type { SendOptions } from '../../http/client.ts';
 import { DEFAULT_DEADLINE_MS } from '../../http/retry.ts';
 import type { SavedFile } from '../../ledger/event.ts';
@@ -143,37 +143,56 @@ export function acceptedAs(accepted: Accepted, input: Begun & { readonly ledger:
   }
 }
 
-/** Sends one create, and knows what this process has sent of it so far. */
-export class Attempt {
-  /** True if a byte of any sending may have left. */
+/** Records each sending of a create, and that it made nothing before gw waits to send again: gw may be killed then. */
+export class Sendings {
+  /** True if a sending may have made something, or was refused for good. */
   isSent = false;
+  #wasSent = false;
+  #count = 0;
+
+  constructor(private readonly job: { readonly key: string; readonly ledger: Ledger }) {}
+
+  readonly onSend = (): void => {
+    this.#count += 1;
+    this.job.ledger.append(this.job.key, { event: 'sent', nth: this.#count });
+    this.#wasSent = this.isSent;
+    this.isSent = true;
+  };
+
+  readonly onUnsent = (): void => {
+    this.isSent = this.#wasSent;
+    const { key, ledger } = this.job;
+    // An earlier sending may have made something. If the write fails, a kill leaves the outcome unknown.
+    if (!this.isSent) quietly(() => ledger.append(key, { event: 'not_made', nth: this.#count }));
+  };
+}
+
+/** Sends one create, and knows what this process has sent of it so far. */
+export class Attempt extends Sendings {
   /** Steady time in ms of the first sending. */
   sentAtMs: number | undefined;
   /** Set if the last look-up found nothing and nothing was sent since; `serverDateMs` is the gateway's clock then. */
   absent: { readonly serverDateMs: number | undefined } | undefined;
 
-  constructor(private readonly input: MakeInput) {}
+  constructor(private readonly input: MakeInput) {
+    super(input);
+  }
 
   /** Sends until it is answered or its outcome is unknown; with a queue, again after each 429. */
   async send(): Promise<Accepted> {
-    const { client, clock, endpoint, body, family, ledger, key, queue, signal, onExchange } = this.input;
-    let wasSent = this.isSent;
+    const { client, clock, endpoint, body, family, queue, signal, onExchange } = this.input;
+    const { onUnsent } = this;
     const onSend = () => {
-      ledger.append(key, { event: 'sent' });
+      this.onSend();
       queue?.looker.spend(queue.pool);
-      wasSent = this.isSent;
-      this.isSent = true;
       this.absent = undefined;
       this.sentAtMs ??= clock.steady();
-    };
-    const onUnsent = () => {
-      this.isSent = wasSent;
     };
     const send = () => {
       const deadlineMs = sendingEndMs(this.input.deadlineMs, clock);
       return client.send(endpoint, { body }, { signal, deadlineMs, onSend, onExchange, onUnsent });
     };
-    const reply = queue ? await whenSlotIsFree(send, queue, this.input) : await send();
+    const reply = queue ? await whenSlotIsFree(send, queue, { ...this.input, onUnsent }) : await send();
     const created = family.readCreateReply(reply.json);
     if (created === undefined) throw new Error('the reply names no task');
     return { ...created, reply: reply.json, isOwnReply: true };
@@ -188,7 +207,7 @@ export const sendingEndMs = (deadlineMs: number | undefined, clock: Pick<Clock, 
 async function whenSlotIsFree<T>(
   send: () => Promise<T>,
   { random, onKept }: QueueOptions,
-  { family, clock, deadlineMs, signal }: MakeInput,
+  { family, clock, deadlineMs, signal, onUnsent }: MakeInput & Pick<Sendings, 'onUnsent'>,
 ): Promise<T> {
   const { min, max } = family.pollIntervalMs;
   for (;;) {
@@ -198,6 +217,7 @@ async function whenSlotIsFree<T>(
       if (!(error instanceof GwError) || error.kind !== 'rate_limited') throw error;
       const waitMs = Math.max(min + random() * (max - min), (error.facts.retryAtMs ?? 0) - clock.now());
       if (clock.steady() + waitMs >= deadlineMs) throw error;
+      onUnsent();
       const at = new Date(clock.now() + waitMs).toISOString();
       const said = `${error.message}; it is sent again at ${at} (--wait-timeout limits the wait)`;
       await sleepAloud(clock, waitMs, signal, () => onKept(said, 'rate'));

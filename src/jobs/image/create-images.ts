@@ -8,8 +8,8 @@ import { receivedHead } from '../../http/read-reply.ts';
 import { cutText, describeBody } from '../../http/refused-reply.ts';
 import type { IntentEvent, LedgerEvent, SavedFile } from '../../ledger/event.ts';
 import type { Within } from '../create/budget.ts';
-import { interruptedEvent, NEVER_SENT, ofJob, refusedEvent, unknownHint } from '../create/lost.ts';
-import { type Made, sendingEndMs } from '../create/make.ts';
+import { endedBetween, ofJob, refusedEvent, unknownHint } from '../create/lost.ts';
+import { type Made, Sendings, sendingEndMs } from '../create/make.ts';
 import { isKeptRefusal } from '../create/standing.ts';
 import { mayHoldLongNumber } from '../job-view.ts';
 import type { Naming } from '../save/output-path.ts';
@@ -41,8 +41,7 @@ export async function createImages(request: ImageRequest, deps: JobDeps): Promis
   const show = (status: string) =>
     progress.task({ id: key, status, state: 'running', elapsedMs: clock.steady() - startedMs });
   let begun = 0;
-  let wasSent = false;
-  let wasSentBefore = false;
+  const sendings = new Sendings({ key, ledger });
   const reader = new ImageReader({
     begin(role) {
       const { dir } = imagePath(intent.save, names, begun);
@@ -78,14 +77,8 @@ export async function createImages(request: ImageRequest, deps: JobDeps): Promis
           silenceMs,
           deadlineMs: sendingEndMs(request.deadlineMs, clock),
           onExchange: request.onExchange,
-          onSend() {
-            ledger.append(key, { event: 'sent' });
-            wasSentBefore = wasSent;
-            wasSent = true;
-          },
-          onUnsent() {
-            wasSent = wasSentBefore;
-          },
+          onSend: sendings.onSend,
+          onUnsent: sendings.onUnsent,
         },
       );
     } catch (error) {
@@ -95,7 +88,7 @@ export async function createImages(request: ImageRequest, deps: JobDeps): Promis
       }
       reader.end(false);
       if (!streams || !reader.hasAll(outputsExpected))
-        return await brokenOff(error, wasSent, answer, head, deps);
+        return await brokenOff(error, sendings.isSent, answer, head, deps);
       deps.warn('the stream broke off after its last image');
       return await answered(answer, head, deps);
     }
@@ -279,8 +272,7 @@ async function brokenOff(
 
 function eventOf(error: unknown, wasSent: boolean): Extract<LedgerEvent, { event: 'refused' | 'unknown' }> {
   if (error instanceof GwError && !isUnknownOutcome(error)) return refusedEvent(error, wasSent);
-  if (error instanceof Interrupted) return interruptedEvent(error.message, wasSent);
-  if (!wasSent) return interruptedEvent(NEVER_SENT, wasSent);
+  if (error instanceof Interrupted || !wasSent) return endedBetween(error);
   return { event: 'unknown', message: messageOf(error) };
 }
 

@@ -64,13 +64,12 @@ async function takeBack(
 
 /** Removes a file that only reserved a name: an empty one, or a sidecar's first byte. A part's is compared later. */
 function clearReserved(name: string): void {
-  try {
+  // If it cannot be removed, the output gets the next name.
+  quietly(() => {
     const there = fs.lstatSync(name, { throwIfNoEntry: false });
     if (!there?.isFile() || there.size > 1) return;
     if (there.size === 0 || fs.readFileSync(name, 'latin1') === '{') fs.unlinkSync(name);
-  } catch {
-    // If it cannot be removed, the output gets the next name.
-  }
+  });
 }
 
 function openToRead(file: string): { readonly fd: number; readonly stats: fs.Stats } | undefined {

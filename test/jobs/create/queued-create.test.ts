@@ -132,6 +132,31 @@ test('Ctrl-C while it waits: nothing more is sent, and the ledger says that noth
   expect(['refused', 'not_sent']).toContain(job?.state);
 });
 
+test.each([0, 4])(
+  'a kill finds a job that was not sent while gw waits after a 429, and one that was sent in each attempt (%i retries)',
+  async (retries) => {
+    const found: (string | undefined)[] = [];
+    const look = async () => {
+      const killed = openLedger({ dir: path.dirname(ledger.dir), clock, keepPrompts: true });
+      found.push((await killed.find())[0]?.state);
+    };
+    const answering =
+      (step: Step): Step =>
+      (socket, request) =>
+        void look().then(() => step(socket, request));
+    const steps = [limited('3'), limited('20'), fine].map(answering);
+    const { create, clock, ledger } = await scene(steps, 3_600_000, { retries });
+    const sleep = clock.sleep.bind(clock);
+    clock.sleep = async (ms, signal) => {
+      await look();
+      return sleep(ms, signal);
+    };
+    await create;
+    expect(found).toEqual(['sent', 'intent', 'sent', 'intent', 'sent']);
+    expect((await ledger.find()).map(({ state }) => state)).toEqual(['running']);
+  },
+);
+
 test('a lost answer behind a 429 is unknown, and ends the wait for a slot', async () => {
   const { create, server, ledger } = await scene([limited('30'), reset, fine]);
   expect(await errorOf(create)).toMatchObject({ kind: 'unknown_outcome' });

@@ -52,10 +52,10 @@ const said = (
 });
 
 /** Lists all results of one sending: the process either survives to record the result, or is killed before that. */
-function* sendings(state: State, job: Job): Generator<State> {
+function* sendings(state: State, job: Job, nth = 1): Generator<State> {
   const { key } = job;
   const isFirst = !mayExist(job);
-  const sent = said(state, key, { event: 'sent' }, 'send', { looked: undefined });
+  const sent = said(state, key, { event: 'sent', nth }, 'send', { looked: undefined });
   const isTaken = state.tasks[key] !== undefined;
   const taken = (afterMs: number, shownAfterMs: number) => {
     const madeMs = sent.nowMs + afterMs;
@@ -75,6 +75,12 @@ function* sendings(state: State, job: Job): Generator<State> {
     ['refused', {}, isFirst ? refused('balance') : lost],
     ['not sent', {}, isFirst ? refused('not_sent') : lost],
   ];
+  const refusedForNow = said(sent, key, { event: 'not_made', nth }, ': refused for now');
+  const asBefore = isFirst && nth < 3 ? newest(refusedForNow) : undefined;
+  if (asBefore) {
+    yield { ...refusedForNow, way: `${refusedForNow.way}, killed` };
+    yield* sendings(refusedForNow, asBefore, nth + 1);
+  }
   for (const [way, more, fact] of ends) {
     yield { ...sent, ...more, way: `${sent.way}: ${way}, killed` };
     yield said({ ...sent, ...more }, key, fact, `: ${way}`);
@@ -134,14 +140,17 @@ function brokenBy(before: State, after: State): string | undefined {
   const sent = (state: State) => state.lines.filter(({ event }) => event === 'sent').length;
   const job = newest(after);
   if (!job) return undefined;
-  const own = after.lines.filter(({ job: key, event }) => key === job.key && event === 'sent').length;
-  if (own > MOST_SENDINGS) return 'sent too often';
+  const count = (name: string) =>
+    after.lines.filter(({ job: key, event }) => key === job.key && event === name).length;
+  const own = count('sent');
+  if (own - count('not_made') > MOST_SENDINGS) return 'sent too often';
   const isAgain = sent(after) > sent(before) && own > 1;
   // Only the lines between the last two sendings count: an empty look must be among them.
   const facts = after.lines.filter(({ job: key }) => key === job.key).map(({ event }) => event);
   const lastSent = facts.lastIndexOf('sent');
   const between = facts.slice(facts.lastIndexOf('sent', lastSent - 1) + 1, lastSent);
-  if (isAgain && !between.includes('absent')) return 'sent again without an empty look';
+  if (isAgain && !between.includes('absent') && !between.includes('not_made'))
+    return 'sent again without an empty look';
   if ((job.state === 'refused' || job.state === 'not_sent') && after.tasks[job.key])
     return 'a task is told as nothing';
   if (job.id !== undefined && !after.tasks[job.key]) return 'a task is told that is not there';
