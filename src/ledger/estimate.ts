@@ -14,12 +14,9 @@ export function estimateMs(
   jobs: readonly Job[],
   like: Pick<Job, 'gateway' | 'family' | 'model' | 'settings'>,
 ): number | undefined {
-  const { gateway, family, model, settings } = like;
-  const names = JSON.stringify([gateway, family, model]);
-  const sameModel = jobs.filter(
-    (job) => job.state === 'succeeded' && JSON.stringify([job.gateway, job.family, job.model]) === names,
-  );
-  const { resolution, duration } = settings;
+  const modelOf = (job: typeof like) => JSON.stringify([job.gateway, job.family, job.model]);
+  const sameModel = jobs.filter((job) => job.state === 'succeeded' && modelOf(job) === modelOf(like));
+  const { resolution, duration } = like.settings;
   const sameShape = sameModel.filter(
     (job) => job.settings.resolution === resolution && job.settings.duration === duration,
   );

@@ -542,12 +542,8 @@ export function endedBetween(error: unknown): RefusedEvent {
 }
 
 /** A clause with the command to send a lost create again: only the same request has its body. Undefined if none. */
-export function sentAgainBy({
-  key,
-  once,
-  externalId,
-  resends,
-}: Pick<Job, 'key' | 'once' | 'externalId' | 'resends'>): string | undefined {
+export function sentAgainBy(job: Pick<Job, 'key' | 'once' | 'externalId' | 'resends'>): string | undefined {
+  const { key, once, externalId, resends } = job;
   const flag = once ? `--once ${shellQuote(once.key)}` : `--external-id ${shellQuote(externalId ?? '')}`;
   const hasName = externalId !== undefined && (once !== undefined || externalId !== key);
   if (!hasName || !maySendAgain({ resends })) return undefined;

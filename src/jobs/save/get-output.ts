@@ -151,11 +151,8 @@ export function judgeHead({ status, headers }: WireHead, asked: Asked): Verdict 
   }
   if (status === 206) return judgeRange(headers, asked);
   if (status === 200) {
-    return {
-      do: 'restart',
-      etag: strongEtag(headers.etag),
-      totalBytes: wholeNumber(headers['content-length']),
-    };
+    const totalBytes = wholeNumber(headers['content-length']);
+    return { do: 'restart', etag: strongEtag(headers.etag), totalBytes };
   }
   if (status === 416) {
     const total = /^bytes \*\/(\d+)$/i.exec(headers['content-range']?.trim() ?? '')?.[1];
@@ -185,12 +182,9 @@ function judgeRange(headers: WireHead['headers'], asked: Asked): Verdict {
   if (asked.offset === 0 || start !== asked.offset || (length !== undefined && length !== end - start + 1)) {
     return { do: 'drop', reason: 'the server sent another part of the file than was asked for' };
   }
-  if (
-    (asked.totalBytes !== undefined && asked.totalBytes !== total) ||
-    strongEtag(headers.etag) !== asked.etag
-  ) {
+  const { etag, totalBytes = total } = asked;
+  if (totalBytes !== total || strongEtag(headers.etag) !== etag)
     return { do: 'drop', reason: 'the file on the server has changed' };
-  }
   return { do: 'append', totalBytes: total };
 }
 

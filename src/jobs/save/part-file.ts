@@ -287,14 +287,13 @@ export function dropPart(file: string, warn?: (text: string) => void, what = fil
 /** Opens an existing part; a complete one only for reading, because some disks allow nothing else. */
 function openExisting(file: string, totalBytes: number | undefined): number | undefined {
   const { O_RDONLY, O_RDWR, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants;
-  try {
+  // One that is gone or no longer writable is fetched from its start.
+  return quietly(() => {
     const isWhole = totalBytes !== undefined && fs.lstatSync(file).size === totalBytes;
     // Windows cannot sync a file that is open only for reading.
     const access = isWhole && process.platform !== 'win32' ? O_RDONLY : O_RDWR;
     return fs.openSync(file, access | O_NOFOLLOW | O_NONBLOCK);
-  } catch {
-    return undefined; // it is gone or no longer writable: the output is fetched from its start
-  }
+  });
 }
 
 /** Adds a file's first bytes to a digest, with constant memory. */

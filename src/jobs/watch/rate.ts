@@ -5,7 +5,7 @@ import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { tryLock } from '../../disk/lock-file.ts';
 import { readRegular } from '../../disk/small-file.ts';
 import { GwError } from '../../errors.ts';
-import type { Clock } from '../../host.ts';
+import { type Clock, quietly } from '../../host.ts';
 import { backoffMs, DEFAULT_DEADLINE_MS } from '../../http/retry.ts';
 
 /** How soon, and how often, to try again while another process is taking a turn. */
@@ -167,12 +167,8 @@ const MAX_BYTES = 1024;
 
 /** When the next request may leave; now, if the file is unusable or was written before the clock was set back. */
 function readNextMs(file: string, nowMs: number): number {
-  try {
-    const written: unknown = JSON.parse(readRegular(file, MAX_BYTES).toString());
-    const [atMs, nextMs] = Array.isArray(written) ? written : [];
-    if (typeof atMs !== 'number' || typeof nextMs !== 'number' || atMs > nowMs + CLOCK_SLACK_MS) return nowMs;
-    return Number.isFinite(nextMs) ? Math.max(nowMs, nextMs) : nowMs;
-  } catch {
-    return nowMs;
-  }
+  const written: unknown = quietly(() => JSON.parse(readRegular(file, MAX_BYTES).toString()));
+  const [atMs, nextMs] = Array.isArray(written) ? written : [];
+  if (typeof atMs !== 'number' || typeof nextMs !== 'number' || atMs > nowMs + CLOCK_SLACK_MS) return nowMs;
+  return Number.isFinite(nextMs) ? Math.max(nowMs, nextMs) : nowMs;
 }
