@@ -116,7 +116,7 @@ export const download: readonly Breakage[] = [
   },
   {
     costs: 'two versions of a file are spliced into one',
-    find: 'strongEtag(headers.etag) !== asked.etag',
+    find: 'strongEtag(headers.etag) !== etag',
     replace: 'false',
     tests: [resume],
   },
