@@ -729,6 +729,17 @@ async function twoProfiles() {
   return { world, gateway, gw, creates: () => made };
 }
 
+test('a row whose image is gone names --redo, which completes it', async ({ world }) => {
+  write(world, [{ id: 'a', ...image }]);
+  const [file = ''] = (await run(world)).out.trimEnd().split('\n');
+  rmSync(file);
+  const gone = await run(world);
+  expect(gone.code, gone.err).toBe(12);
+  expect(gone.err).toContain('or pay for a new one: run the batch again with --redo day/a\n');
+  expect(await run(world, '--redo', 'day/a')).toMatchObject({ code: 0 });
+  expect(await run(world)).toMatchObject({ code: 0, err: '1 row: 1 saved\n' });
+});
+
 test('a row whose wait ran out is not done, and is to be gone on with, not created anew', async () => {
   const { world, gw } = await twoProfiles();
   write(world, [{ id: 'a', ...alpha }]);

@@ -189,14 +189,15 @@ export async function createRow(
       progress: () => (ctx.io.mode.bars ? namedBy(row.key, ctx.io.progress()) : silent),
     },
   };
+  const redone = wait ? row.key : undefined;
   // Most objects of a row are short-lived, so a small young generation keeps thousands of rows within little memory.
   const letGrow = keepYoungSpaceSmall();
   try {
     const { error, made, ...rest } = await outcomeOf(row, flags, own);
     if (!made) throw new Error('a create tells what became of it');
-    return { ...rest, made, ...(error !== undefined && { error: ofRow(error) }) };
+    return { ...rest, made, ...(error !== undefined && { error: ofRow(error, redone) }) };
   } catch (thrown) {
-    const error = ofRow(thrown);
+    const error = ofRow(thrown, redone);
     return { error, made: { kind: 'nothing', error } };
   } finally {
     letGrow();
@@ -209,13 +210,14 @@ async function outcomeOf(row: Row, flags: Row['flags'], ctx: Context): Promise<O
   return outcome as Outcome<JobResult>;
 }
 
-/** Rewords the hint of a create for a batch, where --retry-failed replaces --again. */
-export function ofRow(error: unknown): unknown {
+/** Rewords the hint of a create for a batch: --retry-failed replaces --again, and --redo `key`, if given, `gw again`. */
+export function ofRow(error: unknown, key?: string): unknown {
   if (!(error instanceof GwError) || error.facts.hint === undefined) return error;
+  const anew = (said: string) => (key === undefined ? said : `: run the batch again with --redo ${key}`);
   const hint =
     error.kind === 'task_failed'
       ? 'change the row, and run the batch again with --retry-failed'
-      : error.facts.hint.replace('--again', '--retry-failed');
+      : error.facts.hint.replace('--again', '--retry-failed').replace(/ with: gw again .*$/, anew);
   return error.told({ hint });
 }
 
