@@ -11,7 +11,7 @@ import { geoModels, thinkingLevels } from '../gateway/chat/models.ts';
 import { itemsOf, withOddModel } from '../gateway/json-value.ts';
 import { withShown } from '../shots/outputs.ts';
 import { answerPrinter } from './chat/print-answer.ts';
-import { readStart, type Start, systemText, type ToolUse, toolUses } from './chat/read-history.ts';
+import { readStart, type Start, type ToolUse, toolUses } from './chat/read-history.ts';
 import { checkResults, readImages, readQuestion } from './chat/read-question.ts';
 import { type ChatFlags, chatFlags } from './chat/read-settings.ts';
 import { refuseKeyIn, showInstead } from './show-instead.ts';
@@ -60,7 +60,7 @@ async function askOnce(
   ctx: Context,
 ): Promise<Outcome<never>> {
   const { io } = ctx;
-  const { surface, session, model } = start;
+  const { surface, session, model, heldSystem: system } = start;
   if (model === undefined) {
     const cure = 'name one with --model, or store it: gw config set models.chat MODEL';
     throw usage('native messages have no default model', cure);
@@ -83,8 +83,6 @@ async function askOnce(
   });
   // In a pipe, chat prints no waiting message.
   const stopWaiting = io.stderrIsTerminal ? io.awaiting(`waiting for ${request.model}`) : () => {};
-  const { system: own, systemInstruction = own } = surface.api === 'completions' ? {} : request.body;
-  const system = start.system ?? session?.settings.system ?? (systemText(systemInstruction) || undefined);
   const held = { api: surface.api, model: request.model, system, tools: start.settings.tools };
   const keep = async (turn: ChatTurn | undefined) => turn && session?.append([...added, turn], held);
   let answer: ChatAnswer;
@@ -157,7 +155,7 @@ async function converseOnTerminal(flags: ChatFlags, start: Start, ctx: Context):
       model,
       system,
       session,
-      tools: start.settings.tools,
+      held: { system: start.heldSystem, tools: start.settings.tools },
       images: await readImages(flags.image ?? [], ctx),
       showThoughts: flags.showThoughts,
       raw: flags.raw,

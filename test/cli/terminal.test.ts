@@ -205,6 +205,22 @@ describe('on a terminal', { tags: ['python3'] }, () => {
     expect(shown.bytes).toMatch(/<modes ECHO ICANON ISIG>$/);
   });
 
+  test('a conversation keeps the system prompt of --body in its session', async () => {
+    const place = await openPlace();
+    const body = JSON.stringify({ systemInstruction: { parts: [{ text: 'You are a pirate.' }] } });
+    fs.writeFileSync(path.join(place.cwd, 'body.json'), body);
+    const types = [
+      ['> ', 'hello there\r'],
+      ['You wrote: "hello there".', ''],
+      ['> ', '/exit\r'],
+    ] as const;
+    const geo = ['chat', '--api', 'geo', '--session', 's'];
+    const shown = await onTerminal(place, [...geo, '--body', 'body.json'], types);
+    expect(shown.code, shown.bytes).toBe(0);
+    const next = await place.run([...geo, '--dry-run', 'and then']);
+    expect(next.out, next.err).toContain('You are a pirate.');
+  });
+
   test('a conversation shows an answer while it comes, and Ctrl-C stops it', async () => {
     const delta = { choices: [{ index: 0, delta: { content: 'I read 1 message' } }] };
     // The gateway sends no further text.

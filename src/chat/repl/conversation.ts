@@ -21,7 +21,7 @@ export class Conversation {
 
   constructor(
     readonly api: ChatApi,
-    private readonly start: Pick<ConversationOptions, 'model' | 'system' | 'tools'>,
+    private readonly start: Pick<ConversationOptions, 'model' | 'system' | 'held'>,
     readonly session?: Session | undefined,
   ) {
     this.model = start.model;
@@ -37,8 +37,8 @@ export class Conversation {
   /** Adds a question with all its answers. Throws as the session's `append` does. */
   async add(turns: readonly ChatTurn[]): Promise<void> {
     this.images = [];
-    const { api, model, system, start } = this;
-    if (this.session) await this.session.append(turns, { api, model, system, tools: start.tools });
+    const { api, model, system = this.start.held?.system } = this;
+    if (this.session) await this.session.append(turns, { ...this.start.held, api, model, system });
     else this.#turns = [...this.#turns, ...turns];
   }
 

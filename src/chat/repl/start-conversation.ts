@@ -10,7 +10,7 @@ import { ClosedPipe, GwError, usage } from '../../errors.ts';
 import { oneLine, visible } from '../../io/escape.ts';
 import { jsonOf } from '../../json-text.ts';
 import { readTextFile } from '../../media/text-input.ts';
-import type { ChatAnswer, ChatApi, ChatEvent, ChatPart, ChatTool, ChatTurn } from '../chat.ts';
+import type { ChatAnswer, ChatApi, ChatEvent, ChatPart, ChatTurn } from '../chat.ts';
 import type { Session, SessionContext } from '../session/session.ts';
 import { wordsSoFar } from '../verdict.ts';
 import { type CommandContext, completerFor, expandHome, parseCommand, runCommand } from './commands.ts';
@@ -25,8 +25,8 @@ export interface ConversationOptions {
   /** Undefined if neither flag nor profile names a model; the user then chooses one with `/model`. */
   readonly model: string | undefined;
   readonly system?: string | undefined;
-  /** The tools of `--tool`, which a session stores. */
-  readonly tools?: readonly ChatTool[] | undefined;
+  /** The settings that a session stores beside those of the conversation. */
+  readonly held?: Session['settings'];
   /** The images of the first question (`--image`). */
   readonly images?: readonly ChatPart[] | undefined;
   readonly session?: Session | undefined;

@@ -172,6 +172,8 @@ export interface Start {
   readonly history: History;
   readonly settings: ChatSettings;
   readonly session: Session | undefined;
+  /** The system prompt that a session keeps: also that of --body and --set. */
+  readonly heldSystem: string | undefined;
   readonly silenceMs: number;
 }
 
@@ -201,15 +203,19 @@ export async function readStart(given: ChatFlags & SaidBy, ctx: Context): Promis
     return typeof model === 'string' ? model : (known ?? defaultModel(surface.api, inForce));
   };
   const flags = withoutYieldingIn(surface, given, modelOf, ctx.io.note, said, base, sets);
-  const ofBody = base.system ?? base.systemInstruction;
-  const system = await readTypedText({ flag: '--system', text: flags.system, file: flags.systemFile }, deps);
+  const ofSystem = sets.filter((raw) => raw.startsWith('system'));
+  const { system: own, systemInstruction: ofBody = own } = applySets(base, ofSystem);
+  const typed = await readTypedText({ flag: '--system', text: flags.system, file: flags.systemFile }, deps);
+  const system = typed ?? history.system ?? (ofBody === undefined ? held.system : undefined);
+  const inBody = surface.api === 'completions' ? '' : systemText(ofBody);
   return {
     surface,
     base,
     history,
     session,
     model: modelOf(flags, base, sets),
-    system: system ?? history.system ?? (ofBody === undefined ? held.system : undefined),
+    system,
+    heldSystem: system ?? held.system ?? (inBody || undefined),
     settings: await readSettings(flags, surface, deps, base.tools === undefined ? held.tools : undefined),
     silenceMs: inForce.timeoutMs.source === 'default' ? SLOW_ANSWER_SILENCE_MS : inForce.timeoutMs.value,
   };

@@ -190,10 +190,8 @@ const taskTable = (records: readonly Fields[], nowMs: number): Table => ({
 });
 
 /** Shows Unix milliseconds as an age; any other value is shown unchanged. */
-function ageText(value: unknown, nowMs: number): string {
-  if (typeof value === 'number' && value > 1e11) return shortDuration(nowMs - value);
-  return value === undefined || value === null ? '-' : String(value);
-}
+const ageText = (value: unknown, nowMs: number): string =>
+  typeof value === 'number' && value > 1e11 ? shortDuration(nowMs - value) : String(value ?? '-');
 
 /** The outputs and usage of a task, or its error. */
 function resultText({ outputs, usage, error, hasNoFiles }: TaskView): string {
