@@ -58,9 +58,8 @@ export const doctor = defineCommand<Record<string, never>, Diagnosis>({
       mode.verbose || state === 'warning' || state === 'error' || (!mode.quiet && !onlyVerbose.test(check));
     const told = findings.filter(isTold);
     const others = findings.length - told.length;
-    const rest =
-      mode.quiet || others === 0 ? [] : [ok('more', `${others} further checks: gw doctor -v lists them`)];
-    return [...told, ...rest].map((finding) => lineOf(finding)).join('');
+    if (!mode.quiet && others > 0) told.push(ok('more', `${others} further checks: gw doctor -v lists them`));
+    return told.map(lineOf).join('');
   },
 });
 

@@ -126,10 +126,7 @@ function listBody(base: JsonObject, flags: ListFlags, nowMs: number): JsonObject
 }
 
 /** The cursor of the next page; undefined after the last. Throws `unavailable` if the gateway gives no usable cursor. */
-function nextCursor(
-  { next_cursor: next, has_more: hasMore }: BetaPage,
-  seen: Set<string>,
-): string | undefined {
+function nextCursor({ next_cursor: next, has_more: hasMore }: BetaPage, seen: Set<string>) {
   if (hasMore === false || (!hasMore && !next)) return undefined;
   if (!next || seen.has(next)) {
     const what = next ? 'gives the same cursor twice' : 'says that more tasks follow and gives no cursor';
@@ -158,11 +155,7 @@ const flagOfField: Record<string, keyof ListFlags> = {
 };
 
 /** The flag that set a field; undefined if --body or --set gave it. */
-function flagOf(
-  [field, index]: readonly PropertyKey[],
-  flags: ListFlags,
-  body: JsonObject,
-): string | undefined {
+function flagOf([field, index]: readonly PropertyKey[], flags: ListFlags, body: JsonObject) {
   const filters = field === 'filters' && Array.isArray(body.filters) ? body.filters : [];
   const filter = filters[Number(index)] as { key?: unknown } | null | undefined;
   const key = flagOfField[String(field === 'filters' ? filter?.key : field)];
