@@ -11,7 +11,7 @@ import { GwError, usage } from '../errors.ts';
 import { confineFiles } from '../flags/body-flags.ts';
 import { type Flag, type FlagSet, type FlagValues, flagName, mayStandIn, on } from '../flags/flag.ts';
 import { budgetFlags, pollFlags, saveFlags, waitFlags } from '../flags/job-flags.ts';
-import { assertSafeJson } from '../flags/json-body.ts';
+import { assertSafeJson, parseSet } from '../flags/json-body.ts';
 import { besideOf } from '../jobs/save/output-path.ts';
 import { type Job, type KeptRequest, mayExist } from '../ledger/event.ts';
 import { EMBEDDED } from '../ledger/job-key.ts';
@@ -97,7 +97,7 @@ export const again = defineCommand<FlagSet, JobResult>({
       const { own, ...world } = await contextOf(source, ctx);
       close = world.close;
       await askWhereItMayExist(source, yes === true, own);
-      const { args, flags: all, ...rest } = layOver(source, typed, own);
+      const { args, flags: all, ...rest } = layOver(source, typed, create.flags, own);
       const input = { args, flags: all, globals: rest.ctx.globals };
       const called = { path: command.split(' '), command: create };
       const said = withDefaults(input, called, (await own.settings()).defaults, saysHow(own));
@@ -399,21 +399,22 @@ async function contextOf(
   );
 }
 
-function layOver({ request, prompt }: Source, typed: Record<string, unknown>, ctx: Context) {
+function layOver({ request, prompt }: Source, typed: Record<string, unknown>, takes: FlagSet, ctx: Context) {
   const { apiKeyFile: _, preset: _preset, set = [], body, ...globals } = ctx.globals;
   const hasPrompt = 'prompt' in typed || 'promptFile' in typed;
   const takesPrompt = request.prompted && prompt !== undefined && !hasPrompt && !('shot' in typed);
-  const { shot, ...flags } = request.flags;
+  const { shot, prompt: own = prompt, ...flags } = request.flags;
   const keepsShot = shot !== undefined && !hasPrompt;
-  const sets = [...(request.set ?? []).filter((each) => !isOf(each, typed)), ...set];
+  const sets = [...(request.set ?? []).filter((each) => !isOf(each, typed, takes)), ...set];
   const kept = body === undefined ? request.body : undefined;
+  const asksStdin = [body, typed.prompt, typed.promptFile].includes('-');
   const stdin = Readable.from(kept === undefined ? [] : [Buffer.from(JSON.stringify(kept))]);
   return {
     args: [],
-    flags: { ...flags, ...(takesPrompt && { prompt }), ...(keepsShot && { shot }), ...typed },
+    flags: { ...flags, ...(takesPrompt && { prompt: own }), ...(keepsShot && { shot }), ...typed },
     ctx: {
       ...ctx,
-      host: { ...ctx.host, ...(!asksStdin(typed, body) && { stdin }) },
+      host: { ...ctx.host, ...(!asksStdin && { stdin }) },
       globals: {
         ...globals,
         ...(sets.length > 0 && { set: sets }),
@@ -423,14 +424,10 @@ function layOver({ request, prompt }: Source, typed: Record<string, unknown>, ct
   };
 }
 
-const asksStdin = ({ prompt, promptFile }: Record<string, unknown>, body: string | undefined): boolean =>
-  [body, prompt, promptFile].includes('-');
-
-/** True if a --set and a typed flag set the same field: `settings.aspect_ratio=…` and --aspect-ratio. */
-function isOf(set: string, typed: Record<string, unknown>): boolean {
-  const field = set.slice(0, set.indexOf('=')).split('.').at(-1) ?? '';
-  return Object.hasOwn(
-    typed,
-    field.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()),
-  );
+/** True if a --set sets the field of a typed flag, or a part of it. */
+function isOf(set: string, typed: Record<string, unknown>, takes: FlagSet): boolean {
+  const { path: at } = parseSet(set);
+  const fieldOf = (key: string) =>
+    key === 'promptFile' || key === 'shot' ? ['prompt'] : (takes[key]?.field ?? [key]);
+  return Object.keys(typed).some((key) => fieldOf(key).every((step, depth) => step === at[depth]));
 }

@@ -150,6 +150,8 @@ export interface TypedRequest {
   /** The resolved model, because the default may change later. */
   readonly model: string;
   readonly prompted: boolean;
+  /** The given prompt, if the prompt in the ledger has other texts too, as of `--set content.1.text=…`. */
+  readonly ownPrompt?: { readonly prompt: string } | false;
   /** The body of --body. */
   readonly base: Readonly<Record<string, unknown>>;
   readonly media: readonly {
@@ -162,11 +164,11 @@ export interface TypedRequest {
 
 /** The request that the ledger keeps for `gw again`, without the external ID, which belongs to one task. */
 export function keptRequest(request: TypedRequest, { globals, host }: Context): KeptRequest {
-  const { command, takes, typed, model, prompted, base, media } = request;
+  const { command, takes, typed, model, prompted, ownPrompt, base, media } = request;
   const { cwd } = host;
   const entries = Object.entries(typed).filter(([key]) => key !== 'externalId' && Object.hasOwn(takes, key));
   const names = Object.hasOwn(takes, 'model') && typed.model === undefined && base.model === undefined;
-  const flags = { ...Object.fromEntries(entries), ...(names && { model }) };
+  const flags = { ...Object.fromEntries(entries), ...(names && { model }), ...ownPrompt };
   const files = media.flatMap(({ raw, flag, sha256 }): [string, string][] => {
     const reference = sha256 === undefined ? undefined : parseReference(raw, flag);
     return sha256 !== undefined && reference?.kind === 'file'

@@ -88,7 +88,6 @@ export function flagsOfBodies(
       if (!field) return undefined;
       const kindsHere = Object.keys(field.facts.items ?? {});
       if (kindsHere.length === 1) return flagName(kindsHere[0] ?? '');
-      if (at === undefined) return undefined;
       const words = ['role', 'type'].map((word) => valueAt(body, [...path.slice(0, 2), word]));
       const kinds = typeof at === 'number' ? words : [at];
       const [key] = Object.entries(items).find(([, { kind }]) => kinds.includes(kind)) ?? [];
@@ -119,7 +118,8 @@ function flagOf(field: Field, models: readonly (readonly [string, unknown])[]): 
     ...(facts.negatable && { negatable: true }),
     ...(field.key === 'model' && { group: 'what' as const }),
     summary,
-    ...(facts.typed ? { field: field.path } : { from: everywhere }),
+    field: field.path,
+    ...(!facts.typed && { from: everywhere }),
     ...(choices && { choices }),
     ...(facts.offers && { offers: facts.offers }),
     ...(facts.completes && { completes: facts.completes }),

@@ -54,7 +54,7 @@ export interface Flag<T = unknown> {
   readonly list?: boolean | undefined;
   /** The untrusted records that may give it; none if absent (promises, section 5). */
   readonly from?: readonly Source[] | undefined;
-  /** A body field that only this typed flag may set; no record may set it with `set` or `body`. */
+  /** The body field that it sets; a record that may not give the flag may not set the field with `set` or `body` either. */
   readonly field?: readonly string[] | undefined;
   /** `--no-NAME` exists too. */
   readonly negatable?: boolean | undefined;

@@ -109,7 +109,7 @@ const sha256 = (text: string): string => crypto.createHash('sha256').update(text
 /** Longest --body that is kept, in characters of JSON. */
 const LONGEST_BODY = 1 << 16;
 /** Flags that may contain words of a prompt. */
-const worded: ReadonlySet<string> = new Set(['shot', 'set', 'body']);
+const worded: ReadonlySet<string> = new Set(['prompt', 'shot', 'set', 'body']);
 
 /** Moves flags that may not be kept to `lacks`; `isKeepable` decides about a flag's value. */
 export function trimRequest(

@@ -66,6 +66,8 @@ const creates = [
   'video beta create FOX --set options={"external_task_id":"mine-2","watermark_info":{"enabled":true}}',
   'video gamma create FOX --resolution 768P --duration 6 --ratio 16:9',
   'video gamma create FOX --first-frame fox.png --resolution 2K --duration 5',
+  'video alpha create FOX --set content.1={"type":"text","text":"HARE"}',
+  'video gamma create FOX --resolution 768P --duration 6 --ratio 16:9 --set content.1={"type":"text","text":"HARE"}',
 ];
 const images = [
   'image create FOX -m img-2 --size 1024x1024 --n 2 --format webp',
@@ -179,6 +181,30 @@ describe('lays what is typed over it', () => {
     expect(waited.out).toBe(`${path.join(world.cwd, 'anew.mp4')}\n`);
     const many = await world.gw(['again', id, '--count', '2']);
     expect(many.out.trim().split('\n')).toHaveLength(2);
+  });
+
+  test.each([
+    ['video alpha create FOX --set output_format=mov', '--format mp4', 'output_format', 'mp4'],
+    ['video alpha create FOX --set duration=7', '--duration 5', 'duration', 5],
+    [
+      'video beta create FOX --set settings.aspect_ratio=9:16',
+      '--ratio 1:1',
+      'settings',
+      { aspect_ratio: '1:1' },
+    ],
+    [
+      'video gamma create FOX --resolution 768P --duration 5 --ratio 1:1 --set aigc_watermark=true',
+      '--no-watermark',
+      'aigc_watermark',
+      false,
+    ],
+    ['image create FOX --set output_format=webp', '--format png', 'output_format', 'png'],
+    ['image create FOX --set prompt=HARE', '-p FOX', 'prompt', '@fox runs, "fast"'],
+    ['image create FOX --set prompt=HARE', '--force', 'prompt', 'a hare'],
+  ])('a typed flag over the --set of its field: gw %s, again with %s', async (line, typed, field, value) => {
+    const world = await open();
+    await make(world, words(line));
+    expect((await shown(world, ['again', 'last', ...words(typed)]))[field]).toEqual(value);
   });
 
   test('a prompt over shots, and shots over a prompt', async () => {
@@ -308,7 +334,7 @@ describe('refuses, and sends nothing', () => {
     const off = { GW_LEDGER_PROMPTS: 'off' };
     const id = await make(
       world,
-      ['video', 'alpha', 'create', 'a secret fox', '--set', 'extra.note="a secret"', '--no-validate'],
+      cmd`video alpha create ${'a secret fox'} --set ${'extra.note="a secret"'} --set ${'content.1={"type":"text","text":"a secret"}'} --no-validate`,
       off,
     );
     const shots = await make(world, ['video', 'beta', 'create', '--shot', '3:a secret'], off);

@@ -280,6 +280,7 @@ async function read<F extends FlagSet>(
   // A second body is made only if it refers to an output of a job.
   const hasOutput = inputs.some(({ output }) => output);
   const body = hasOutput ? bodyWith(askedOf) : sent;
+  const asIntent = askedIn(body);
   const request = keptRequest(
     {
       command: `video ${spec.family.name}`,
@@ -288,6 +289,7 @@ async function read<F extends FlagSet>(
       model: modelOf(spec, typed, base, settings),
       base,
       prompted: prompt !== undefined,
+      ownPrompt: prompt !== undefined && prompt !== asIntent.prompt && { prompt },
       media: inputs.map((input, at) => ({ ...input, sha256: media.items[at]?.sha256 })),
     },
     ctx,
@@ -312,7 +314,7 @@ async function read<F extends FlagSet>(
         family: spec.family.name,
         endpoint: endpoint.name,
         model: isText(body.model) ? body.model : model,
-        ...askedIn(body),
+        ...asIntent,
         media: media.items.map((item) => item.describe),
         references: media.items.map(({ describe, sha256 }) => ({ name: describe, sha256 })),
         request,
