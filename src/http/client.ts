@@ -70,11 +70,12 @@ export interface SendOptions {
   readonly onRefused?: ((reply: WireReply) => void) | undefined;
 }
 
-/** The reason and duration of the pause before a retry. */
+/** The reason and duration of the pause before a retry, and a function that reports it, to be called every 30 s. */
 export interface RetryPause {
   readonly delayMs: number;
   /** True if the gateway answered that there were too many requests. */
   readonly isRateLimited: boolean;
+  readonly tell: () => void;
 }
 
 export interface Reply<T = unknown> {

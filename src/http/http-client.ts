@@ -262,16 +262,15 @@ async function attempts<T>(
     }
     const { delayMs } = decision;
     options.trace?.(`* sent again in ${(delayMs / 1000).toFixed(1)} s: ${failure.kind.replaceAll('_', ' ')}`);
+    const said = `${troubles[failure.kind] ?? 'no whole answer'} (${request.url.host}): trying again`;
+    const count = `, ${retriesDone + 1} of ${limits.retries}`;
+    const line = `${said} at ${new Date(clock.now() + delayMs).toISOString()}${count}`;
+    // A chat prints no line about the pause.
+    const tell = () => void (delayMs > BEAT_MS && endpoint.resend !== 'chat' && options.say?.(line));
     if (sendOptions.pause) {
-      await sendOptions.pause({ delayMs, isRateLimited: failure.kind === 'rate_limited' });
+      await sendOptions.pause({ delayMs, isRateLimited: failure.kind === 'rate_limited', tell });
     } else {
-      const said = `${troubles[failure.kind] ?? 'no whole answer'} (${request.url.host}): trying again`;
-      const count = `, ${retriesDone + 1} of ${limits.retries}`;
       const stopSaying = options.awaiting?.(`${said}${count}`);
-      const line = `${said} at ${new Date(clock.now() + delayMs).toISOString()}${count}`;
-      // A chat prints no line about the pause.
-      const isTold = delayMs > BEAT_MS && endpoint.resend !== 'chat';
-      const tell = () => (isTold ? options.say?.(line) : undefined);
       await sleepAloud(clock, delayMs, signal, tell).finally(stopSaying);
     }
   }

@@ -158,6 +158,19 @@ test('a gateway that asks for an hour ends sync, wait and download at once', asy
   expect(asked).toEqual(asked.map(() => asked[0]));
 });
 
+test('a look by hand says in a pipe why and until when it waits out a 429', async () => {
+  const { gw, looks, record } = await openPlace({
+    task: () =>
+      looks().length === 1
+        ? [429, '{"error":{"message":"slow down"}}', { 'retry-after': '75' }]
+        : [200, JSON.stringify(record)],
+  });
+  const run = await gw('video', 'alpha', 'get', 't-1');
+  expect([run.code, looks().length], run.err).toEqual([0, 2]);
+  // The pause of 75 s begins with a line, and one follows after 30 and after 60 s.
+  expect(run.err.match(/the gateway asks to wait .*: trying again at 2026-/g), run.err).toHaveLength(3);
+});
+
 test('a long integer of a record is printed as it came, also from the ledger', async () => {
   const seed = '9007199254740993';
   const text = (url: string) =>

@@ -1,6 +1,7 @@
 import { GwError } from '../../errors.ts';
 import { type AccountType, poolOf, type RatePool } from '../../gateway/limits.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
+import { sleepAloud } from '../../host.ts';
 import type { RetryPause } from '../../http/client.ts';
 import { mayHoldLongNumber } from '../job-view.ts';
 import { type Ask, LookBatch, readable, readLook } from './batch.ts';
@@ -263,7 +264,7 @@ class LookQueue {
 
   /** Waits until a request's turn to be sent again. Throws the signal's reason, or the error if it gets no turn. */
   async #pause(
-    { delayMs, isRateLimited }: RetryPause,
+    { delayMs, isRateLimited, tell }: RetryPause,
     asks: readonly Ask[],
     signal: AbortSignal,
   ): Promise<void> {
@@ -271,7 +272,7 @@ class LookQueue {
       this.#pace.hold(delayMs);
       this.wake();
     }
-    await this.options.clock.sleep(delayMs, signal);
+    await sleepAloud(this.options.clock, delayMs, signal, tell);
     signal.throwIfAborted();
     // The latest deadline of its queries counts; there is none if one of them has no deadline.
     const latestMs = Math.max(...asks.map(({ options }) => options.deadlineMs ?? Number.NaN));

@@ -78,7 +78,7 @@ describe('what is sent again', () => {
     const send: Client['send'] = async (endpoint, input, options = {}) => {
       for (let tries = 0; tries < failures; tries += 1) {
         fake.asked.push({ atMs: clock.steady(), ids: [] });
-        await options.pause?.({ delayMs, isRateLimited });
+        await options.pause?.({ delayMs, isRateLimited, tell() {} });
       }
       return fake.client.send(endpoint, input, options);
     };
