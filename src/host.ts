@@ -108,6 +108,13 @@ export const quietly = <T>(act: () => T): T | undefined => {
   }
 };
 
+/** True if a call succeeds; false if it throws. */
+export const can = (act: () => void): boolean =>
+  quietly(() => {
+    act();
+    return true;
+  }) ?? false;
+
 /** Calls a function at first use and keeps its result; a promise is kept too, even if it rejects. */
 export function once<T>(make: () => T): () => T {
   let made: { readonly value: T } | undefined;

@@ -1,3 +1,5 @@
+import { quietly } from './host.ts';
+
 /** A punctuation mark, a quoted `text`, a `word` (number, true, false, null), or `other` for an invalid character. */
 export type JsonKind = '{' | '}' | '[' | ']' | ',' | ':' | 'text' | 'word' | 'other';
 
@@ -87,13 +89,7 @@ export class JsonTokens {
 }
 
 /** Parses JSON text written by gw or the user; undefined if it is invalid. */
-export function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
+export const jsonOf = (text: string): unknown => quietly(() => JSON.parse(text));
 
 /** The position of a value in JSON text. */
 export interface JsonPlace {

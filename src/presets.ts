@@ -10,7 +10,7 @@ import { GwError, usage } from './errors.ts';
 import { confineFiles } from './flags/body-flags.ts';
 import { type Flag, type FlagSet, flagName, mayStandIn } from './flags/flag.ts';
 import { nearest } from './flags/nearest.ts';
-import type { Host } from './host.ts';
+import { type Host, quietly } from './host.ts';
 import type { Io } from './io/io.ts';
 import { parsePattern } from './placeholders.ts';
 import { strangersDoor } from './shots/outputs.ts';
@@ -198,12 +198,9 @@ function presetFile(name: string, host: Host): { readonly file: string; readonly
 }
 
 function namesIn(dir: string): string[] {
-  try {
-    const preset = new RegExp(`^(.+)\\.(?:${endings.join('|')})$`);
-    return fs.readdirSync(dir).flatMap((file) => preset.exec(file)?.[1] ?? []);
-  } catch {
-    return [];
-  }
+  const preset = new RegExp(`^(.+)\\.(?:${endings.join('|')})$`);
+  const files = quietly(() => fs.readdirSync(dir)) ?? [];
+  return files.flatMap((file) => preset.exec(file)?.[1] ?? []);
 }
 
 async function readPreset(file: string): Promise<Record<string, unknown>> {

@@ -14,11 +14,13 @@ export function estimateMs(
   jobs: readonly Job[],
   like: Pick<Job, 'gateway' | 'family' | 'model' | 'settings'>,
 ): number | undefined {
-  const modelOf = (job: typeof like) => JSON.stringify([job.gateway, job.family, job.model]);
-  const sameModel = jobs.filter((job) => job.state === 'succeeded' && modelOf(job) === modelOf(like));
-  const { resolution, duration } = like.settings;
+  const { gateway, family, model, settings } = like;
+  const succeeded = jobs.filter(({ state }) => state === 'succeeded');
+  const sameModel = succeeded.filter(
+    (job) => job.gateway === gateway && job.family === family && job.model === model,
+  );
   const sameShape = sameModel.filter(
-    (job) => job.settings.resolution === resolution && job.settings.duration === duration,
+    (job) => job.settings.resolution === settings.resolution && job.settings.duration === settings.duration,
   );
   return medianMs(sameShape) ?? medianMs(sameModel);
 }

@@ -5,7 +5,7 @@ import { isFull } from '../disk/disk-fault.ts';
 import { type AppendCalls, appendLine, ensureDirectory, FailedSync } from '../disk/durable-directory.ts';
 import { isLocked, type LockFile, type Step, tryLock } from '../disk/lock-file.ts';
 import { usage } from '../errors.ts';
-import { type Clock, quietly } from '../host.ts';
+import { type Clock, can, quietly } from '../host.ts';
 import type { IntentEvent, Job, JobState, LedgerEvent, SavedFile } from './event.ts';
 import { bearing, isHoldersOnly, standingOf } from './fold.ts';
 import { JobFinder } from './job-finder.ts';
@@ -278,8 +278,8 @@ function keepReserve(dir: string): void {
   // Random bytes, so that a file system cannot compress them.
   const bytes = crypto.randomBytes(RESERVE_BYTES);
   const options = { flag: 'wx', mode: 0o600, flush: true };
-  if (!quietly(() => [fs.writeFileSync(fileIn(dir), bytes, options)])) giveUpReserve(dir);
+  if (!can(() => fs.writeFileSync(fileIn(dir), bytes, options))) giveUpReserve(dir);
 }
 
 /** Frees the reserved space; true if there was any. */
-const giveUpReserve = (dir: string): boolean => quietly(() => [fs.unlinkSync(fileIn(dir))]) !== undefined;
+const giveUpReserve = (dir: string): boolean => can(() => fs.unlinkSync(fileIn(dir)));

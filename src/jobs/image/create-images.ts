@@ -2,7 +2,7 @@ import { ClosedPipe, GwError, Interrupted, isUnknownOutcome, UnknownOutcome } fr
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { GatewayErrorFacts } from '../../gateway/gateway-error.ts';
 import { findLink, readImages, readMissing, saysNoImage } from '../../gateway/image/reply.ts';
-import { quietly } from '../../host.ts';
+import { can } from '../../host.ts';
 import type { ReceivedHead, RequestInput, SendOptions } from '../../http/client.ts';
 import { receivedHead } from '../../http/read-reply.ts';
 import { cutText, describeBody } from '../../http/refused-reply.ts';
@@ -254,7 +254,7 @@ async function brokenOff(
   const links = record !== undefined && { record, serverDateMs: head?.serverDateMs ?? deps.clock.now() };
   if (links) leaveToSync(answer, record, deps);
   // The failure itself matters more than a failed write; sync will treat the job as unknown.
-  const isRecorded = quietly(() => [deps.ledger.append(key, { ...event, ...links })]) !== undefined;
+  const isRecorded = can(() => deps.ledger.append(key, { ...event, ...links }));
   const { files, partials, error: unsaved } = await saveImages(answer, record, deps);
   const isLeft = record !== undefined && hasLinkLeft(answer, record, files, unsaved);
   const linksHint = isRecorded ? 'gw jobs sync fetches what it had a link to' : ONLY_IN_RECORD;

@@ -3,7 +3,7 @@ import * as path from 'node:path';
 import { DiskFault } from '../../disk/disk-fault.ts';
 import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { errorCode } from '../../errors.ts';
-import { quietly } from '../../host.ts';
+import { can, quietly } from '../../host.ts';
 import { newPartName } from './output-path.ts';
 
 /** What the disk of a directory supports, found by trying there what saving does. */
@@ -87,15 +87,6 @@ function expectMark(fd: number): void {
   const buffer = Buffer.alloc(MARK.length);
   if (fs.readSync(fd, buffer, 0, MARK.length, 0) !== MARK.length || !buffer.equals(MARK)) {
     throw new DiskFault('what is written there cannot be read back', true);
-  }
-}
-
-function can(act: () => void): boolean {
-  try {
-    act();
-    return true;
-  } catch {
-    return false;
   }
 }
 

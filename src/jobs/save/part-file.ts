@@ -4,7 +4,7 @@ import * as path from 'node:path';
 import { DiskFault, faultReason } from '../../disk/disk-fault.ts';
 import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { errorCode } from '../../errors.ts';
-import { quietly } from '../../host.ts';
+import { can, quietly } from '../../host.ts';
 import type { Job, LedgerEvent, SavedFile } from '../../ledger/event.ts';
 import { SNIFF_BYTES } from '../../media/signatures.ts';
 import { isPartName, newPartName } from './output-path.ts';
@@ -212,16 +212,13 @@ export class GrowingPart {
   private flee(fault: DiskFault): boolean {
     const { refuge } = this;
     if (this.dir === refuge) return false;
-    try {
+    const isMoved = can(() => {
       ensureDirectory(refuge);
       this.part = this.part && movePart(this.part, refuge, this.record);
       this.dir = refuge;
-      return true;
-    } catch {
-      return false;
-    } finally {
-      this.fault = fault;
-    }
+    });
+    this.fault = fault;
+    return isMoved;
   }
 
   /** Closes and removes the part, and records that; one that cannot be removed stays recorded. */

@@ -2,7 +2,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { DiskFault } from '../../disk/disk-fault.ts';
 import { headOf, sha256OfFile } from '../../disk/small-file.ts';
-import { quietly } from '../../host.ts';
+import { can, quietly } from '../../host.ts';
 import { type DiskWays, isThere } from './disk-ways.ts';
 
 /** The file no longer exists under its name: another process took or removed it. */
@@ -34,7 +34,7 @@ export async function takeName(
 ): Promise<boolean> {
   const { path: from } = whole;
   // If linking fails, whether a file exists under the name says more than the error.
-  if (ways.links && quietly(() => [fs.linkSync(from, to)])) return true;
+  if (ways.links && can(() => fs.linkSync(from, to))) return true;
   if (isThere(to)) return isSameFile(from, to);
   if (!isThere(from)) throw new PartGone(`${from} is gone`);
   tell();
