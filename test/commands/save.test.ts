@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect } from 'vitest';
 import { KEY, test, World } from '../helpers/gw.ts';
@@ -136,6 +136,17 @@ describe('--sidecar', () => {
     writeFileSync(mine, '{"mine": true}');
     await world.ok([...alpha, 'a car', '--force']);
     expect(readFileSync(mine, 'utf8')).toBe('{"mine": true}');
+  });
+
+  test('stays where --force finds its output moved away, for that is the only record of it', async ({
+    world,
+  }) => {
+    const create = ['image', 'create', '-o', 'fox.png'];
+    await world.ok([...create, 'a fox', '--sidecar']);
+    const kept = path.join(world.cwd, 'keep.png');
+    renameSync(path.join(world.cwd, 'fox.png'), kept);
+    await world.ok([...create, 'a wolf', '--force']);
+    expect(readJson(world, 'fox.png.json').sha256).toBe(sha256(readFileSync(kept)));
   });
 
   test('is written by the run that brings the job home, with the words of its create', async ({ world }) => {

@@ -7,7 +7,7 @@ import { quietly } from '../../host.ts';
 import { type DiskWays, isThere, waysOf } from './disk-ways.ts';
 import { besideOf, besidePart, isPartName, misnamed, newPartName } from './output-path.ts';
 import { dropPart, type PartFile } from './part-file.ts';
-import { type Beside, type BesideText, isReplaceable, replaceBeside, writeBeside } from './sidecar.ts';
+import { type Beside, isReplaceable, removeBeside, replaceBeside, writeBeside } from './sidecar.ts';
 import { copyWhole, isMoved, isSameFile, PartGone, takeName, type Whole } from './take-name.ts';
 
 /** The highest suffix that is tried: `-1`, `-2`, … */
@@ -171,27 +171,31 @@ class Publication {
     }
   }
 
-  private besideText(): BesideText | undefined {
+  private besideText() {
     const { sidecar: text, mode } = this.options;
     return text === undefined ? undefined : { text, mode, trial: besidePart(this.copy) };
   }
 
   private async replace(final: string): Promise<boolean> {
-    if (!(await this.takeOver(final))) return false;
+    const taken = await this.takeOver(final);
+    if (taken === undefined) return false;
+    const beside = this.besideText();
     try {
-      replaceBeside(final, this.source.sha256, this.besideText());
+      if (beside) replaceBeside(final, beside);
+      else if (taken === 'replaced') removeBeside(final, this.source.sha256);
     } catch (error) {
-      this.options.warn?.(`${besideOf(final)} could not be written: ${faultReason(error)}`);
+      const what = beside ? 'written' : 'removed';
+      this.options.warn?.(`${besideOf(final)} could not be ${what}: ${faultReason(error)}`);
     }
     return true;
   }
 
   /** Takes a free name, or the place of what may be replaced; what comes there meanwhile is asked about anew. */
-  private async takeOver(final: string): Promise<boolean> {
+  private async takeOver(final: string): Promise<'free' | 'replaced' | undefined> {
     const { sidecar, ways, mayReplace, warn } = this.options;
     for (let look = 0; look < MAX_LOOKS; look += 1) {
       const before = fs.lstatSync(final, { throwIfNoEntry: false });
-      if (sidecar !== undefined && !isReplaceable(final)) return false;
+      if (sidecar !== undefined && !isReplaceable(final)) return undefined;
       if (!(await mayReplace(final, () => before && this.tell(final)))) break;
       if (before && ways.renames && this.isElsewhere) await this.makeCopy();
       const there = fs.lstatSync(final, { throwIfNoEntry: false });
@@ -200,22 +204,23 @@ class Publication {
         throw new DiskFault(`${final} is not replaced: it is ${kindOf(there)}`, true);
       if (there && ways.renames) return await this.renameOver(final);
       if (there) remove(final);
-      if (there ? await copyWhole(this.whole, final) : await this.take(final)) return true;
+      const isTaken = await (there ? copyWhole(this.whole, final) : this.take(final));
+      if (isTaken) return there ? 'replaced' : 'free';
     }
     warn?.(`${final} is not replaced: it is another output of this command, or newer than --force`);
-    return false;
+    return undefined;
   }
 
-  private async renameOver(final: string): Promise<true> {
+  private async renameOver(final: string): Promise<'replaced'> {
     const from = this.isElsewhere ? this.copy : this.source.path;
     try {
       renameFile(from, final);
     } catch (error) {
-      if (await isMoved({ ...this.whole, path: from }, final)) return true;
+      if (await isMoved({ ...this.whole, path: from }, final)) return 'replaced';
       if (!isThere(from)) throw new PartGone(`${from} is gone`);
       throw DiskFault.of(`${final} cannot be replaced`, error);
     }
-    return true;
+    return 'replaced';
   }
 }
 

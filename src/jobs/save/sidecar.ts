@@ -123,17 +123,20 @@ export async function writeBeside(
   }
 }
 
-/** Replaces the sidecar of a replaced output (`--force`), or removes it if it tells of other bytes. Throws the disk's error. */
-export function replaceBeside(output: string, sha256: string, beside: BesideText | undefined): void {
-  const file = besideOf(output);
-  if (!beside && (sidecarIn(textOf(file))?.sha256 ?? sha256) !== sha256) fs.rmSync(file, { force: true });
-  if (!beside) return;
+/** Writes the file beside an output atomically, over a file that is there (`--force`). Throws the disk's error. */
+export function replaceBeside(output: string, beside: BesideText): void {
   writeTrial(beside);
   try {
-    fs.renameSync(beside.trial, file);
+    fs.renameSync(beside.trial, besideOf(output));
   } finally {
     fs.rmSync(beside.trial, { force: true });
   }
+}
+
+/** Removes the sidecar of an output that --force replaced, unless it tells of the new bytes. Throws the disk's error. */
+export function removeBeside(output: string, sha256: string): void {
+  const old = sidecarIn(textOf(besideOf(output)));
+  if (old && old.sha256 !== sha256) fs.rmSync(besideOf(output), { force: true });
 }
 
 /** True if --force may write the file beside an output: there is none, or it is a sidecar. */

@@ -309,6 +309,27 @@ describe('a finished part', () => {
     expect(fs.existsSync(`${final}.json`)).toBe(false);
   });
 
+  it.each([ext4, nameless])(
+    'tells if the sidecar of the replaced output cannot be removed: %o',
+    async (ways) => {
+      const dir = tempDir();
+      const beside = path.join(dir, 'fox.mp4.json');
+      fs.writeFileSync(path.join(dir, 'fox.mp4'), 'old');
+      fs.writeFileSync(beside, JSON.stringify({ gw: '1.0.0', sha256: sha256(Buffer.from('old')) }));
+      const { rmSync } = nodeFs;
+      withCalls({
+        rmSync(file: string, ...how: [object]) {
+          if (file === beside) throw Object.assign(new Error('EPERM'), { code: 'EPERM' });
+          return rmSync(file, ...how);
+        },
+      });
+      const told: string[] = [];
+      const warn = (text: string) => told.push(text);
+      await publish(partOf(dir, noise(100, 1)), options(dir, { ways, force: true, warn }));
+      expect(told).toEqual([expect.stringMatching(/fox\.mp4\.json could not be removed: .*EPERM/)]);
+    },
+  );
+
   it('tries the next name where a file changes at each look', async () => {
     const dir = tempDir();
     const first = path.join(dir, 'fox.mp4');
