@@ -17,6 +17,7 @@ export interface CreateFate {
     | 'empty'
     | '502'
     | 'garbage'
+    | 'wordy'
     | 'refused'
     | 'refused-422'
     | Status;
@@ -100,6 +101,8 @@ export async function openBetaGateway(
         return send(response, 502, { error: { message: 'bad gateway' } });
       case 'garbage':
         return response.writeHead(200, { 'content-type': 'text/html' }).end('<html>');
+      case 'wordy':
+        return send(response, 200, { error: { message: 'the queue is full' } });
       case 'refused':
         return send(response, 200, { code: 1102, message: 'the balance is not enough', request_id: 'r' });
       case 'refused-422':

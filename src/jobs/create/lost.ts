@@ -139,8 +139,8 @@ class Search {
         const { facts, kind, message } = answer.failed;
         if (kind === 'auth') this.denied = answer.failed;
         if (kind === 'wait_timeout' && lost instanceof GwError)
-          throw lost.told({ retryAtMs: facts.retryAtMs }, `${lost.message}; ${message}`);
-        if (isRefused || this.denied || kind === 'wait_timeout') break;
+          throw lost.told({ retryAtMs: facts.retryAtMs }, `${lost.message}${wordsOf(lost)}; ${message}`);
+        if (isRefused || this.denied || kind === 'wait_timeout' || looks + 1 === MOST_SENDINGS) break;
         note(`${message}; looking for the task again`);
         continue;
       }
@@ -402,7 +402,7 @@ async function settleByCutReply(
   const client = await deps.client();
   let accepted: Accepted | undefined;
   try {
-    accepted = await confirmId(id, { client, clock, externalId: job.externalId, family, signal });
+    accepted = await confirmId(id, { ...deps, client, externalId: job.externalId, family });
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof GwError) || error.kind === 'auth') throw error;

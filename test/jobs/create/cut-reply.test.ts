@@ -25,8 +25,11 @@ async function scene(status: number, body: unknown) {
     return found;
   };
   const { signal } = new AbortController();
-  const settle = async (keyId = 'own') =>
-    settleUnanswered(await job(), alphaFamily, { ledger, clock, signal, keyId, client: async () => client });
+  const settle = async (keyId = 'own', deadlineMs?: number) =>
+    settleUnanswered(await job(), alphaFamily, {
+      ...{ ledger, clock, signal, keyId, deadlineMs },
+      client: async () => client,
+    });
   const isLookedAt = async () => idToConfirm(await job()) !== undefined;
   return { gateway, clock, job, settle, isLookedAt };
 }
@@ -64,6 +67,14 @@ describe('a task that only a cut reply named', () => {
     expect(await settle()).toEqual({ outcome: 'unknown' });
     expect(gateway.requests).toHaveLength(asked);
     expect((await job()).state).toBe('unknown');
+  });
+
+  test('not found, and the wait ends: it is not asked for any longer', async () => {
+    const { settle, isLookedAt, clock } = await scene(404, {});
+    const endMs = clock.steady() + 5_000;
+    expect(await settle('own', endMs)).toMatchObject({ outcome: 'open' });
+    expect(clock.steady()).toBeLessThanOrEqual(endMs);
+    expect(await isLookedAt()).toBe(true);
   });
 
   test('not found with another key: that says nothing', async () => {

@@ -194,13 +194,23 @@ describe('a create of family B whose answer is lost', () => {
     expect((await onlyJob()).state).toBe('unknown');
   });
 
+  test('the words of a reply without a task are told also if the wait ends before the look-up does', async () => {
+    const { create, clock, wait, onlyJob } = await scene({ commit: 'never', reply: 'wordy' });
+    wait.deadlineMs = clock.steady() + 10_000;
+    const said = 'it says "the queue is full"';
+    expect(await errorOf(create())).toMatchObject({ message: expect.stringContaining(said) });
+    expect((await onlyJob()).message).toContain(said);
+  });
+
   // Only a look-up with HTTP 200 can show that the gateway has no such task.
   test.each(['503', '202'] as const)(
     'a gateway that answers each look-up with %s: one create, and the outcome is unknown',
     async (fault) => {
-      const { gateway, create, onlyJob } = await scene({ commit: 'never', reply: 'reset' });
+      const { gateway, create, notes, onlyJob } = await scene({ commit: 'never', reply: 'reset' });
       gateway.lookUpFaults.push(...Array<typeof fault>(50).fill(fault));
       expect(await errorOf(create())).toMatchObject({ kind: 'unknown_outcome' });
+      const announced = notes.filter((note) => note.endsWith('looking for the task again'));
+      expect(gateway.lookUps).toHaveLength(4 * (1 + announced.length));
       expect(gateway.creates).toHaveLength(1);
       expect((await onlyJob()).state).toBe('unknown');
     },
