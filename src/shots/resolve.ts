@@ -282,7 +282,7 @@ async function linkOf(job: Job, role: string, named: string, ctx: Context): Prom
     throw new GwError('download', what, { taskId: id, hint });
   }
   const journal = journalOf(of, (event) => ledger.append(of.key, event));
-  const limits = { maxDownloads: family?.maxDownloads, force: false };
+  const limits = { maxDownloads: family?.maxDownloads, force: false, hint };
   new GetBudget({ id, outputs: 1, journal, ...limits, warn: ctx.io.warn }).take(role);
   return url;
 }

@@ -191,6 +191,20 @@ describe('what is sent', () => {
     expect([late.code, late.err]).toEqual([12, expect.stringContaining('less than 5 min to live')]);
   });
 
+  test('is not sent when almost all downloads are used, and the hint names a way that uses none', async () => {
+    const { world, video, gw } = await open();
+    const ledger = ledgerOf(world);
+    const [job] = await ledger.find({ ids: [video] });
+    for (let used = 1; used < 95; used += 1) {
+      world.clock.ms += 1;
+      ledger.append(job?.key ?? '', { event: 'get', role: 'video' });
+    }
+    const run = await gw('video', 'alpha', 'create', 'on', '--video', `job:${video}`);
+    expect([run.code, run.err]).toEqual([12, expect.stringContaining('95 of the 100 downloads')]);
+    expect(run.err).toContain('put the file where the gateway can fetch it');
+    expect(run.err).not.toContain('--force');
+  });
+
   test('is saved first where the file is gone or changed, and is download where it cannot be', async () => {
     const { world, video, gw } = await open();
     const file = path.join(world.cwd, `${video}.mp4`);

@@ -223,6 +223,8 @@ export interface CountedDownloads {
   /** How often the gateway allows an output to be fetched ("Retention": family A 100); undefined if not stated. */
   readonly maxDownloads: number | undefined;
   readonly force: boolean;
+  /** What to do if too few are left; by default, use them with `gw jobs download --force`. */
+  readonly hint?: string;
   readonly warn: (text: string) => void;
 }
 
@@ -252,11 +254,11 @@ export class GetBudget {
 
   /** Records that a GET is about to be sent. Throws `download` if too few are left, unless forced. */
   take(role: string): void {
-    const { id, journal, maxDownloads = Number.POSITIVE_INFINITY, force, warn } = this.options;
+    const { id, journal, maxDownloads = Number.POSITIVE_INFINITY, force, hint, warn } = this.options;
     const used = () => `${this.counted} of the ${maxDownloads} downloads of this task are used`;
     if (this.counted >= maxDownloads * REFUSE_AT && !force) {
-      const hint = `keep the rest for when it matters, or use them: gw jobs download ${id} --force`;
-      throw new GwError('download', used(), { hint });
+      const use = `keep the rest for when it matters, or use them: gw jobs download ${id} --force`;
+      throw new GwError('download', used(), { hint: hint ?? use });
     }
     journal.aboutToGet(role);
     this.left--;
