@@ -92,17 +92,19 @@ export const again = defineCommand<FlagSet, JobResult>({
     refuseLacking(named, word, isTyped);
     let close = async () => {};
     try {
-      const source = withFiles({ ...named, outputs: ctx.outputs }, create, word, isTyped);
-      await refuseChanged(source, word, isTyped);
+      const kept = Object.entries(named.request.flags).filter(([key]) => !isTyped(key));
+      const request = { ...named.request, flags: Object.fromEntries(kept) };
+      const source = withFiles({ ...named, request, outputs: ctx.outputs }, create, word);
+      await refuseChanged(source, word);
       const { own, ...world } = await contextOf(source, ctx);
       close = world.close;
       await askWhereItMayExist(source, yes === true, own);
-      const { args, flags: all, ...rest } = layOver(source, typed, create.flags, own);
-      const input = { args, flags: all, globals: rest.ctx.globals };
+      const { flags: all, ctx: laid } = layOver(source, typed, create.flags, own);
+      const input = { args: [], flags: all, globals: laid.globals };
       const called = { path: command.split(' '), command: create };
       const said = withDefaults(input, called, (await own.settings()).defaults, saysHow(own));
       own.afterSave.command ??= said.flags.exec as string | undefined;
-      const outcome = create.run(said, { ...rest.ctx, outputs: source.outputs });
+      const outcome = create.run(said, { ...laid, outputs: source.outputs });
       if (Symbol.asyncIterator in outcome) yield* outcome as AsyncIterable<{ value?: JobResult }>;
       else yield (await outcome) as { value?: JobResult };
     } catch (error) {
@@ -334,37 +336,26 @@ function refuseLacking(
 }
 
 /** Resolves the sidecar's file names to files beside it. Throws `usage` for a missing file, or one elsewhere. */
-function withFiles(
-  source: Source,
-  { flags }: AnyCommand,
-  word: string,
-  isTyped: (key: string) => unknown,
-): Source {
+function withFiles(source: Source, { flags }: AnyCommand, word: string): Source {
   const { dir, request } = source;
   if (dir === undefined) return source;
-  const kept = Object.fromEntries(Object.entries(request.flags).filter(([key]) => !isTyped(key)));
   const hint = `put it there, or name it: gw again ${word} with the flag and the file`;
   const confined = confinedPaths({ dir, what: 'the folder of the sidecar', hint });
   const files: Record<string, string> = {};
-  const placed = confineFiles(kept, flags, (file, named) => {
+  const placed = confineFiles(request.flags, flags, (file, named) => {
     if (!fs.existsSync(path.resolve(dir, file))) throw usage(`${named}: no such file beside ${word}`, hint);
     const real = confined(file, named);
     const sha256 = request.files[file];
     if (sha256 !== undefined) files[real] = sha256;
     return real;
   });
-  const outputs = strangersDoor(kept, confined, source.outputs);
+  const outputs = strangersDoor(request.flags, confined, source.outputs);
   return { ...source, request: { ...request, flags: { ...request.flags, ...placed }, files }, outputs };
 }
 
 /** Throws `usage` for a local file whose content has changed since the job was made. */
-async function refuseChanged(
-  { id, request }: Source,
-  word: string,
-  isTyped: (key: string) => unknown,
-): Promise<void> {
+async function refuseChanged({ id, request }: Source, word: string): Promise<void> {
   for (const [key, value] of Object.entries(request.flags)) {
-    if (isTyped(key)) continue;
     for (const raw of [value].flat()) {
       const file = String(raw).replace(/^[\p{L}\p{N}_-]{1,64}=/u, '');
       const sha256 = request.files[file];
@@ -405,12 +396,11 @@ function layOver({ request, prompt }: Source, typed: Record<string, unknown>, ta
   const takesPrompt = request.prompted && prompt !== undefined && !hasPrompt && !('shot' in typed);
   const { shot, prompt: own = prompt, ...flags } = request.flags;
   const keepsShot = shot !== undefined && !hasPrompt;
-  const sets = [...(request.set ?? []).filter((each) => !isOf(each, typed, takes)), ...set];
+  const sets = [...setsFor(typed, request.set ?? [], takes), ...set];
   const kept = body === undefined ? request.body : undefined;
   const asksStdin = [body, typed.prompt, typed.promptFile].includes('-');
   const stdin = Readable.from(kept === undefined ? [] : [Buffer.from(JSON.stringify(kept))]);
   return {
-    args: [],
     flags: { ...flags, ...(takesPrompt && { prompt: own }), ...(keepsShot && { shot }), ...typed },
     ctx: {
       ...ctx,
@@ -424,10 +414,23 @@ function layOver({ request, prompt }: Source, typed: Record<string, unknown>, ta
   };
 }
 
-/** True if a --set sets the field of a typed flag, or a part of it. */
-function isOf(set: string, typed: Record<string, unknown>, takes: FlagSet): boolean {
-  const { path: at } = parseSet(set);
-  const fieldOf = (key: string) =>
-    key === 'promptFile' || key === 'shot' ? ['prompt'] : (takes[key]?.field ?? [key]);
-  return Object.keys(typed).some((key) => fieldOf(key).every((step, depth) => step === at[depth]));
+/**
+ * The kept --sets for typed flags: without those of a flag's field or a part of it. After a --set of an object that holds
+ * the field, one more sets the field to the typed value.
+ */
+function setsFor(typed: Record<string, unknown>, kept: readonly string[], takes: FlagSet): string[] {
+  const fields = Object.entries(typed).flatMap(([key, value]) =>
+    ['prompt', 'promptFile', 'shot'].includes(key)
+      ? promptPaths.map((field) => ({ field, value: undefined }))
+      : [{ field: takes[key]?.field ?? [key], value }],
+  );
+  type Path = readonly string[];
+  const isIn = (path: Path, above: Path) => above.every((step, depth) => step === path[depth]);
+  const sets = kept.filter((raw) => !fields.some(({ field }) => isIn(parseSet(raw).path, field)));
+  const isHeld = (field: Path) => sets.some((raw) => isIn(field, parseSet(raw).path));
+  const held = fields.filter(({ field, value }) => value !== undefined && isHeld(field));
+  return [...sets, ...held.map(({ field, value }) => `${field.join('.')}=${JSON.stringify(value)}`)];
 }
+
+/** The paths of the prompt, or of the item that holds it, in the bodies of all families. */
+const promptPaths = [['prompt'], ['content', '0'], ['contents', '0', 'parts', '0']];

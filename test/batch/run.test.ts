@@ -730,13 +730,13 @@ async function twoProfiles() {
 }
 
 test('a row whose image is gone names --redo, which completes it', async ({ world }) => {
-  write(world, [{ id: 'a', ...image }]);
+  write(world, [{ id: "a fox's", ...image }]);
   const [file = ''] = (await run(world)).out.trimEnd().split('\n');
   rmSync(file);
   const gone = await run(world);
   expect(gone.code, gone.err).toBe(12);
-  expect(gone.err).toContain('or pay for a new one: run the batch again with --redo day/a\n');
-  expect(await run(world, '--redo', 'day/a')).toMatchObject({ code: 0 });
+  expect(gone.err).toContain(`or pay for a new one: run the batch again with --redo 'day/a fox'\\''s'\n`);
+  expect(await run(world, '--redo', "day/a fox's")).toMatchObject({ code: 0 });
   expect(await run(world)).toMatchObject({ code: 0, err: '1 row: 1 saved\n' });
 });
 

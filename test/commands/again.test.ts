@@ -75,6 +75,7 @@ const images = [
   'image edit FOX --image fox.png --no-multipart',
   'image native FOX --image fox.png --set generationConfig.candidateCount=1',
 ];
+const text = (prompt: string | undefined) => ({ type: 'text', text: prompt });
 const words = (line: string) =>
   line.split(' ').map((word) => word.replace('FOX', '@fox runs, "fast"').replace('HARE', 'a hare'));
 
@@ -201,8 +202,40 @@ describe('lays what is typed over it', () => {
     ['image create FOX --set output_format=webp', '--format png', 'output_format', 'png'],
     ['image create FOX --set prompt=HARE', '-p FOX', 'prompt', '@fox runs, "fast"'],
     ['image create FOX --set prompt=HARE', '--force', 'prompt', 'a hare'],
+    [
+      'video beta create FOX --set settings.audio=none --set settings={"duration":5,"resolution":"1080p"} --ratio 9:16',
+      '--duration 10',
+      'settings',
+      { duration: 10, resolution: '1080p' },
+    ],
+    [
+      'video beta create FOX --set settings={"duration":5} --set settings.resolution=1080p',
+      '--body b.json --ratio 1:1',
+      'settings',
+      { duration: 5, resolution: '1080p', aspect_ratio: '1:1' },
+    ],
+    [
+      'video alpha create FOX --set content.0.text=HARE --set content.1={"type":"text","text":"HARE"}',
+      '-p FOX',
+      'content',
+      [text(words('FOX')[0]), text('a hare')],
+    ],
+    [
+      'video gamma create FOX --resolution 768P --duration 5 --ratio 1:1 --set content.0={"type":"text","text":"HARE"}',
+      '--prompt-file fox.txt',
+      'content',
+      [text('a fox of a file')],
+    ],
+    [
+      'image native FOX --set contents.0.parts.0.text=HARE',
+      '-p FOX',
+      'contents',
+      [{ role: 'user', parts: [{ text: words('FOX')[0] }] }],
+    ],
   ])('a typed flag over the --set of its field: gw %s, again with %s', async (line, typed, field, value) => {
     const world = await open();
+    writeFileSync(path.join(world.cwd, 'fox.txt'), 'a fox of a file');
+    writeFileSync(path.join(world.cwd, 'b.json'), '{"settings":{"audio":"native"}}');
     await make(world, words(line));
     expect((await shown(world, ['again', 'last', ...words(typed)]))[field]).toEqual(value);
   });

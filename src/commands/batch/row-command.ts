@@ -4,7 +4,7 @@ import { askedDigest, type CreateFlags, placeText, type Row } from '../../batch/
 import { type AnyCommand, type Outcome, ShownRequest } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { type ConfinedPath, refuseTarget } from '../../disk/confined-path.ts';
-import { endsAll, GwError, usage } from '../../errors.ts';
+import { endsAll, GwError, shellQuote, usage } from '../../errors.ts';
 import { confineFiles } from '../../flags/body-flags.ts';
 import type { BudgetFlags } from '../../flags/job-flags.ts';
 import { once } from '../../host.ts';
@@ -189,7 +189,7 @@ export async function createRow(
       progress: () => (ctx.io.mode.bars ? namedBy(row.key, ctx.io.progress()) : silent),
     },
   };
-  const redone = wait ? row.key : undefined;
+  const redone = wait ? shellQuote(row.key) : undefined;
   // Most objects of a row are short-lived, so a small young generation keeps thousands of rows within little memory.
   const letGrow = keepYoungSpaceSmall();
   try {
@@ -210,7 +210,7 @@ async function outcomeOf(row: Row, flags: Row['flags'], ctx: Context): Promise<O
   return outcome as Outcome<JobResult>;
 }
 
-/** Rewords the hint of a create for a batch: --retry-failed replaces --again, and --redo `key`, if given, `gw again`. */
+/** Rewords the hint of a create for a batch: --retry-failed replaces --again, and --redo of the quoted `key` `gw again`. */
 export function ofRow(error: unknown, key?: string): unknown {
   if (!(error instanceof GwError) || error.facts.hint === undefined) return error;
   const anew = (said: string) => (key === undefined ? said : `: run the batch again with --redo ${key}`);
