@@ -1,6 +1,7 @@
 import * as path from 'node:path';
 import type { Amount } from '../config/table.ts';
 import type { Context } from '../context.ts';
+import { lockHolder } from '../disk/lock-file.ts';
 import { usage } from '../errors.ts';
 import { absoluteReferences } from '../flags/body-flags.ts';
 import type { FlagSet, FlagValues } from '../flags/flag.ts';
@@ -13,6 +14,7 @@ import { checkTarget } from '../jobs/save/check-target.ts';
 import { jsonOf } from '../json-text.ts';
 import { type Job, type KeptRequest, mayExist } from '../ledger/event.ts';
 import { EMBEDDED } from '../ledger/job-key.ts';
+import type { Ledger } from '../ledger/ledger.ts';
 import { parseReference } from '../media/reference.ts';
 import type { FoundOutput } from '../media/resolve.ts';
 import { outputsByWord, pinned } from '../shots/outputs.ts';
@@ -126,8 +128,9 @@ export async function warnOfAlike(
     gateway,
     bodySha256,
     sinceMs: nowMs - RECENT_MS,
-    states: ['running', 'succeeded', 'sent', 'unknown'],
-    where: (each) => each.endpoint === endpoint,
+    states: ['running', 'succeeded', 'sent', 'unknown', 'intent'],
+    where: (each) =>
+      each.endpoint === endpoint && (each.state !== 'intent' || isWaitingElsewhere(each, ledger)),
   });
   const alike = await recent.catch(() => []);
   const job = alike.find(mayExist) ?? alike[0];
@@ -141,6 +144,10 @@ export async function warnOfAlike(
       'it is made once more (--once KEY makes a job at most once)',
   );
 }
+
+/** True of an intent that another gw will send once it has waited for a slot, or after a 429. */
+const isWaitingElsewhere = ({ key }: Job, { isHeld, lockOf }: Ledger): boolean =>
+  isHeld(key) && lockHolder(lockOf(key))?.isSelf === false;
 
 export interface TypedRequest {
   readonly command: string;

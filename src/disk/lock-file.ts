@@ -24,6 +24,8 @@ const UNREADABLE: Holder = { pid: 0, host: '', started: '', nonce: 'unreadable' 
 export interface LockFile {
   /** Removes the lock if this process still owns it. Never throws. */
   release(): void;
+  /** False once another machine has taken the lock over. Throws the system's error if it cannot be read. */
+  isOwn(): boolean;
   /** Passes the lock to a process that gw has started: it is held while that process lives, even if gw dies. */
   handTo(pid: number): void;
 }
@@ -182,14 +184,10 @@ function readHolder(file: string): Holder | undefined {
     if (errorCode(error) === 'ENOENT') return undefined;
     throw Object.assign(error as Error, { path: file });
   }
-  try {
-    const { pid, host, started, nonce } = JSON.parse(text) as Partial<Holder>;
-    if (typeof pid !== 'number' || typeof host !== 'string') return UNREADABLE;
-    if (typeof started !== 'string' || typeof nonce !== 'string') return UNREADABLE;
-    return /^[0-9a-f]{1,64}$/.test(nonce) ? { pid, host, started, nonce } : UNREADABLE;
-  } catch {
-    return UNREADABLE;
-  }
+  const { pid, host, started, nonce }: Partial<Holder> = quietly(() => JSON.parse(text)) ?? {};
+  if (typeof pid !== 'number' || typeof host !== 'string') return UNREADABLE;
+  if (typeof started !== 'string' || typeof nonce !== 'string') return UNREADABLE;
+  return /^[0-9a-f]{1,64}$/.test(nonce) ? { pid, host, started, nonce } : UNREADABLE;
 }
 
 const isOwn = (file: string, own: Holder): boolean => readHolder(file)?.nonce === own.nonce;
@@ -207,6 +205,7 @@ function lockOf(file: string, own: Holder, step: Step): LockFile {
     fs.utimes(file, now, now, () => {});
   }, BEAT_MS).unref();
   return {
+    isOwn: () => isOwn(file, own),
     handTo: (pid) => fs.writeFileSync(file, JSON.stringify({ ...own, ...ownIdentity(pid) })),
     release() {
       clearInterval(beat);

@@ -249,6 +249,7 @@ async function attempts<T>(
         wire = await wireRequest(options, request, endpoint, sendOptions);
         options.trace?.('* sent again with the key that the key command gives now');
         retriesDone -= 1;
+        onUnsent?.();
         continue;
       }
     }

@@ -89,10 +89,10 @@ interface PartFacts {
 
 export type LedgerEvent =
   | IntentEvent
-  /** Written before the first byte of the request may leave; `nth` counts the sendings of one process from 1. */
-  | { readonly event: 'sent'; readonly nth?: number | undefined }
-  /** No sending up to this one made anything: no byte of it left, or the gateway refused it for now (HTTP 429). */
-  | { readonly event: 'not_made'; readonly nth: number }
+  /** Written before the first byte of the request may leave; `sending` is a random name of this one. */
+  | { readonly event: 'sent'; readonly sending?: string | undefined }
+  /** That sending made nothing, and another follows: no byte of it left, or the gateway refused it for now (HTTP 429). */
+  | { readonly event: 'not_made'; readonly sending: string }
   /** The gateway took the task. `reply` is the create reply as JSON text, unless it is long. */
   | {
       readonly event: 'accepted';

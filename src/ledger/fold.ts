@@ -77,9 +77,8 @@ type Fields<T> = { -readonly [K in keyof T]: T[K] };
 
 export interface Draft {
   rank: number;
-  /** The highest number of a sending, and of a sending that made nothing. */
-  sent: number;
-  notMade: number;
+  /** True if a line tells of a sending, even of one that made nothing. */
+  wasSent: boolean;
   readonly job: Fields<Omit<Job, keyof IntentEvent | 'parts' | 'files'>>;
   intent: Omit<IntentEvent, 'event'> | undefined;
   /** Fields that could be salvaged from an unreadable intent. */
@@ -93,10 +92,10 @@ export interface Draft {
 }
 
 /** Builds the job from its folded lines; undefined if no line proves that there is one. */
-export function jobOf({ job, intent, salvaged, plan, parts, files, sent }: Draft): Job | undefined {
+export function jobOf({ job, intent, salvaged, plan, parts, files, wasSent }: Draft): Job | undefined {
   const isDamaged = intent === undefined;
   // A job without an intent that was never sent can be dropped: nothing is lost with it.
-  if (isDamaged && job.id === undefined && job.sentAtMs === undefined && sent === 0) return undefined;
+  if (isDamaged && job.id === undefined && job.sentAtMs === undefined && !wasSent) return undefined;
   const asked = intent ?? { ...nothingAsked, ...salvaged };
   const kept = plan ?? asked.save;
   // Spreads would take three times as long and leave garbage that lasts for the next hundred jobs.
@@ -160,8 +159,7 @@ function onceIn(text: string): IntentEvent['once'] {
 export function newDraft(key: string): Draft {
   return {
     rank: ranks.intent,
-    sent: 0,
-    notMade: 0,
+    wasSent: false,
     job: {
       key,
       id: undefined,
@@ -209,6 +207,7 @@ export function addLine(draft: Draft, line: LedgerLine): void {
       return;
     }
     case 'sent':
+      if (isTakenBack(line.sending, draft.told)) return;
       job.sentAtMs ??= line.t;
       // The order in the file counts, because the clock may be set back between a look-up and a sending.
       if (isRepeated(line, draft) || job.absentSince === undefined) return;
@@ -272,17 +271,20 @@ function addFile(draft: Draft, line: SavedFile & { readonly t: number }): void {
   draft.files.set(JSON.stringify([line.role, line.path]), fileOf(line));
 }
 
-/**
- * True if a line changes the job's state. Of sendings only the last one counts, unless it made nothing: they are
- * compared by number, because a rewrite that crashed leaves lines twice.
- */
+/** True if a line changes the job's state. Sendings have names, so that copied lines and several holders do no harm. */
 function movesBy(draft: Draft, line: LedgerLine): boolean {
-  if (line.event === 'sent') draft.sent = Math.max(draft.sent, line.nth ?? Number.POSITIVE_INFINITY);
-  if (line.event === 'not_made') draft.notMade = Math.max(draft.notMade, line.nth);
-  const isOpen = draft.sent > draft.notMade;
-  if (line.event === 'sent' ? !isOpen : line.event === 'not_made' && isOpen) return false;
-  return bearingOn({ state: draft.job.state, rank: draft.rank }, line) === 'moves';
+  const { told, job, rank } = draft;
+  if (line.event === 'sent' || line.event === 'not_made') {
+    draft.wasSent = true;
+    told.add(`${line.event} ${line.sending ?? ''}`);
+    const isOpen = (name: string) => name.startsWith('sent ') && !isTakenBack(name.slice(5), told);
+    if (line.event === 'sent' ? isTakenBack(line.sending, told) : [...told].some(isOpen)) return false;
+  }
+  return bearingOn({ state: job.state, rank }, line) === 'moves';
 }
+
+/** True of a sending that made nothing. */
+const isTakenBack = (sending: string | undefined, told: Draft['told']) => told.has(`not_made ${sending}`);
 
 /** True if a line was added before: it is duplicated if its journal was rewritten during the append. */
 function isRepeated(line: LedgerLine, { told }: Draft): boolean {

@@ -4,7 +4,7 @@ import * as path from 'node:path';
 import { isFull } from '../disk/disk-fault.ts';
 import { type AppendCalls, appendLine, ensureDirectory, FailedSync } from '../disk/durable-directory.ts';
 import { isLocked, type LockFile, type Step, tryLock } from '../disk/lock-file.ts';
-import { usage } from '../errors.ts';
+import { type GwError, usage } from '../errors.ts';
 import { type Clock, can, quietly } from '../host.ts';
 import type { IntentEvent, Job, JobState, LedgerEvent, SavedFile } from './event.ts';
 import { bearing, isHoldersOnly, standingOf } from './fold.ts';
@@ -52,13 +52,15 @@ export function openLedger(options: LedgerOptions): Ledger {
       write(key, event);
       return;
     }
-    const state = holds.states.get(key);
-    if (state === undefined) throw new Error(`${event.event} of ${key}: only its holder may say so`);
-    const does = bearing(state, event);
+    const held = holds.jobs.get(key);
+    if (held === undefined) throw new Error(`${event.event} of ${key}: only its holder may say so`);
+    const does = bearing(held.state, event);
     if (does === 'void') return;
-    write(key, event, isOnlyTrace(state, event));
-    if (does === 'moves') holds.states.set(key, standingOf(event)?.state ?? state);
-    if (!holds.keyed.has(key)) return;
+    // On a shared disk another machine takes a job over if this one shows no sign of life for an hour.
+    if (event.event === 'sent' && !claiming(locks, 'usage', held.lock.isOwn)) throw heldElsewhere(key);
+    write(key, event, isOnlyTrace(held.state, event));
+    if (does === 'moves') held.state = standingOf(event)?.state ?? held.state;
+    if (!held.isKeyed) return;
     if (event.event === 'not_made') unmarkSent(dir, key);
     if (event.event !== 'sent') return;
     try {
@@ -146,9 +148,8 @@ function readsOf(finder: JobFinder, dir: string, tellDamage: () => void) {
 }
 
 class Holds {
-  readonly states = new Map<string, JobState>();
-  /** Keys of the held jobs that were made with `--once`. */
-  readonly keyed = new Set<string>();
+  /** The held jobs, with their state as this process knows it, and whether they were made with `--once`. */
+  readonly jobs = new Map<string, { state: JobState; readonly lock: LockFile; readonly isKeyed: boolean }>();
 
   constructor(
     private readonly locks: string,
@@ -159,7 +160,7 @@ class Holds {
   /** Claims a job that is to begin. Throws GwError `usage` if another process holds it or the claim cannot be made. */
   one(key: string, intent: IntentEvent): Hold {
     const lock = claiming(this.locks, 'usage', () => this.#claim(key));
-    if (!lock) throw usage(`another gw is working on job ${key}; nothing was sent`, `gw jobs show ${key}`);
+    if (!lock) throw heldElsewhere(key);
     return this.#hold(key, lock, undefined, intent);
   }
 
@@ -189,15 +190,16 @@ class Holds {
 
   #hold(key: string, lock: LockFile, job: Job | undefined, { once }: Pick<Job, 'once'> = job ?? {}): Hold {
     // A job that is not in the ledger has not been sent either.
-    this.states.set(key, job?.state ?? 'intent');
-    if (once) this.keyed.add(key);
+    this.jobs.set(key, { state: job?.state ?? 'intent', lock, isKeyed: once !== undefined });
     const release = () => {
-      this.keyed.delete(key);
-      if (this.states.delete(key)) lock.release();
+      if (this.jobs.delete(key)) lock.release();
     };
     return { key, job, release };
   }
 }
+
+const heldElsewhere = (key: string): GwError =>
+  usage(`another gw is working on job ${key}; nothing was sent`, `gw jobs show ${key}`);
 
 /** Runs a step of a claim; a fault of the disk becomes a GwError that names the directory of locks. */
 function claiming<T>(locks: string, kind: 'usage' | 'download', act: () => T): T {

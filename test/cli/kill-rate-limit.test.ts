@@ -52,6 +52,17 @@ describe.each(Object.entries(ways))('a create of %s that meets a 429', (_, argv)
     expect(creates()).toHaveLength(2);
   });
 
+  test('the same asked for meanwhile by another gw: it is warned of', async () => {
+    const { place, running, kill } = await scene(argv, limited('60'), fine);
+    await until('gw waits', () => /60|again at/.test(running.err()));
+    const { code, err } = await place.run(argv);
+    expect([code, err]).toEqual([
+      0,
+      expect.stringContaining('the same was asked for less than a minute ago'),
+    ]);
+    await kill();
+  });
+
   test('killed in the next attempt: its outcome is unknown, and the same command sends nothing', async () => {
     const { place, words, creates, kill } = await scene(argv, limited('1'), never);
     await until('the second create arrived', () => creates().length === 2);

@@ -9,8 +9,8 @@ const stateAfter = (...events: LedgerEvent[]) =>
   foldJobs([intent(), ...events].map((event, index) => line(key, 1000 + index, event)))[0];
 
 const sent: LedgerEvent = { event: 'sent' };
-const nth = (number: number): LedgerEvent => ({ event: 'sent', nth: number });
-const notMade = (number: number): LedgerEvent => ({ event: 'not_made', nth: number });
+const send = (sending: string): LedgerEvent => ({ event: 'sent', sending });
+const notMade = (sending: string): LedgerEvent => ({ event: 'not_made', sending });
 const accepted: LedgerEvent = { event: 'accepted', id: 'task-1', status: 'queued' };
 const unknown: LedgerEvent = { event: 'unknown', message: 'no reply' };
 const refused: LedgerEvent = { event: 'refused', kind: 'rejected', message: 'no', status: 400 };
@@ -56,17 +56,32 @@ describe('the state of a job', () => {
     ],
     ['taken for interrupted long after its reply was lost', [sent, unknown, interrupted], 'unknown'],
     ['a sending of which no byte left', [sent, notSent], 'not_sent'],
-    ['sent, and refused for now', [nth(1), notMade(1)], 'intent'],
-    ['sent again after that', [nth(1), notMade(1), nth(2)], 'sent'],
-    ['refused for now a second time', [nth(1), notMade(1), nth(2), notMade(2)], 'intent'],
-    ['and read again by a rewrite that crashed', [nth(1), notMade(1), nth(2), nth(1), notMade(1)], 'sent'],
-    ['a sending without a number is never taken back', [sent, notMade(1)], 'sent'],
-    ['lost after a sending that was refused for now', [nth(1), notMade(1), nth(2), unknown], 'unknown'],
-    ['interrupted while it waited to send again', [nth(1), notMade(1), interrupted], 'not_sent'],
+    ['sent, and refused for now', [send('a'), notMade('a')], 'intent'],
+    ['sent again after that', [send('a'), notMade('a'), send('b')], 'sent'],
+    ['refused for now a second time', [send('a'), notMade('a'), send('b'), notMade('b')], 'intent'],
+    [
+      'and read again by a rewrite that crashed',
+      [send('a'), notMade('a'), send('b'), send('a'), notMade('a')],
+      'sent',
+    ],
+    ['and its first sending read again', [send('a'), notMade('a'), send('a')], 'intent'],
+    ['refused for now, while another holder sent it', [send('a'), send('b'), notMade('a')], 'sent'],
+    ['a sending without a name is never taken back', [sent, notMade('a')], 'sent'],
+    [
+      'lost after a sending that was refused for now',
+      [send('a'), notMade('a'), send('b'), unknown],
+      'unknown',
+    ],
+    ['interrupted while it waited to send again', [send('a'), notMade('a'), interrupted], 'not_sent'],
     ['a status after the end', [accepted, failed, { event: 'status', status: 'running' }], 'failed'],
   ];
   it.each(cases)('%s', (_, events, state) => {
     expect(stateAfter(...events)?.state).toBe(state);
+  });
+
+  it('counts as never sent after a sending that was refused for now, however often its line is read', () => {
+    expect(stateAfter(send('a'), notMade('a'), send('a'))?.sentAtMs).toBeUndefined();
+    expect(stateAfter(send('a'), notMade('a'), send('b'))?.sentAtMs).toBe(1003);
   });
 
   // One row for each state: the events that its holder may still write. Other events are neither written nor believed.
@@ -84,7 +99,7 @@ describe('the state of a job', () => {
   const named = {
     ...{
       sent,
-      not_made: notMade(1),
+      not_made: notMade('a'),
       interrupted,
       not_sent: notSent,
       refused,
@@ -247,7 +262,7 @@ it('lists jobs newest first and leaves out those of which nothing was paid for w
 describe('for any lines', () => {
   const event = fc.oneof(
     fc.constantFrom<LedgerEvent>(sent, accepted, unknown, refused, lost, succeeded, failed, intent()),
-    fc.constantFrom(...[1, 2, 3].flatMap((number) => [nth(number), notMade(number)])),
+    fc.constantFrom(...['a', 'b', 'c'].flatMap((sending) => [send(sending), notMade(sending)])),
     fc.record({ event: fc.constant('status' as const), status: fc.string() }),
     fc.record({
       event: fc.constant('part' as const),

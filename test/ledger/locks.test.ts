@@ -45,6 +45,17 @@ it('a claim excludes others until it is released', async () => {
   expect(locks(dir)).toHaveLength(2);
 });
 
+it('a job that another machine has taken over is not sent any more', () => {
+  const { lock, put, ledger } = setUp();
+  ledger.begin(intent(), key);
+  ledger.append(key, { event: 'sent', sending: 'a' });
+  ledger.append(key, { event: 'not_made', sending: 'a' });
+  put({ pid: 1, host: 'another', started: '1' });
+  expect(() => ledger.append(key, { event: 'sent', sending: 'b' })).toThrow('another gw is working on job');
+  fs.unlinkSync(lock);
+  expect(() => ledger.append(key, { event: 'sent', sending: 'b' })).toThrow('another gw is working on job');
+});
+
 it('another living process holds what it claimed, until it is killed', async () => {
   const { dir, ledger } = setUp();
   const other = runNode(claimAll, dir, key);

@@ -13,6 +13,7 @@ import { outputPlace } from '../../jobs/save/save-outputs.ts';
 import { outputsBySize, type SavedOutputs } from '../../jobs/save/saved.ts';
 import type { Job } from '../../ledger/event.ts';
 import { onceJobKey, originOfGateway } from '../../ledger/job-key.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
 import { loadSettled, taskOf } from '../../ledger/settled.ts';
 import { madeFromRows } from '../../shots/row-outputs.ts';
 import type { RowResult } from './report.ts';
@@ -99,9 +100,7 @@ export async function knownRows(
         refusals.set(once.key, job.message);
         return false;
       }
-      // It was paid for, or may have been.
-      const isMade = !['refused', 'failed', 'lost', 'intent'].includes(job.state);
-      if (!isDamaged && createdAtMs > ctx.clock.now() - MADE_LATELY_MS && isMade)
+      if (!isDamaged && createdAtMs > ctx.clock.now() - MADE_LATELY_MS && isPaid(job, ledger))
         lately.set(digestOfFields(once.fields, job.endpoint), once.key);
       if (once.key !== key && !once.key.startsWith(`${name}/`)) return false;
       const attempt = attemptOf(job);
@@ -147,6 +146,10 @@ export async function knownRows(
   }
   return { known, elsewhere };
 }
+
+/** True of a job that was paid for, may have been, or will be, because another gw waits to send it. */
+const isPaid = ({ key, state }: Job, { isHeld }: Pick<Ledger, 'isHeld'>): boolean =>
+  state === 'intent' ? isHeld(key) : !['refused', 'failed', 'lost'].includes(state);
 
 /** With --force, a row that took the next name is open again, unless the first one is an output of the batch. */
 function leaveBeside(known: Map<string, KnownRow>): void {

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { GwError } from '../../errors.ts';
 import type { CreateReply, TaskFamily } from '../../gateway/task.ts';
 import { type Clock, quietly, sleepAloud } from '../../host.ts';
@@ -143,18 +144,18 @@ export function acceptedAs(accepted: Accepted, input: Begun & { readonly ledger:
   }
 }
 
-/** Records each sending of a create, and that it made nothing before gw waits to send again: gw may be killed then. */
+/** Records each sending of a create, and that it made nothing before gw sends again: gw may be killed while it waits. */
 export class Sendings {
-  /** True if a sending may have made something, or was refused for good. */
+  /** True if the last sending may have made something, or was refused for good; also if an earlier one may have. */
   isSent = false;
   #wasSent = false;
-  #count = 0;
+  #sending = '';
 
   constructor(private readonly job: { readonly key: string; readonly ledger: Ledger }) {}
 
   readonly onSend = (): void => {
-    this.#count += 1;
-    this.job.ledger.append(this.job.key, { event: 'sent', nth: this.#count });
+    this.#sending = randomBytes(6).toString('hex');
+    this.job.ledger.append(this.job.key, { event: 'sent', sending: this.#sending });
     this.#wasSent = this.isSent;
     this.isSent = true;
   };
@@ -163,7 +164,7 @@ export class Sendings {
     this.isSent = this.#wasSent;
     const { key, ledger } = this.job;
     // An earlier sending may have made something. If the write fails, a kill leaves the outcome unknown.
-    if (!this.isSent) quietly(() => ledger.append(key, { event: 'not_made', nth: this.#count }));
+    if (!this.isSent) quietly(() => ledger.append(key, { event: 'not_made', sending: this.#sending }));
   };
 }
 

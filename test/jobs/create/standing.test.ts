@@ -55,7 +55,8 @@ const said = (
 function* sendings(state: State, job: Job, nth = 1): Generator<State> {
   const { key } = job;
   const isFirst = !mayExist(job);
-  const sent = said(state, key, { event: 'sent', nth }, 'send', { looked: undefined });
+  const sending = `after line ${state.lines.length}`;
+  const sent = said(state, key, { event: 'sent', sending }, 'send', { looked: undefined });
   const isTaken = state.tasks[key] !== undefined;
   const taken = (afterMs: number, shownAfterMs: number) => {
     const madeMs = sent.nowMs + afterMs;
@@ -75,7 +76,7 @@ function* sendings(state: State, job: Job, nth = 1): Generator<State> {
     ['refused', {}, isFirst ? refused('balance') : lost],
     ['not sent', {}, isFirst ? refused('not_sent') : lost],
   ];
-  const refusedForNow = said(sent, key, { event: 'not_made', nth }, ': refused for now');
+  const refusedForNow = said(sent, key, { event: 'not_made', sending }, ': refused for now');
   const asBefore = isFirst && nth < 3 ? newest(refusedForNow) : undefined;
   if (asBefore) {
     yield { ...refusedForNow, way: `${refusedForNow.way}, killed` };
