@@ -151,7 +151,7 @@ async function wireRequest(
     ...(multipart && { body: (await import('./stream-form.ts')).streamForm(multipart) }),
     signal,
     onConnected,
-    onUnsent,
+    onUnsent: () => onUnsent?.(false),
     // A stale keep-alive connection could make the outcome unknown for requests that must not be sent twice.
     freshConnection: resend !== 'read',
     seeThrough: resend === 'paid',
@@ -249,14 +249,15 @@ async function attempts<T>(
         wire = await wireRequest(options, request, endpoint, sendOptions);
         options.trace?.('* sent again with the key that the key command gives now');
         retriesDone -= 1;
-        onUnsent?.();
+        onUnsent?.(true);
         continue;
       }
     }
     const decision = decide(endpoint.resend, failure, { ...limits, retriesDone, nowMs: clock.steady() });
     const goesOn = decision.action === 'retry' && (decision.told || budget.take());
     // The 429 that ends a call is its result; an earlier one leaves nothing behind.
-    if (neverLeft.has(failure.kind) || (goesOn && failure.kind === 'rate_limited')) onUnsent?.();
+    const isLimited = failure.kind === 'rate_limited';
+    if (neverLeft.has(failure.kind) || (goesOn && isLimited)) onUnsent?.(isLimited);
     if (!goesOn) {
       if (outcome.wire) onRefused?.(outcome.wire);
       throw decision.action === 'unknown' ? unknown : withCount(stopped, retriesDone);
@@ -269,7 +270,7 @@ async function attempts<T>(
     // A chat prints no line about the pause.
     const tell = () => void (delayMs > BEAT_MS && endpoint.resend !== 'chat' && options.say?.(line));
     if (sendOptions.pause) {
-      await sendOptions.pause({ delayMs, isRateLimited: failure.kind === 'rate_limited', tell });
+      await sendOptions.pause({ delayMs, isRateLimited: isLimited, tell });
     } else {
       const stopSaying = options.awaiting?.(`${said}${count}`);
       await sleepAloud(clock, delayMs, signal, tell).finally(stopSaying);

@@ -161,7 +161,7 @@ describe('a saved conversation', () => {
 it('a session keeps the tools that its conversation was begun with', async () => {
   const dir = tempDir();
   const tools = [{ name: 'weather' }];
-  const start = { model: 'geo-3.6-flash', system: undefined, tools };
+  const start = { model: 'geo-3.6-flash', system: undefined, held: { tools } };
   const session = await openSession('talk', {}, sessionContext(dir));
   await new Conversation('completions', start, session).add(exchange('one'));
   const again = await openSession('talk', {}, sessionContext(dir));

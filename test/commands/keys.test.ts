@@ -16,6 +16,7 @@ import { refusal, testHost } from '../config/fixtures.ts';
 import { cmd } from '../helpers/cmd.ts';
 import { type FakeGateway, fakeGateway } from '../helpers/fake-gateway.ts';
 import { type RunOptions, World } from '../helpers/gw.ts';
+import { ledgerOf } from './jobs-seed.ts';
 
 // A key and an address are a pair (promises, section 5): gw sends a key only to its own origin, whatever else is named.
 
@@ -192,6 +193,27 @@ describe('a key command', () => {
     await run(['config', 'set', 'key_command', `echo ${WORK}4`, '--profile', 'work']);
     expect((await run(['balance', '--profile', 'work'])).code).toBe(3);
     expect(keys).toHaveLength(3);
+  });
+
+  test('a create that its key and then a 429 refused was not sent: a kill in the wait leaves nothing open', async () => {
+    const { run, world } = await place();
+    const file = path.join(world.dir, 'n');
+    const statuses = [401, 429, 402];
+    const headers = { 'retry-after': '2' };
+    const gateway = await fakeGateway(() => ({ status: statuses.shift() ?? 402, headers, body: {} }));
+    await run(['profile', 'add', 'work', '--base-url', gateway.url]);
+    const command = `echo x >> ${file}; echo ${WORK}$(wc -l < ${file})`;
+    await run(['config', 'set', 'key_command', command, '--profile', 'work']);
+    const sleep = world.clock.sleep.bind(world.clock);
+    const states: (string | undefined)[] = [];
+    world.clock.sleep = async (ms, signal) => {
+      states.push((await ledgerOf(world).find())[0]?.state);
+      return sleep(ms, signal);
+    };
+    await run(['video', 'alpha', 'create', 'x', '--profile', 'work']);
+    expect(statuses).toEqual([]);
+    expect(states).toContain('intent');
+    expect(states).not.toContain('sent');
   });
 
   test("its key goes to its profile's address only", async () => {

@@ -55,9 +55,9 @@ export function countedAccess(access: Access, counters: Counters, clock: Clock):
       options.onSend?.();
       if (isPaid) counters.creates += 1;
     };
-    const onUnsent = () => {
-      if (isPaid) counters.creates -= 1;
-      options.onUnsent?.();
+    const onUnsent = (wasAnswered: boolean) => {
+      if (isPaid && !wasAnswered) counters.creates -= 1;
+      options.onUnsent?.(wasAnswered);
     };
     try {
       const reply = await send({ ...options, pause, onSend, onUnsent });

@@ -21,7 +21,15 @@ import {
   ownTask,
   takenBy,
 } from './look-up.ts';
-import { type Accepted, Attempt, acceptedAs, jobOf, type Made, type MakeInput } from './make.ts';
+import {
+  type Accepted,
+  Attempt,
+  acceptedAs,
+  jobOf,
+  type Made,
+  type MakeInput,
+  type Sendings,
+} from './make.ts';
 import {
   externalIdsOf,
   idToConfirm,
@@ -453,7 +461,7 @@ function closed(
 /** Records how a create failed, and returns the result with a hint. */
 function recordFailure(
   error: unknown,
-  { attempt: { isSent, absent }, isLost, unconfirmedId, resends }: Search,
+  { attempt, isLost, unconfirmedId, resends }: Search,
   input: MakeInput,
 ): Exclude<Made, { kind: 'accepted' | 'images' }> {
   const { key, ledger, family, externalId, intent, queue } = input;
@@ -462,7 +470,7 @@ function recordFailure(
   const job = jobOf(input);
   const unknown = (message: string, told: unknown): Made & { kind: 'unknown' } => {
     record({ event: 'unknown', message, unconfirmedId });
-    if (absent) record({ event: 'absent', serverDateMs: absent.serverDateMs });
+    if (attempt.absent) record({ event: 'absent', serverDateMs: attempt.absent.serverDateMs });
     return { kind: 'unknown', job, error: told };
   };
   const canBeFound = family.externalIds !== undefined && externalId !== undefined;
@@ -474,7 +482,7 @@ function recordFailure(
     return unknown(message, error.told({ taskId: key, hint: `${what}; ${goOn}` }, message));
   }
   if (error instanceof GwError) {
-    const event = refusedEvent(error, isSent);
+    const event = refusedEvent(error, attempt.isSent);
     record(event);
     // Without --queue, a 429 may only mean that no slot is free.
     const needsQueue = error.kind === 'rate_limited' && !queue;
@@ -490,8 +498,8 @@ function recordFailure(
       new Interrupted(error.signal, goOn, 'the job may exist'),
     );
   }
-  if (error instanceof Interrupted || !isSent) {
-    record(endedBetween(error));
+  if (error instanceof Interrupted || !attempt.isSent) {
+    record(endedBetween(error, attempt));
     return { kind: 'nothing', job, error };
   }
   // A 2xx reply without a usable task: something was paid for, but its ID is unknown.
@@ -535,10 +543,10 @@ export function refusedEvent({ kind, message, facts }: GwError, wasSent: boolean
   return { event: 'refused', kind: wasAnswered ? kind : 'not_sent', message, status, type, code, requestId };
 }
 
-/** The event for an end between attempts, none of which made anything. */
-export function endedBetween(error: unknown): RefusedEvent {
-  const message = error instanceof Interrupted ? error.message : NEVER_SENT;
-  return { event: 'refused', kind: 'not_sent', message };
+/** The event for an end between attempts, none of which made anything; `wasRefused` tells of the last one's 429. */
+export function endedBetween(error: unknown, { wasRefused }: Sendings): RefusedEvent {
+  if (!(error instanceof Interrupted)) return { event: 'refused', kind: 'not_sent', message: NEVER_SENT };
+  return { event: 'refused', kind: wasRefused ? 'rate_limited' : 'not_sent', message: error.message };
 }
 
 /** A clause with the command to send a lost create again: only the same request has its body. Undefined if none. */

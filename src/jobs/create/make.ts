@@ -148,6 +148,8 @@ export function acceptedAs(accepted: Accepted, input: Begun & { readonly ledger:
 export class Sendings {
   /** True if the last sending may have made something, or was refused for good; also if an earlier one may have. */
   isSent = false;
+  /** True if the gateway answered the last sending, which made nothing. */
+  wasRefused = false;
   #wasSent = false;
   #sending = '';
 
@@ -160,8 +162,9 @@ export class Sendings {
     this.isSent = true;
   };
 
-  readonly onUnsent = (): void => {
+  readonly onUnsent = (wasAnswered: boolean): void => {
     this.isSent = this.#wasSent;
+    this.wasRefused = wasAnswered;
     const { key, ledger } = this.job;
     // An earlier sending may have made something. If the write fails, a kill leaves the outcome unknown.
     if (!this.isSent) quietly(() => ledger.append(key, { event: 'not_made', sending: this.#sending }));
@@ -218,7 +221,7 @@ async function whenSlotIsFree<T>(
       if (!(error instanceof GwError) || error.kind !== 'rate_limited') throw error;
       const waitMs = Math.max(min + random() * (max - min), (error.facts.retryAtMs ?? 0) - clock.now());
       if (clock.steady() + waitMs >= deadlineMs) throw error;
-      onUnsent();
+      onUnsent(true);
       const at = new Date(clock.now() + waitMs).toISOString();
       const said = `${error.message}; it is sent again at ${at} (--wait-timeout limits the wait)`;
       await sleepAloud(clock, waitMs, signal, () => onKept(said, 'rate'));

@@ -53,7 +53,7 @@ export async function createImages(request: ImageRequest, deps: JobDeps): Promis
   });
   // Partial images are only waited for if they are to be kept.
   const asked = { finals: outputsExpected, partials: keepPartials ? partialsExpected : 0 };
-  const answer: Answer = { key, names, journal, reader, request };
+  const answer: Answer = { key, names, journal, reader, request, sendings };
   try {
     await request.onBegun?.();
     show('waiting for the image');
@@ -87,8 +87,7 @@ export async function createImages(request: ImageRequest, deps: JobDeps): Promis
         return await answered(answer, head, deps);
       }
       reader.end(false);
-      if (!streams || !reader.hasAll(outputsExpected))
-        return await brokenOff(error, sendings.isSent, answer, head, deps);
+      if (!streams || !reader.hasAll(outputsExpected)) return await brokenOff(error, answer, head, deps);
       deps.warn('the stream broke off after its last image');
       return await answered(answer, head, deps);
     }
@@ -112,6 +111,7 @@ export interface Answer {
   readonly journal: DownloadJournal;
   readonly reader: ImageReader;
   readonly request: ImageRequest;
+  readonly sendings: Sendings;
 }
 
 /**
@@ -130,7 +130,7 @@ async function answered(answer: Answer, head: ReceivedHead | undefined, deps: Jo
       reader.isOpenEnded && images.length === 0
         ? `the stream ended without ${reader.partials.length > 0 ? 'the finished image' : 'an image'}`
         : `its answer cannot be read: HTTP ${head?.status ?? 200} with ${describeBody(text)}`;
-    return brokenOff(unclear(error, what, answer, head), true, answer, head, deps);
+    return brokenOff(unclear(error, what, answer, head), answer, head, deps);
   }
   const job = { ...request.intent, key };
   const status = hasImages ? 'succeeded' : 'no image';
@@ -241,13 +241,12 @@ function tellOfMissing(record: unknown, { reader, request }: Answer, { warn }: J
  */
 async function brokenOff(
   error: unknown,
-  wasSent: boolean,
   answer: Answer,
   head: ReceivedHead | undefined,
   deps: JobDeps,
 ): Promise<Made> {
   const { key, reader } = answer;
-  const event = eventOf(error, wasSent);
+  const event = eventOf(error, answer.sendings);
   const isUnknown = event.event === 'unknown';
   const came = reader.record;
   const record = isUnknown && readImages(came).some(({ url }) => url !== undefined) ? came : undefined;
@@ -270,9 +269,9 @@ async function brokenOff(
   return { kind: isNothing ? 'nothing' : kind, job, error: told };
 }
 
-function eventOf(error: unknown, wasSent: boolean): Extract<LedgerEvent, { event: 'refused' | 'unknown' }> {
-  if (error instanceof GwError && !isUnknownOutcome(error)) return refusedEvent(error, wasSent);
-  if (error instanceof Interrupted || !wasSent) return endedBetween(error);
+function eventOf(error: unknown, of: Sendings): Extract<LedgerEvent, { event: 'refused' | 'unknown' }> {
+  if (error instanceof GwError && !isUnknownOutcome(error)) return refusedEvent(error, of.isSent);
+  if (error instanceof Interrupted || !of.isSent) return endedBetween(error, of);
   return { event: 'unknown', message: messageOf(error) };
 }
 

@@ -106,7 +106,8 @@ describe('a limit on file sizes', () => {
       { kind: 'download', message: expect.stringContaining('would pass the size limit') },
     ]);
     expect(ended.failures[0]?.hint).toContain('gw jobs sync');
-    expect(listing(path.join(dir, 'out')).map(isPart)).toEqual([true]);
+    // The disk of the output failed first, and its part then went on in the refuge.
+    expect(listing(path.join(dir, 'ledger.rescued')).map(isPart)).toEqual([true]);
     await expectMended(dir, server.url);
     expect(server.gets[1]?.headers.range).toMatch(/^bytes=[1-9]/);
   });
