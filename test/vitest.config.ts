@@ -7,24 +7,23 @@ import { ownTempDir } from './helpers/temp-dir.ts';
 
 // Tests that start dozens of processes, kill them, fill disks or move gigabytes: `npm run test:unit` (--mode unit) skips them.
 const heavy = [
-  'test/agents/!(inspector|longest-call).test.ts',
+  'test/agents/!(inspector|longest-call|wire).test.ts',
   'test/cli/**/*.test.ts',
   'test/fuzz/**/*.test.ts',
   'test/gallery/**/*.test.ts',
   'test/chat/{pipes,repl-terminal}.test.ts',
   'test/io/process.test.ts',
-  'test/jobs/save/faults.test.ts',
   'test/ledger/{processes,remove,write-faults}.test.ts',
   'test/machines/observe.test.ts',
 ];
 // Tests that take minutes and depend on neither a date nor a Node version: `npm run test:long`, which CI runs after `npm test`.
 const long = [
-  'test/agents/{inspector,longest-call}.test.ts',
+  'test/agents/{inspector,longest-call,wire}.test.ts',
   'test/binaries/release.test.ts',
-  'test/cli/{disks,kill-families,mounts,races,readme}.test.ts',
+  'test/cli/{disks,download,kill,kill-families,kill-rate-limit,mounts,races,readme}.test.ts',
   'test/commands/examples.test.ts',
   'test/completion/shells.test.ts',
-  'test/jobs/save/large-file.test.ts',
+  'test/jobs/save/{faults,large-file}.test.ts',
   'test/ledger/orders.test.ts',
   'test/machines/{day,equal,faults,leases,run}.test.ts',
   'test/recipes.test.ts',
