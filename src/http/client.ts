@@ -62,7 +62,10 @@ export interface SendOptions {
   readonly onConnected?: (() => void) | undefined;
   /** Called with true when an attempt begins and false when it ends; between attempts the call is only waiting. */
   readonly onExchange?: ((isUnderWay: boolean) => void) | undefined;
-  /** Called when an attempt made nothing and the call may go on: no byte left, or a 401 or 429 comes before another. */
+  /**
+   * Called when an attempt made nothing and the call may go on: no byte left, or the gateway refused it with a 401 or 429
+   * (`wasAnswered`) and another attempt follows.
+   */
   readonly onUnsent?: ((wasAnswered: boolean) => void) | undefined;
   /** Called before the failure is handled if an attempt may have taken effect but no readable 2xx reply came. */
   readonly onLost?: (() => void) | undefined;

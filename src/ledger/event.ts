@@ -91,7 +91,7 @@ export type LedgerEvent =
   | IntentEvent
   /** Written before the first byte of the request may leave; `sending` is a random name of this one. */
   | { readonly event: 'sent'; readonly sending?: string | undefined }
-  /** That sending made nothing, and another follows: no byte of it left, or the gateway refused it for now (HTTP 429). */
+  /** That sending made nothing, and another may follow: no byte of it left, or the gateway refused it (HTTP 401, 429). */
   | { readonly event: 'not_made'; readonly sending: string }
   /** The gateway took the task. `reply` is the create reply as JSON text, unless it is long. */
   | {

@@ -1,4 +1,6 @@
+import * as fs from 'node:fs';
 import type { ServerResponse } from 'node:http';
+import * as path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { openServer, sendJson, TASK_ID } from './fake-gateway.ts';
 import { Place, until } from './place.ts';
@@ -71,4 +73,15 @@ describe.each(Object.entries(ways))('a create of %s that meets a 429', (_, argv)
     expect(code, err).toBe(14);
     expect(creates()).toHaveLength(2);
   });
+});
+
+test('a batch whose row another gw waits to send is warned of it', async () => {
+  const argv = ['video', 'alpha', 'create', 'a fox'];
+  const { place, running, kill } = await scene(argv, limited('60'), fine);
+  await until('gw waits', () => /60|again at/.test(running.err()));
+  const row = { command: 'video alpha', prompt: 'a fox' };
+  fs.writeFileSync(path.join(place.cwd, 'day.jsonl'), `${JSON.stringify(row)}\n`);
+  const { err } = await place.run(['batch', 'check', 'day.jsonl']);
+  expect(err).toContain('1 row was made before as k1');
+  await kill();
 });

@@ -100,7 +100,7 @@ export async function knownRows(
         refusals.set(once.key, job.message);
         return false;
       }
-      if (!isDamaged && createdAtMs > ctx.clock.now() - MADE_LATELY_MS && isPaid(job, ledger))
+      if (!isDamaged && createdAtMs > ctx.clock.now() - MADE_LATELY_MS && isMade(job, ledger))
         lately.set(digestOfFields(once.fields, job.endpoint), once.key);
       if (once.key !== key && !once.key.startsWith(`${name}/`)) return false;
       const attempt = attemptOf(job);
@@ -148,7 +148,7 @@ export async function knownRows(
 }
 
 /** True of a job that was paid for, may have been, or will be, because another gw waits to send it. */
-const isPaid = ({ key, state }: Job, { isHeld }: Pick<Ledger, 'isHeld'>): boolean =>
+const isMade = ({ key, state }: Job, { isHeld }: Pick<Ledger, 'isHeld'>): boolean =>
   state === 'intent' ? isHeld(key) : !['refused', 'failed', 'lost'].includes(state);
 
 /** With --force, a row that took the next name is open again, unless the first one is an output of the batch. */

@@ -38,6 +38,7 @@ export type Answer = LookedUp | { readonly failed: GwError };
 
 /** A look-up has its own pauses between tries, so one try fails early instead of waiting long. */
 const LOOK_UP_SILENCE_MS = 13_000;
+/** A look-up that the deadline shortens still has this long for its answer. */
 const LAST_LOOK_MS = 2_000;
 const PAUSES_MS = [2_000, 5_000, 15_000];
 /** Pauses from here on are reported, so that no 30 s are silent even if each try takes its longest time. */

@@ -148,7 +148,7 @@ export function acceptedAs(accepted: Accepted, input: Begun & { readonly ledger:
 export class Sendings {
   /** True if the last sending may have made something, or was refused for good; also if an earlier one may have. */
   isSent = false;
-  /** True if the gateway answered the last sending, which made nothing. */
+  /** True if the gateway refused the last sending for now. */
   wasRefused = false;
   #wasSent = false;
   #sending = '';
