@@ -14,17 +14,30 @@ export function temporaryDirectory(): string {
 
 /** Runs ffmpeg into a file of the directory and returns its path. */
 export function make(directory: string, name: string, ...options: string[]): string {
-  const file = path.join(directory, name);
-  const { status, stderr } = spawnSync('ffmpeg', ['-v', 'error', '-nostdin', '-y', ...options, file]);
-  if (status !== 0) throw new Error(`ffmpeg could not make ${name}: ${stderr}`);
-  return file;
+  makeAll(directory, [], [[name, options]]);
+  return path.join(directory, name);
 }
 
-/** Arguments for a moving picture without sound. */
-export const picture = (size: string, seconds: number, rate = 24) => [
+/** Runs ffmpeg once for all files, because its start takes longer than a small file. */
+export function makeAll(
+  directory: string,
+  inputs: readonly string[],
+  outputs: readonly (readonly [name: string, options: readonly string[]])[],
+): void {
+  const files = outputs.flatMap(([name, options]) => [...options, path.join(directory, name)]);
+  const { status, stderr } = spawnSync('ffmpeg', ['-v', 'error', '-nostdin', '-y', ...inputs, ...files]);
+  if (status !== 0) throw new Error(`ffmpeg could not make the files: ${stderr}`);
+}
+
+/** The input of a moving picture. */
+export const moving = (size: string, seconds: number, rate: number | string = 24) => [
   ...['-f', 'lavfi', '-i', `testsrc=size=${size}:rate=${rate}:duration=${seconds}`],
-  ...['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p'],
 ];
+
+export const h264 = ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p'];
+
+/** Arguments for a moving picture without sound. */
+export const picture = (size: string, seconds: number) => [...moving(size, seconds), ...h264];
 
 /** Arguments for a tone. */
 export const tone = (seconds: number) => ['-f', 'lavfi', '-i', `sine=frequency=440:duration=${seconds}`];

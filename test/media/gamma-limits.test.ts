@@ -1,9 +1,10 @@
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import * as path from 'node:path';
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { gammaMedia } from '../../src/gateway/gamma/models.ts';
 import { MB } from '../../src/gateway/limits.ts';
 import { checkMedia } from '../../src/media/check.ts';
 import { type MediaFacts, UNKNOWN_CODEC } from '../../src/media/probe.ts';
-import { make, picture, probeFile, temporaryDirectory, tone } from './fixtures.ts';
+import { h264, makeAll, moving, probeFile, temporaryDirectory, tone } from './fixtures.ts';
 
 // The media limits of family C: one accepted and one refused file for each rule. All numbers are copied from the document.
 
@@ -112,29 +113,44 @@ describe('real clips against the limits of gamma', { tags: ['ffmpeg'] }, () => {
   const warned = vi.spyOn(console, 'warn');
   // Text from inside a file must not reach the terminal past gw's own output.
   afterEach(() => expect(warned).not.toHaveBeenCalled());
-  const h264 = picture('320x240', 3);
-  const moving = ['-f', 'lavfi', '-i', 'testsrc=size=320x240:rate=24:duration=3'];
-  it.each<[string, string, string[], RegExp | undefined]>([
-    ['H.264 with AAC', 'a.mp4', [...tone(3), ...h264, '-c:a', 'aac', '-shortest'], undefined],
-    ['H.264 with MP3', 'a.mp4', [...tone(3), ...h264, '-c:a', 'libmp3lame', '-shortest'], undefined],
-    ['H.264 without sound, MOV', 'a.mov', h264, undefined],
-    ['H.265', 'a.mp4', [...moving, '-c:v', 'libx265', '-x265-params', 'log-level=none'], undefined],
-    ['VP9', 'a.mp4', [...moving, '-c:v', 'libvpx-vp9', '-cpu-used', '8'], /its picture is VP9/],
-    ['MPEG-4 part 2', 'a.mp4', [...moving, '-c:v', 'mpeg4'], /its picture is of an unknown codec/],
-    ['FLAC sound', 'a.mp4', [...tone(3), ...h264, '-c:a', 'flac', '-strict', '-2'], /its sound is FLAC/],
-    ['AC-3 sound', 'a.mp4', [...tone(3), ...h264, '-c:a', 'ac3'], /its sound is AC3/],
-    ['PCM sound', 'a.mov', [...tone(3), ...h264, '-c:a', 'pcm_s16le'], /its sound is PCM-S16/],
-    ['ALAC sound', 'a.mov', [...tone(3), ...h264, '-c:a', 'alac'], /its sound is of an unknown codec/],
-    ['sound alone', 'a.mp4', [...tone(3), '-c:a', 'aac'], /its picture cannot be read/],
-    ['1 s', 'a.mp4', picture('320x240', 1), /is 1 s long; it must be 2-15 s/],
+  const inputs = [...moving('96x64', 3), ...tone(3)];
+  const silent = ['-map', '0:v', ...h264];
+  const both = ['-map', '1:a', ...silent];
+  const clips: readonly (readonly [string, string, string[], RegExp | undefined])[] = [
+    ['H.264 with AAC', 'aac.mp4', [...both, '-c:a', 'aac', '-shortest'], undefined],
+    ['H.264 with MP3', 'mp3.mp4', [...both, '-c:a', 'libmp3lame', '-shortest'], undefined],
+    ['H.264 without sound, MOV', 'silent.mov', silent, undefined],
+    [
+      'H.265',
+      'h265.mp4',
+      ['-map', '0:v', '-c:v', 'libx265', '-preset', 'ultrafast', '-x265-params', 'log-level=none'],
+      undefined,
+    ],
+    ['VP9', 'vp9.mp4', ['-map', '0:v', '-c:v', 'libvpx-vp9', '-cpu-used', '8'], /its picture is VP9/],
+    ['MPEG-4 part 2', 'part-2.mp4', ['-map', '0:v', '-c:v', 'mpeg4'], /its picture is of an unknown codec/],
+    ['FLAC sound', 'flac.mp4', [...both, '-c:a', 'flac', '-strict', '-2'], /its sound is FLAC/],
+    ['AC-3 sound', 'ac3.mp4', [...both, '-c:a', 'ac3'], /its sound is AC3/],
+    ['PCM sound', 'pcm.mov', [...both, '-c:a', 'pcm_s16le'], /its sound is PCM-S16/],
+    ['ALAC sound', 'alac.mov', [...both, '-c:a', 'alac'], /its sound is of an unknown codec/],
+    ['sound alone', 'sound.mp4', ['-map', '1:a', '-c:a', 'aac'], /its picture cannot be read/],
+    ['1 s', 'short.mp4', [...silent, '-t', '1'], /is 1 s long; it must be 2-15 s/],
     [
       '15 frames a second',
-      'a.mp4',
-      picture('320x240', 3, 15),
+      'slow.mp4',
+      [...silent, '-r', '15'],
       /has 15 frames a second; it must be 23.976-60/,
     ],
-  ])('%s', async (_, name, options, sentence) => {
-    const facts = await probeFile(make(temporaryDirectory(), name, ...options), name);
+  ];
+  const directory = temporaryDirectory();
+  beforeAll(() =>
+    makeAll(
+      directory,
+      inputs,
+      clips.map(([, name, options]) => [name, options]),
+    ),
+  );
+  it.each(clips)('%s', async (_, name, _options, sentence) => {
+    const facts = await probeFile(path.join(directory, name), name);
     const found = breaches(facts);
     if (sentence) expect(found.join('\n')).toMatch(sentence);
     else expect(found).toEqual([]);

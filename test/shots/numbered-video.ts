@@ -1,5 +1,7 @@
 import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import * as path from 'node:path';
+import { wasmDir } from '../helpers/assets-dir.ts';
 
 // Videos in which every frame shows its number, as nine squares that are black or white.
 
@@ -35,47 +37,54 @@ export const forms: readonly VideoForm[] = [
   { codec: 'libx265', container: 'mov', frames: 2, bFrames: true, soundS: 6 },
 ];
 
-export function numberedVideo(dir: string, name: string, form: VideoForm): string {
-  const { codec, container, frames, bFrames = false, isVariable = false, soundS } = form;
-  const pixels = Buffer.alloc(WIDTH * SIDE * frames);
-  for (let frame = 0; frame < frames; frame += 1)
+/** Makes all videos in one run of ffmpeg, because its start takes longer than a small video. Returns their paths. */
+export function numberedVideos(dir: string, made: readonly VideoForm[]): string[] {
+  const most = Math.max(...made.map(({ frames }) => frames));
+  const pixels = Buffer.alloc(WIDTH * SIDE * most);
+  for (let frame = 0; frame < most; frame += 1)
     for (let bit = 0; bit < BITS; bit += 1)
       for (let y = 0; y < SIDE; y += 1) {
         const start = (frame * SIDE + y) * WIDTH + bit * SIDE;
         pixels.fill((frame >> bit) & 1 ? 235 : 16, start, start + SIDE);
       }
-  const file = path.join(dir, `${name}.${container}`);
+  const sounds = made.filter(({ soundS }) => soundS !== undefined);
+  const files = made.map(({ container }, at) => path.join(dir, `shot-${at}.${container}`));
+  const words = [
+    ...['-loglevel', 'error', '-f', 'rawvideo', '-pix_fmt', 'gray', '-s', `${WIDTH}x${SIDE}`],
+    ...['-r', '25', '-i', 'pipe:0'],
+    ...sounds.flatMap(({ soundS }) => ['-f', 'lavfi', '-t', String(soundS), '-i', 'sine=frequency=300']),
+    ...made.flatMap((form, at) => [
+      ...outputWords(form),
+      ...(form.soundS === undefined ? [] : ['-map', `${1 + sounds.indexOf(form)}:a`, '-c:a', 'aac']),
+      ...['-y', files[at] ?? ''],
+    ]),
+  ];
+  execFileSync('ffmpeg', words, { input: pixels });
+  return files;
+}
+
+function outputWords({ codec, frames, bFrames = false, isVariable = false }: VideoForm): string[] {
   const b = bFrames ? 3 : 0;
   const codecWords =
     codec === 'libx264'
       ? ['-bf', String(b), '-g', '25']
       : ['-x265-params', `log-level=none:bframes=${b}:keyint=25`];
-  const words = [
-    ...['-nostdin', '-loglevel', 'error', '-f', 'rawvideo', '-pix_fmt', 'gray', '-s', `${WIDTH}x${SIDE}`],
-    ...['-r', '25', '-i', 'pipe:0'],
-    ...(soundS === undefined ? [] : ['-f', 'lavfi', '-t', String(soundS), '-i', 'sine=frequency=300']),
+  return [
+    ...['-map', '0:v', '-frames:v', String(frames)],
     ...(isVariable ? ['-vf', "setpts='(N+N*N/20)/25/TB'", '-fps_mode', 'vfr'] : []),
     ...['-c:v', codec, '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', ...codecWords],
-    ...(soundS === undefined ? [] : ['-c:a', 'aac']),
-    ...['-y', file],
   ];
-  execFileSync(
-    'ffmpeg',
-    words.filter((word) => word !== '-nostdin'),
-    { input: pixels },
-  );
-  return file;
 }
 
-/** The number that a picture shows. */
-export function numberIn(picture: string): number {
-  const pixels = execFileSync('ffmpeg', [
-    ...['-nostdin', '-loglevel', 'error', '-i', picture, '-f', 'rawvideo', '-pix_fmt', 'gray', 'pipe:1'],
-  ]);
+/** The number that a PNG shows. */
+export async function numberIn(picture: string): Promise<number> {
+  const { decode, init } = await import('@jsquash/png/decode.js');
+  await init(readFileSync(path.join(wasmDir, 'squoosh_png_bg.wasm')));
+  const { data } = await decode(Uint8Array.from(readFileSync(picture)).buffer);
   let number = 0;
   for (let bit = 0; bit < BITS; bit += 1) {
     const middle = (SIDE / 2) * WIDTH + bit * SIDE + SIDE / 2;
-    if ((pixels[middle] ?? 0) > 128) number += 2 ** bit;
+    if ((data[4 * middle] ?? 0) > 128) number += 2 ** bit;
   }
   return number;
 }

@@ -3,7 +3,7 @@ import { sha256OfFile } from '../../src/disk/small-file.ts';
 import { machineClock } from '../../src/host.ts';
 import { cutFrame } from '../../src/shots/frames.ts';
 import { newDir } from '../helpers/new-dir.ts';
-import { forms, numberedVideo, numberIn } from '../shots/numbered-video.ts';
+import { forms, numberedVideos, numberIn } from '../shots/numbered-video.ts';
 
 test('of fifty videos whose frames bear their numbers the last one is cut', {
   tags: ['ffmpeg'],
@@ -12,7 +12,7 @@ test('of fifty videos whose frames bear their numbers the last one is cut', {
   const cut: unknown[] = [];
   for (const form of forms) {
     const dir = newDir();
-    const video = numberedVideo(dir, 'shot', form);
+    const [video = ''] = numberedVideos(dir, [form]);
     const picture = await cutFrame(
       { video, sha256: await sha256OfFile(video), part: 'last_frame', named: 'it' },
       {
@@ -22,7 +22,8 @@ test('of fifty videos whose frames bear their numbers the last one is cut', {
         clock: machineClock,
       },
     );
-    if (numberIn(picture) !== form.frames - 1) cut.push({ ...form, is: numberIn(picture) });
+    const is = await numberIn(picture);
+    if (is !== form.frames - 1) cut.push({ ...form, is });
   }
   expect([forms.length, cut]).toEqual([50, []]);
 });
