@@ -310,7 +310,7 @@ function valuesOf(
 /** Limits that the profile may set for a row, but not the row itself. */
 const limitKeys = ['maxCost', 'unpriced'] as const;
 
-const promptKeys: readonly string[] = ['prompt', 'promptFile', 'shot'];
+export const promptKeys: readonly string[] = ['prompt', 'promptFile', 'shot'];
 
 function commandOf(said: unknown, { creates, command: fallback }: RowsInput): string {
   const known = Object.keys(creates);

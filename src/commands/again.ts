@@ -2,7 +2,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { Readable } from 'node:stream';
 import * as z from 'zod/mini';
-import { readWritten } from '../batch/rows.ts';
+import { promptKeys, readWritten } from '../batch/rows.ts';
 import { type AnyCommand, defineCommand } from '../command.ts';
 import { type Context, gatewayName, makeContext } from '../context.ts';
 import { confinedPaths } from '../disk/confined-path.ts';
@@ -11,7 +11,7 @@ import { GwError, usage } from '../errors.ts';
 import { confineFiles } from '../flags/body-flags.ts';
 import { type Flag, type FlagSet, type FlagValues, flagName, mayStandIn, on } from '../flags/flag.ts';
 import { budgetFlags, pollFlags, saveFlags, waitFlags } from '../flags/job-flags.ts';
-import { assertSafeJson, parseSet } from '../flags/json-body.ts';
+import { applySet, assertSafeJson, type BodySet, baseBody, parseSet } from '../flags/json-body.ts';
 import { besideOf } from '../jobs/save/output-path.ts';
 import { type Job, type KeptRequest, mayExist } from '../ledger/event.ts';
 import { EMBEDDED } from '../ledger/job-key.ts';
@@ -99,7 +99,7 @@ export const again = defineCommand<FlagSet, JobResult>({
       const { own, ...world } = await contextOf(source, ctx);
       close = world.close;
       await askWhereItMayExist(source, yes === true, own);
-      const { flags: all, ctx: laid } = layOver(source, typed, create.flags, own);
+      const { flags: all, ctx: laid } = await layOver(source, typed, create.flags, own);
       const input = { args: [], flags: all, globals: laid.globals };
       const called = { path: command.split(' '), command: create };
       const said = withDefaults(input, called, (await own.settings()).defaults, saysHow(own));
@@ -390,47 +390,54 @@ async function contextOf(
   );
 }
 
-function layOver({ request, prompt }: Source, typed: Record<string, unknown>, takes: FlagSet, ctx: Context) {
-  const { apiKeyFile: _, preset: _preset, set = [], body, ...globals } = ctx.globals;
-  const hasPrompt = 'prompt' in typed || 'promptFile' in typed;
-  const takesPrompt = request.prompted && prompt !== undefined && !hasPrompt && !('shot' in typed);
-  const { shot, prompt: own = prompt, ...flags } = request.flags;
-  const keepsShot = shot !== undefined && !hasPrompt;
-  const sets = [...setsFor(typed, request.set ?? [], takes), ...set];
-  const kept = body === undefined ? request.body : undefined;
-  const asksStdin = [body, typed.prompt, typed.promptFile].includes('-');
-  const stdin = Readable.from(kept === undefined ? [] : [Buffer.from(JSON.stringify(kept))]);
+async function layOver(
+  { request, prompt }: Source,
+  typed: Record<string, unknown>,
+  takes: FlagSet,
+  ctx: Context,
+) {
+  const { apiKeyFile: _, preset: _preset, set = [], ...globals } = ctx.globals;
+  const base = globals.body === undefined ? request.body : await baseBody(ctx);
+  const { sets, holders, isReplaced } = underTyped(typed, request.set ?? [], takes);
+  const body = holders.length > 0 ? holders.reduce(applySet, base ?? {}) : base;
+  const hasPrompt = promptKeys.some((key) => key in typed) || promptPaths.some(isReplaced);
+  const kept = Object.entries({ ...(request.prompted && { prompt }), ...request.flags }).filter(([key]) =>
+    promptKeys.includes(key) ? !hasPrompt : !isReplaced(takes[key]?.field ?? []),
+  );
+  const asksStdin = [typed.prompt, typed.promptFile].includes('-');
   return {
-    flags: { ...flags, ...(takesPrompt && { prompt: own }), ...(keepsShot && { shot }), ...typed },
+    flags: { ...Object.fromEntries(kept), ...typed },
     ctx: {
       ...ctx,
-      host: { ...ctx.host, ...(!asksStdin && { stdin }) },
+      host: { ...ctx.host, ...(!asksStdin && { stdin: Readable.from([]) }) },
       globals: {
         ...globals,
-        ...(sets.length > 0 && { set: sets }),
-        ...(kept !== undefined ? { body: '-' } : body !== undefined && { body }),
+        ...(sets.length + set.length > 0 && { set: [...sets, ...set] }),
+        ...(body && { body }),
       },
     } satisfies Context,
   };
 }
 
+type Path = readonly string[];
+
 /**
- * The kept --sets for typed flags: without those of a flag's field or a part of it. After a --set of an object that holds
- * the field, one more sets the field to the typed value.
+ * The kept --sets for typed flags: without those of a flag's field or a part of it. `holders` are those that hold the
+ * field: the create lays the typed flags over them. `isReplaced` tells whether a holder replaces the field of a kept flag.
  */
-function setsFor(typed: Record<string, unknown>, kept: readonly string[], takes: FlagSet): string[] {
-  const fields = Object.entries(typed).flatMap(([key, value]) =>
-    ['prompt', 'promptFile', 'shot'].includes(key)
-      ? promptPaths.map((field) => ({ field, value: undefined }))
-      : [{ field: takes[key]?.field ?? [key], value }],
+function underTyped(typed: Record<string, unknown>, kept: readonly string[], takes: FlagSet) {
+  const fields = Object.keys(typed).flatMap((key): readonly Path[] =>
+    promptKeys.includes(key) ? promptPaths : [takes[key]?.field ?? [key]],
   );
-  type Path = readonly string[];
   const isIn = (path: Path, above: Path) => above.every((step, depth) => step === path[depth]);
-  const sets = kept.filter((raw) => !fields.some(({ field }) => isIn(parseSet(raw).path, field)));
-  const isHeld = (field: Path) => sets.some((raw) => isIn(field, parseSet(raw).path));
-  const held = fields.filter(({ field, value }) => value !== undefined && isHeld(field));
-  return [...sets, ...held.map(({ field, value }) => `${field.join('.')}=${JSON.stringify(value)}`)];
+  const isLeft = ({ path }: BodySet) => !fields.some((field) => isIn(path, field));
+  const left = kept.map((raw) => ({ raw, ...parseSet(raw) })).filter(isLeft);
+  const holders = left.filter(({ path }) => fields.some((field) => isIn(field, path)));
+  const isReplaced = (field: Path) => holders.some(({ path }) => isIn(field, path));
+  const stands = ({ path }: BodySet, at: number) =>
+    !left.slice(at).some((later) => holders.includes(later) && isIn(path, later.path));
+  return { sets: left.filter(stands).map(({ raw }) => raw), holders, isReplaced };
 }
 
 /** The paths of the prompt, or of the item that holds it, in the bodies of all families. */
-const promptPaths = [['prompt'], ['content', '0'], ['contents', '0', 'parts', '0']];
+const promptPaths: readonly Path[] = [['prompt'], ['content', '0'], ['contents', '0', 'parts', '0']];

@@ -3,7 +3,7 @@ import type { Amount } from '../config/table.ts';
 import type { Context } from '../context.ts';
 import { lockHolder } from '../disk/lock-file.ts';
 import { usage } from '../errors.ts';
-import { absoluteReferences } from '../flags/body-flags.ts';
+import { placeFiles } from '../flags/body-flags.ts';
 import type { FlagSet, FlagValues } from '../flags/flag.ts';
 import type { BudgetFlags } from '../flags/job-flags.ts';
 import { fieldsOf, isObject } from '../gateway/json-value.ts';
@@ -172,19 +172,17 @@ export interface TypedRequest {
 /** The request that the ledger keeps for `gw again`, without the external ID, which belongs to one task. */
 export function keptRequest(request: TypedRequest, { globals, host }: Context): KeptRequest {
   const { command, takes, typed, model, prompted, ownPrompt, base, media } = request;
-  const { cwd } = host;
+  const at = (file: string) => path.resolve(host.cwd, file);
   const entries = Object.entries(typed).filter(([key]) => key !== 'externalId' && Object.hasOwn(takes, key));
   const names = Object.hasOwn(takes, 'model') && typed.model === undefined && base.model === undefined;
   const flags = { ...Object.fromEntries(entries), ...(names && { model }), ...ownPrompt };
   const files = media.flatMap(({ raw, flag, sha256 }): [string, string][] => {
     const reference = sha256 === undefined ? undefined : parseReference(raw, flag);
-    return sha256 !== undefined && reference?.kind === 'file'
-      ? [[path.resolve(cwd, reference.path), sha256]]
-      : [];
+    return sha256 !== undefined && reference?.kind === 'file' ? [[at(reference.path), sha256]] : [];
   });
   return {
     command,
-    flags: pinned(absoluteReferences(flags, takes, cwd), media),
+    flags: pinned(placeFiles(flags, takes, at), media),
     ...(globals.set && { set: globals.set.flatMap(setWithoutExternalId) }),
     ...(globals.body !== undefined && { body: withoutExternalId(base) }),
     prompted,

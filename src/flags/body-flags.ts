@@ -1,4 +1,3 @@
-import * as path from 'node:path';
 import type * as z from 'zod/mini';
 import { type ConfinedPath, OutsideFile } from '../disk/confined-path.ts';
 import { GwError, usage } from '../errors.ts';
@@ -63,7 +62,7 @@ export function flagsOfBodies(
   for (const [key, field] of fields) {
     for (const [name, item] of Object.entries(field.facts.items ?? {})) {
       items[name] = item;
-      flags[name] = itemFlag(item);
+      flags[name] = { ...itemFlag(item), field: [...field.path, name] };
     }
     if (!field.facts.items) flags[key] = flagOf(field, models);
   }
@@ -195,13 +194,6 @@ export function placeFiles(
   };
   return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, placed(key, value)]));
 }
-
-/** Makes typed file names absolute: they are relative to the working directory, not to the manifest. */
-export const absoluteReferences = (
-  values: Readonly<Record<string, unknown>>,
-  flags: FlagSet,
-  cwd: string,
-): Record<string, unknown> => placeFiles(values, flags, (file) => path.resolve(cwd, file));
 
 /**
  * Replaces each file name of an untrusted record with its real path, if it may be read. Throws `usage` with all

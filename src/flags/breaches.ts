@@ -6,7 +6,7 @@ import { isObject } from '../host.ts';
 import type { Io } from '../io/io.ts';
 import { shorten } from '../media/reference.ts';
 import type { BodyFlags } from './body-flags.ts';
-import { flagName } from './flag.ts';
+import { flagName, type GlobalFlags } from './flag.ts';
 import { nearest } from './nearest.ts';
 import { toldAs, type WithStored } from './yielding.ts';
 
@@ -65,7 +65,7 @@ export interface FieldVerdict {
 /** The parts of a run that checking a body needs. */
 export interface CheckedRun {
   readonly io: Io;
-  readonly globals: { readonly validate?: boolean; readonly set?: readonly string[]; readonly body?: string };
+  readonly globals: Pick<GlobalFlags, 'validate' | 'set' | 'body'>;
 }
 
 export type Look = Readonly<Record<'breaches' | 'oddities', readonly Breach[]>>;

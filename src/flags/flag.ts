@@ -185,7 +185,12 @@ export const globalFlags = {
   ),
   notify: on('when it is done, ring and show a notice on the desktop (on a terminal)'),
   set: list('PATH=VALUE', 'set one field of the request body'),
-  body: filled('FILE', 'start from this JSON body, - is stdin; flags and --set are laid over it'),
+  // A row and gw again give the body itself.
+  body: parsed<string | Readonly<Record<string, unknown>>>(
+    'FILE',
+    'start from this JSON body, - is stdin; flags and --set are laid over it',
+    asTyped,
+  ),
 } as const;
 
 export type GlobalFlags = FlagValues<typeof globalFlags>;

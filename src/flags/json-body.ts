@@ -35,8 +35,8 @@ export async function readJsonBody(source: string, deps: JsonBodyDeps, flag = '-
 }
 
 /** The initial body of a request: from --body, else empty. Throws as {@link readJsonBody}. */
-export const baseBody = async ({ globals, host, signal }: BodyWorld): Promise<JsonObject> =>
-  globals.body === undefined ? {} : readJsonBody(globals.body, { cwd: host.cwd, stdin: host.stdin, signal });
+export const baseBody = async ({ globals: { body = {} }, host, signal }: BodyWorld): Promise<JsonObject> =>
+  typeof body === 'object' ? body : readJsonBody(body, { cwd: host.cwd, stdin: host.stdin, signal });
 
 /** The fields that --body (`base`) and --set (`sets`) give. */
 export const saidIn = (base: JsonObject, sets: readonly string[] = []): Said[] => [
@@ -69,7 +69,7 @@ export function checkBody(
 
 /** The parts of a run that a body comes from. */
 export interface BodyWorld {
-  readonly globals: { readonly body?: string };
+  readonly globals: { readonly body?: string | JsonObject };
   readonly host: Pick<Host, 'cwd' | 'stdin'>;
   readonly signal: AbortSignal;
 }

@@ -29,7 +29,7 @@ export interface PromptWorld {
 export const stdinReaders = (
   words: readonly string[],
   { prompt, promptFile }: { readonly prompt?: string; readonly promptFile?: string },
-  { apiKeyFile, body }: { readonly apiKeyFile?: string; readonly body?: string },
+  { apiKeyFile, body }: { readonly apiKeyFile?: string; readonly body?: unknown },
 ) => ({
   '--api-key-file': apiKeyFile,
   '--body': body,
@@ -39,7 +39,7 @@ export const stdinReaders = (
 });
 
 /** Throws `usage` if two flags ask for stdin, which can be read only once. */
-export function refuseSharedStdin(values: Readonly<Record<string, string | undefined>>): void {
+export function refuseSharedStdin(values: Readonly<Record<string, unknown>>): void {
   const readers = Object.entries(values).flatMap(([name, value]) => (value === '-' ? [name] : []));
   if (readers.length > 1)
     throw usage(`${readers.join(' and ')} both read stdin`, 'give all but one of them a file');

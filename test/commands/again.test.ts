@@ -109,6 +109,12 @@ describe('makes the same request', () => {
     const run = await world.ok(['again', id, '--prompt', '-', '--dry-run', '--json'], { stdin: 'an owl' });
     expect(run.out).toContain('"an owl"');
     expect(run.out).not.toContain('@fox');
+    writeFileSync(path.join(world.cwd, 'b.json'), '{"duration":7}');
+    await make(world, cmd`video alpha create "a fox" --body b.json`);
+    const laid = await world.ok(['again', 'last', '--prompt', '-', '--dry-run', '--json'], {
+      stdin: 'an owl',
+    });
+    expect(JSON.parse(laid.out).body).toMatchObject({ duration: 7, content: [text('an owl')] });
   });
 
   test('as a form, where it was sent as one', async () => {
@@ -225,6 +231,36 @@ describe('lays what is typed over it', () => {
       '--prompt-file fox.txt',
       'content',
       [text('a fox of a file')],
+    ],
+    [
+      'video alpha create FOX --set content=[{"type":"text","text":"HARE"},{"type":"image_url","image_url":{"url":"https://example.com/a.png"}}] --set content.1.role=first_frame --image https://example.com/b.png',
+      '-p FOX',
+      'content',
+      [
+        text(words('FOX')[0]),
+        { type: 'image_url', image_url: { url: 'https://example.com/a.png' }, role: 'first_frame' },
+      ],
+    ],
+    [
+      'video alpha create FOX --set content=[{"type":"text","text":"HARE"},{"type":"image_url","image_url":{"url":"https://example.com/a.png"},"role":"reference_image"}]',
+      '--image https://example.com/b.png',
+      'content',
+      [
+        text('a hare'),
+        { type: 'image_url', image_url: { url: 'https://example.com/b.png' }, role: 'reference_image' },
+      ],
+    ],
+    [
+      'video beta create FOX --mode o1 --ratio 1:1 --set contents=[{"type":"prompt","text":"HARE"}]',
+      '-p FOX',
+      'contents',
+      [{ type: 'prompt', text: words('FOX')[0] }],
+    ],
+    [
+      'image native FOX --set contents=[{"role":"user","parts":[{"text":"HARE"}]}]',
+      '-p FOX',
+      'contents',
+      [{ role: 'user', parts: [{ text: words('FOX')[0] }] }],
     ],
     [
       'image native FOX --set contents.0.parts.0.text=HARE',

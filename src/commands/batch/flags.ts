@@ -7,7 +7,7 @@ import { fieldsOf, nameFault, placeText, type Row, type RowsInput, readRows } fr
 import type { Context } from '../../context.ts';
 import { confinedPaths } from '../../disk/confined-path.ts';
 import { shellQuote, usage } from '../../errors.ts';
-import { absoluteReferences, placeFiles } from '../../flags/body-flags.ts';
+import { placeFiles } from '../../flags/body-flags.ts';
 import { type Flag, type FlagSet, type FlagValues, filled, on, oneOf, text } from '../../flags/flag.ts';
 import { defaultsOf } from '../../presets.ts';
 import { canAsk } from '../ask-first.ts';
@@ -93,7 +93,8 @@ export async function openRows([named = '']: readonly string[], flags: NameFlags
   const { manifest, close } =
     named === '-' ? await fromStdin(ctx) : { manifest: openManifest(named, host.cwd), close: () => {} };
   const typed = Object.entries(flags).filter(([key]) => Object.hasOwn(defaultFlags, key));
-  const defaults = absoluteReferences(Object.fromEntries(typed), defaultFlags, host.cwd);
+  const at = (file: string) => path.resolve(host.cwd, file);
+  const defaults = placeFiles(Object.fromEntries(typed), defaultFlags, at);
   const files = filesOf(path.dirname(manifest.file), defaults, flags, host.cwd);
   const stored = (await ctx.settings()).defaults;
   const told = new Set<string>();

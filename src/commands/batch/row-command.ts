@@ -61,14 +61,10 @@ export const doorOf = ({ confined, typed, outputs }: RowFiles): OutputDoor => ({
   },
 });
 
-/**
- * The context of a row: media are relative to the manifest, and outputs to the working directory. Stdin has been read
- * already; a row with a body of its own gets the body as stdin.
- */
+/** The context of a row: media are relative to the manifest, and outputs to the working directory. It reads no stdin. */
 function contextOf({ body, flags, pinned, set }: Row, files: RowFiles, ctx: Context): Context {
   // A row whose prompt is "-" means a dash, so stdin contains a dash.
-  const piped = flags.prompt === '-' ? '-' : JSON.stringify(body);
-  const stdin = Readable.from(piped === undefined ? [] : [Buffer.from(piped)]);
+  const stdin = Readable.from(flags.prompt === '-' ? [Buffer.from('-')] : []);
   return {
     ...ctx,
     outputs: doorOf(files),
@@ -77,7 +73,7 @@ function contextOf({ body, flags, pinned, set }: Row, files: RowFiles, ctx: Cont
       ...ctx.globals,
       ...(pinned?.validate === false && { validate: false }),
       ...(set.length > 0 && { set }),
-      ...(body !== undefined && { body: '-' }),
+      ...(body !== undefined && { body }),
     },
   };
 }

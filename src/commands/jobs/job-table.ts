@@ -71,16 +71,9 @@ export async function drawnTable(views: readonly JobView[], ctx: Context): Promi
   const nowMs = ctx.clock.now();
   if (!ctx.io.stdoutIsTerminal || ctx.io.mode.quiet) return jobTable(views, nowMs);
   const own = new Set(views.map(({ job }) => job));
-  return (await ctx.ledger()).names((names) =>
-    jobTable(
-      views,
-      nowMs,
-      shortest(
-        views.map(({ id }) => id),
-        otherNames(names, own),
-      ),
-    ),
-  );
+  const ids = views.map(({ id }) => id);
+  const ledger = await ctx.ledger();
+  return ledger.names((names) => jobTable(views, nowMs, shortest(ids, otherNames(names, own))));
 }
 
 /** Yields all IDs and keys except the keys in `own`: a job's own key must not lengthen the prefix of its ID. */
