@@ -1,8 +1,7 @@
 import { GwError, usage } from '../errors.ts';
 import type { AssetType } from '../gateway/asset/fields.ts';
 import { assetFailure, readAsset } from '../gateway/asset/record.ts';
-import type { Client } from '../http/client.ts';
-import { lookAtAssets } from './ask-library.ts';
+import { type LookRequest, lookAtAssets } from './ask-library.ts';
 
 export interface AssetReference {
   readonly id: string;
@@ -20,12 +19,12 @@ export interface AssetReference {
  */
 export async function checkReferences(
   references: readonly AssetReference[],
-  { client, project, signal }: { client: Client; project: string | undefined; signal: AbortSignal },
+  { client, project, send }: Omit<LookRequest, 'bodyOf'> & { readonly project: string | undefined },
 ): Promise<void> {
   if (references.length === 0) return;
   const ids = [...new Set(references.map(({ id }) => id))];
   const bodyOf = project === undefined ? undefined : (id: string) => ({ Id: id, ProjectName: project });
-  const looks = await lookAtAssets(ids, { client, bodyOf, send: { signal } });
+  const looks = await lookAtAssets(ids, { client, bodyOf, send });
   for (const { id, type, named } of references) {
     const look = looks.get(id);
     if (look && 'error' in look && look.error.kind !== 'not_found') throw look.error;

@@ -15,6 +15,8 @@ export interface CreateOnce {
   readonly body: Readonly<Record<string, unknown>>;
   readonly clock: Clock;
   readonly signal: AbortSignal;
+  /** When a wait for a 429 ends, in ms of the steady clock; two minutes for each request if absent. */
+  readonly deadlineMs?: number | undefined;
   readonly note: (text: string) => void;
   /** `asset` or `asset group`, for messages. */
   readonly what: string;
@@ -68,7 +70,8 @@ export async function createOnce(request: CreateOnce): Promise<Created> {
   try {
     for (; found === 'absent'; sends += 1) {
       try {
-        const reply = await askLibrary(client, endpoint, { body }, { signal, onExchange });
+        const { deadlineMs } = request;
+        const reply = await askLibrary(client, endpoint, { body }, { signal, deadlineMs, onExchange });
         const { Id: id } = resultOf(CreatedId, reply.json);
         lock?.release();
         return { id, record: reply.json, reply, isFound: false };
@@ -134,12 +137,10 @@ function notKnown(lost: UnknownOutcome, { what, lookCommand }: CreateOnce): GwEr
 
 // Finds an asset or a group whose create was not answered: by its name, the newest first.
 
-type FindRequest = Pick<CreateOnce, 'client' | 'body' | 'clock' | 'signal'>;
-
-type Find = (sinceMs: number) => Promise<Found>;
+export type FindRequest = Pick<CreateOnce, 'client' | 'body' | 'clock' | 'signal' | 'deadlineMs'>;
 
 /** Finds an asset by its group, name, type and URL; undefined if the body lacks group or name. */
-export function findAsset(request: FindRequest): Find | undefined {
+export function findAsset(request: FindRequest): CreateOnce['find'] {
   const { body } = request;
   const { GroupId: groupId, Name: name } = body;
   if (typeof groupId !== 'string' || typeof name !== 'string') return undefined;
@@ -156,7 +157,7 @@ export function findAsset(request: FindRequest): Find | undefined {
 }
 
 /** Finds a group by its name and description; undefined if the body has no name. */
-export function findGroup(request: FindRequest): Find | undefined {
+export function findGroup(request: FindRequest): CreateOnce['find'] {
   const { body } = request;
   const { Name: name } = body;
   if (typeof name !== 'string') return undefined;
@@ -168,10 +169,10 @@ export function findGroup(request: FindRequest): Find | undefined {
   };
 }
 
-function ask(endpoint: typeof listAssets, Filter: object, { client, body, signal }: FindRequest) {
+function ask(endpoint: typeof listAssets, Filter: object, { client, body, signal, deadlineMs }: FindRequest) {
   const { ProjectName } = body;
   const asked = { Filter, MaxResults: LIST_MAX, ...(ProjectName !== undefined && { ProjectName }) };
-  return askLibrary(client, endpoint, { body: asked }, { signal });
+  return askLibrary(client, endpoint, { body: asked }, { signal, deadlineMs });
 }
 
 /** True if a record matches the body in the fields that the gateway returns. */

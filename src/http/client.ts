@@ -45,7 +45,7 @@ export interface SendOptions {
   readonly signal?: AbortSignal | undefined;
   /** Maximum number of retries of this call; the client's default if absent. */
   readonly retries?: number;
-  /** No retry begins after this time of the steady clock; a `Retry-After` beyond it ends the call at once. */
+  /** No retry begins after this steady time or after two minutes; a later `Retry-After` ends the call at once. */
   readonly deadlineMs?: number | undefined;
   /** A 404 is retried until this Unix time in ms, because a new task may not be known everywhere yet. */
   readonly retryNotFoundUntilMs?: number | undefined;

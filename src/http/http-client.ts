@@ -221,7 +221,7 @@ async function attempts<T>(
   const startMs = clock.steady();
   const limits = {
     retries: sendOptions.retries ?? options.retries,
-    deadlineMs: sendOptions.deadlineMs ?? startMs + DEFAULT_DEADLINE_MS,
+    deadlineMs: Math.min(sendOptions.deadlineMs ?? Number.POSITIVE_INFINITY, startMs + DEFAULT_DEADLINE_MS),
     // Converted to the steady clock once, so that a change of the wall clock has no effect.
     youngUntilMs:
       retryNotFoundUntilMs === undefined ? undefined : startMs + (retryNotFoundUntilMs - clock.now()),

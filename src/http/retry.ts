@@ -101,7 +101,7 @@ export type Decision =
 /** True if the failed request may have taken effect: the table calls this failure of a paid call unknown. */
 export const mayHaveWorked = (kind: FailureKind): boolean => resendTable.paid[kind] === 'unknown';
 
-/** Time limit of a call without a deadline of its own. */
+/** Time limit of a call's retries, whatever deadline it has. */
 export const DEFAULT_DEADLINE_MS = 120_000;
 
 const BASE_MS = 500;

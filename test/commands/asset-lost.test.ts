@@ -212,6 +212,28 @@ describe('a create whose answer was lost', () => {
     expect([sent('CreateAsset'), await count()]).toEqual([3, 1]);
     expect(world.clock.slept).toEqual([3000, 3000]);
   });
+
+  test('a 429 that outlasts --wait-timeout ends it at once, of the create and of the look for a lost one', async () => {
+    for (const [fault, code] of [
+      ['create:429+60', 7],
+      ['create:reset-after:x1,query:429+60', 8],
+    ] as const) {
+      const { world, group, sent } = await withGroup(fault);
+      const startMs = world.clock.steady();
+      const run = await world.gw([...argvOf(group), '--wait', '--wait-timeout', '30s']);
+      expect(run.code, run.err).toBe(code);
+      expect(world.clock.steady() - startMs).toBeLessThan(30_000);
+      expect(sent('CreateAsset')).toBe(1);
+    }
+  });
+
+  test('the wait for its 429 and the wait for the asset share one --wait-timeout', async () => {
+    const { world, group } = await withGroup('create:429+50:x1,query:502');
+    const startMs = world.clock.steady();
+    const run = await world.gw([...argvOf(group), '--wait', '--wait-timeout', '60s']);
+    expect(run.code, run.err).toBe(10);
+    expect(world.clock.steady() - startMs).toBeLessThan(65_000);
+  });
 });
 
 describe('update and delete', () => {

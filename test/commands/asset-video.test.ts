@@ -60,6 +60,17 @@ test('one that the list lacks is asked for by itself', async () => {
   expect(run.requests).toEqual(['GET /api/assets?limit=100', getAsset, paid]);
 });
 
+test('a 429 of the look that outlasts --wait-timeout ends the create at once, and nothing is paid', async () => {
+  const world = await World.open({ fault: 'query:429+60' });
+  const create = cmd`video alpha create ${'image 1 runs'} --image asset://asset-1 --wait --wait-timeout 30s`;
+  expect(await world.gw(create)).toMatchObject({
+    code: 7,
+    err: expect.stringContaining('2026-11-20T12:01:00'),
+  });
+  expect(world.clock.steady()).toBeLessThan(30_000);
+  expect(world.requests()).toEqual([getAsset]);
+});
+
 describe('what cannot be used is refused before anything is paid', () => {
   test('an asset that is not there', async () => {
     const { create } = await withLibrary();

@@ -1,6 +1,7 @@
 import { appendFileSync, readdirSync, readFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { adoptedJobKey } from '../../src/ledger/job-key.ts';
 import { openServer } from '../cli/fake-gateway.ts';
 import { clipsDir, World } from '../helpers/gw.ts';
 import { acceptedJob, alphaRecord, DAY_MS, HOUR_MS, intentIn, ledgerOf, succeededJob } from './jobs-seed.ts';
@@ -280,4 +281,34 @@ test('a job that another gw is creating is followed beside the rest as soon as i
   expect(run.code, run.err).toBe(0);
   expect(run.out.split('\n').sort()).toEqual(['', `${world.cwd}/t-1.mp4`, `${world.cwd}/t-2.mp4`]);
   await world.close();
+});
+
+describe('the first look at a task that the ledger does not know ends with --wait-timeout', () => {
+  const wait = ['video', 'alpha', 'wait', 't-1', '--wait-timeout'];
+
+  test('if the gateway asks for a longer pause', async () => {
+    const { world, gw, looks } = await openPlace({ task: () => [429, '{}', { 'retry-after': '60' }] });
+    expect(await gw(...wait, '30s')).toMatchObject({
+      code: 7,
+      err: expect.stringContaining('2026-11-20T12:01:00'),
+    });
+    expect(world.clock.steady()).toBeLessThan(30_000);
+    expect(looks()).toHaveLength(1);
+  });
+
+  test('if the gateway does not answer', async () => {
+    const server = await openServer(() => {});
+    const world = await World.open();
+    const run = await world.gw([...wait, '300ms'], { env: { GW_BASE_URL: server.url } });
+    expect(run.code, run.err).toBe(10);
+  });
+
+  test('if another gw works on the task', async () => {
+    const { world, server, gw, record } = await openPlace({ task: () => [200, JSON.stringify(record)] });
+    const ledger = ledgerOf(world);
+    const hold = await ledger.hold(adoptedJobKey(server.url, 't-1'));
+    expect(await gw(...wait, '5s')).toMatchObject({ code: 10 });
+    expect(world.clock.steady()).toBeLessThan(10_000);
+    hold?.release();
+  });
 });

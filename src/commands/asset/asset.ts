@@ -22,6 +22,7 @@ import { assetTypeOfUrl, assetUrlBreach } from '../../gateway/asset/url.ts';
 import { MB, type MediaLimits, type Range } from '../../gateway/limits.ts';
 import { assetOutput } from '../../shots/asset-output.ts';
 import { askFirst, refuseUnasked } from '../ask-first.ts';
+import { waitDeadlineMs } from '../video/job-result.ts';
 import { create, deleteFlags, lookCommand, remove, updateCommand } from './change.ts';
 import {
   actionProjectFlag,
@@ -84,9 +85,11 @@ export const assetCreate = (verb: 'create' | 'upload') =>
       const { GroupId, Name, ProjectName } = body;
       const filters = { '--group-id': GroupId, '--name': Name, '--project': ProjectName };
       const look = lookCommand('gw asset list', filters, ctx);
+      const deadlineMs = waitDeadlineMs(flags, ctx);
       const created = await create(
         {
           endpoint,
+          deadlineMs,
           body: output ? { ...body, URL: output.shown } : body,
           finish: async (told) => (output ? { ...told, URL: await output.link() } : told),
           what: 'asset',
@@ -106,7 +109,7 @@ export const assetCreate = (verb: 'create' | 'upload') =>
       }
       ctx.io.note(`asset ${created.id}`);
       const project = typeof ProjectName === 'string' && { project: ProjectName };
-      yield* waitOutcomes([created.id], { ...flags, ...project }, ctx, true);
+      yield* waitOutcomes([created.id], { ...flags, ...project, deadlineMs }, ctx, true);
     },
   });
 

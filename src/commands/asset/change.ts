@@ -1,6 +1,6 @@
 import * as path from 'node:path';
 import { askLibrary } from '../../assets/ask-library.ts';
-import { type CreateOnce, createOnce } from '../../assets/create-once.ts';
+import { type CreateOnce, createOnce, type FindRequest } from '../../assets/create-once.ts';
 import { digestOf } from '../../batch/rows.ts';
 import { defineCommand, type Outcome } from '../../command.ts';
 import { trustedStateDir } from '../../config/dirs.ts';
@@ -30,20 +30,20 @@ import {
 
 /** Creates an asset or a group; with --dry-run or --curl it returns the request. Throws as `createOnce`. */
 export async function create(
-  entry: Pick<CreateOnce, 'endpoint' | 'body' | 'what' | 'lookCommand'> & {
+  entry: Pick<CreateOnce, 'endpoint' | 'body' | 'what' | 'lookCommand' | 'deadlineMs'> & {
     /** Turns the body that is shown into the body that is sent. */
     readonly finish?: (told: CreateOnce['body']) => Promise<CreateOnce['body']>;
   },
-  findOf: (request: Pick<CreateOnce, 'client' | 'body' | 'clock' | 'signal'>) => CreateOnce['find'],
+  findOf: (request: FindRequest) => CreateOnce['find'],
   ctx: Context,
 ) {
-  const { endpoint, body: told, finish, what, lookCommand } = entry;
+  const { endpoint, body: told, finish, what, lookCommand, deadlineMs } = entry;
   const shown = await showInstead(endpoint, { body: told }, ctx);
   if (shown !== undefined) return shown;
   const { client } = await ctx.gateway();
   const { clock, io, signal } = ctx;
   const body = (await finish?.(told)) ?? told;
-  const request = { client, body, clock, signal };
+  const request = { client, body, clock, signal, deadlineMs };
   const digest = digestOf(JSON.stringify([client.gateway.baseUrl, endpoint.name, told]));
   const sending = { ...request, ...markOf(`asset-${digest}`, ctx), endpoint, what, lookCommand };
   return createOnce({ ...sending, note: io.note, find: findOf(request) });

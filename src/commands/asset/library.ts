@@ -52,18 +52,15 @@ export async function* oneByOne<R>(
   for (const id of ids) {
     try {
       yield await run(id);
-    } catch (error) {
+    } catch (thrown) {
+      const isAsItCame = !(thrown instanceof GwError) || thrown.facts.taskId !== undefined;
+      const error = isAsItCame ? thrown : thrown.told({ taskId: id }, `${id}: ${thrown.message}`);
       // An API key that is refused for one ID is refused for all.
       const isOver = error instanceof GwError && error.kind === 'auth';
-      if (error instanceof Interrupted || isOver || ids.length === 1) throw ofAsset(error, id);
-      yield { error: ofAsset(error, id) };
+      if (error instanceof Interrupted || isOver || ids.length === 1) throw error;
+      yield { error };
     }
   }
-}
-
-function ofAsset(error: unknown, id: string): unknown {
-  if (!(error instanceof GwError) || error.facts.taskId !== undefined) return error;
-  return error.told({ taskId: id }, `${id}: ${error.message}`);
 }
 
 /** Maps each field of a library body to its flag. */

@@ -72,6 +72,7 @@ export const wait = defineCommand<typeof flags, LibraryResult>({
 export type AssetWaitFlags = FlagValues<typeof waitFlags & typeof projectFlag> & {
   /** The lookup body of each asset; needed if it contains more than the ID and the project. */
   readonly bodyOf?: (id: string) => JsonObject;
+  readonly deadlineMs?: number;
 };
 
 /** Waits for assets and yields an outcome for each as it ends. `isNew` means that they were created just now. */
@@ -85,7 +86,7 @@ export async function* waitOutcomes(
   const { project, bodyOf = (Id: string) => ({ Id, ...typedFields({ project }, 'ProjectName') }) } = flags;
   const isSpecial =
     project !== undefined || (flags.bodyOf && (ctx.globals.set ?? ctx.globals.body) !== undefined);
-  const deadlineMs = waitDeadlineMs(flags, ctx);
+  const { deadlineMs = waitDeadlineMs(flags, ctx) } = flags;
   const { client } = await ctx.gateway();
   const interval = flags.interval ?? (await ctx.settings()).intervalMs.value;
   const progress = ctx.io.progress();
@@ -176,7 +177,8 @@ async function* waitForAssets(ids: readonly string[], options: WaitOptions): Asy
   let pauseMs = options.atOnce ? 0 : nextDelayMs(options, 0);
   while (waiting.size > 0) {
     const restMs = deadlineMs - clock.steady();
-    const isLast = pauseMs >= restMs;
+    let isLast = pauseMs >= restMs;
+    let retryAtMs: number | undefined;
     await clock.sleep(Math.max(0, Math.min(pauseMs, restMs)), signal);
     pauseMs = nextDelayMs(options, clock.steady() - startMs);
     const { looks, failed } = await lookOnce([...waiting.keys()], options);
@@ -201,17 +203,14 @@ async function* waitForAssets(ids: readonly string[], options: WaitOptions): Asy
       trouble.failures += 1;
       const isGone = trouble.failures >= MAX_FAILURES && clock.steady() - trouble.sinceMs >= MAX_FAILING_MS;
       if (isGone) throw error;
-      const told = failed.flatMap(({ facts }) => facts.retryAtMs ?? []);
-      const retryAtMs = told.length > 0 ? Math.max(...told) : undefined;
-      if (retryAtMs !== undefined && clock.steady() + (retryAtMs - clock.now()) >= deadlineMs) {
-        for (const [id, seen] of waiting) yield { id, seen, error: waitOver(`asset ${id}`, id, retryAtMs) };
-        return;
-      }
-      options.onTrouble(error);
-      pauseMs = Math.max(pauseMs, (retryAtMs ?? 0) - clock.now());
+      retryAtMs = Math.max(...failed.map(({ facts }) => facts.retryAtMs ?? 0)) || undefined;
+      const toldMs = (retryAtMs ?? 0) - clock.now();
+      isLast ||= clock.steady() + toldMs >= deadlineMs;
+      if (!isLast) options.onTrouble(error);
+      pauseMs = Math.max(pauseMs, toldMs);
     }
     if (!isLast) continue;
-    for (const [id, seen] of waiting) yield { id, seen, error: waitOver(`asset ${id}`, id) };
+    for (const [id, seen] of waiting) yield { id, seen, error: waitOver(`asset ${id}`, id, retryAtMs) };
     return;
   }
 }

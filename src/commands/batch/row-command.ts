@@ -173,8 +173,6 @@ export async function createRow(
 ): Promise<RowOutcome> {
   const shared = { once: row.key, wait, queue: wait, ...limits };
   const takes = Object.entries(shared).filter(([key]) => Object.hasOwn(commandOf(row).flags, key));
-  const ready = await readyFlags(row, rows, files, ctx);
-  const flags = { ...ready, ...Object.fromEntries(takes), keepsOther, expects, deadlineMs };
   const own: Context = {
     ...contextOf(row, files, ctx),
     io: {
@@ -189,6 +187,8 @@ export async function createRow(
   // Most objects of a row are short-lived, so a small young generation keeps thousands of rows within little memory.
   const letGrow = keepYoungSpaceSmall();
   try {
+    const ready = await readyFlags(row, rows, files, ctx);
+    const flags = { ...ready, ...Object.fromEntries(takes), keepsOther, expects, deadlineMs };
     const { error, made, ...rest } = await outcomeOf(row, flags, own);
     if (!made) throw new Error('a create tells what became of it');
     return { ...rest, made, ...(error !== undefined && { error: ofRow(error, redone) }) };

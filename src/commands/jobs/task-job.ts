@@ -11,6 +11,7 @@ import { addBeside } from '../../jobs/save/publish.ts';
 import { savedOutputs } from '../../jobs/save/saved.ts';
 import { sidecarOfJob } from '../../jobs/save/sidecar.ts';
 import { type TaskLook, taskFailed } from '../../jobs/watch/look.ts';
+import { lookWithin } from '../../jobs/watch/poll.ts';
 import { type Job, mayExist, type SavedFile, type SavePlan } from '../../ledger/event.ts';
 import { adoptedJobKey } from '../../ledger/job-key.ts';
 import type { Hold, Ledger } from '../../ledger/ledger.ts';
@@ -71,7 +72,7 @@ interface NamedTask {
 export async function tasksOf(
   named: readonly NamedJob[],
   family: TaskFamily | undefined,
-  flags: SaveFlags,
+  flags: SaveFlags & { readonly deadlineMs?: number },
   followers: Followers,
   ctx: Context,
 ): Promise<(job: NamedJob) => Promise<NamedTask>> {
@@ -100,7 +101,7 @@ export async function tasksOf(
 /** Adopts tasks that were made on another machine, each after the gateway has confirmed it. */
 async function takeIn(
   family: TaskFamily,
-  flags: SaveFlags,
+  flags: SaveFlags & { readonly deadlineMs?: number },
   followers: Followers,
   ctx: Context,
 ): Promise<(id: string) => Promise<NamedTask>> {
@@ -112,18 +113,15 @@ async function takeIn(
   const { name: gateway, keyId } = access;
   const save = newSavePlan(flags, settings, host);
   if (save.download) refuseOddTarget(save.target, outNamed(flags, settings));
+  const { deadlineMs = Number.POSITIVE_INFINITY } = flags;
   return async (id) => {
     // The lookup comes first because a mistyped ID must not become a job.
-    const look = await looker.look(id, { signal });
+    const asked = (own: AbortSignal) => looker.look(id, { signal: own, deadlineMs: flags.deadlineMs });
+    const look = await lookWithin(deadlineMs - clock.steady(), { taskId: id, signal, look: asked });
     const key = adoptedJobKey(gateway, id);
-    const patience = { ledger, clock, signal, silenceMs: settings.timeoutMs.value };
-    const hold = await holdWhenFree(key, patience, (who) =>
-      ctx.io.note(`${who} works on task ${id}; waiting for it`),
-    );
     const task = { key, id, family, access, save, look };
-    try {
+    const adopt = async ({ job: there }: Hold): Promise<NamedTask> => {
       // Another gw may have adopted the task in the meantime.
-      const there = hold.job;
       if (there?.id !== undefined)
         return { ...task, job: there, save: await planToSave({ job: there, family }, flags, ctx) };
       ledger.append(key, {
@@ -141,9 +139,8 @@ async function takeIn(
       });
       ledger.append(key, { event: 'accepted', id, status: look.view.status });
       return task;
-    } finally {
-      hold.release();
-    }
+    };
+    return whileHeld(key, ctx, adopt, deadlineMs);
   };
 }
 
@@ -312,18 +309,18 @@ export async function fromOtherHands(named: NamedJob, ctx: Context, deadlineMs?:
 }
 
 /** Runs `act` with a hold on the job, after waiting for another gw that may be creating it or looking for it. */
-export async function whileHeld(
+export async function whileHeld<T>(
   key: string,
   { ledger, clock, settings, signal, io }: Context,
-  act: (hold: Hold) => Promise<void>,
+  act: (hold: Hold) => Promise<T>,
   deadlineMs?: number,
-): Promise<void> {
+): Promise<T> {
   const wait = (who: string) => io.note(`${who} is working on job ${key}; waiting for it`);
   const silenceMs = (await settings()).timeoutMs.value;
   const patience = { ledger: await ledger(), clock, signal, silenceMs, deadlineMs };
   const hold = await holdWhenFree(key, patience, wait);
   try {
-    await act(hold);
+    return await act(hold);
   } finally {
     hold.release();
   }

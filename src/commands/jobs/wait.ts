@@ -69,7 +69,7 @@ export const wait = (familyName?: string) =>
       checkLaterOut(named.length, flags, ctx);
       if (globals.dryRun || globals.curl) return yield* showNamed(named, family, ctx);
       const followers = createFollowers(ctx, named.length > 1 ? { turns: createTurns(SAVES_AT_ONCE) } : {});
-      const taskOf = await tasksOf(named, family, flags, followers, ctx);
+      const taskOf = await tasksOf(named, family, { ...flags, deadlineMs }, followers, ctx);
       const whole = wholeProgress(named.length, ctx);
       const left: Outcome<JobResult>[] = [];
       const ledger = await ctx.ledger();

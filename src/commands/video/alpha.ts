@@ -7,6 +7,7 @@ import { alphaModelId, alphaModels } from '../../gateway/alpha/models.ts';
 import { fillAlphaBody } from '../../gateway/alpha/rules.ts';
 import { alphaFamily } from '../../gateway/alpha/task.ts';
 import { madeBy, placeContent, videoCreate } from './create.ts';
+import { waitDeadlineMs } from './job-result.ts';
 
 /** The main model of each version; its short name is the version. */
 const longest = Object.values(alphaModels).filter(({ short, version }) => short === version);
@@ -57,7 +58,7 @@ async function checkAssets(
   { content }: Readonly<Record<string, unknown>>,
   flagOf: FlagOfPath,
   ctx: Context,
-  { project }: { readonly project?: string },
+  { project, ...how }: Parameters<typeof waitDeadlineMs>[0] & { readonly project?: string },
 ): Promise<void> {
   if (!Array.isArray(content)) return;
   const references = (content as unknown[]).flatMap((item, at) => {
@@ -71,5 +72,6 @@ async function checkAssets(
   if (references.length === 0) return;
   const { checkReferences } = await import('../../assets/check-references.ts');
   const { client } = await ctx.gateway();
-  await checkReferences(references, { client, project, signal: ctx.signal });
+  const send = { signal: ctx.signal, deadlineMs: waitDeadlineMs(how, ctx) };
+  await checkReferences(references, { client, project, send });
 }

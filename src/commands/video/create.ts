@@ -101,7 +101,7 @@ export interface VideoCreate<F extends FlagSet> {
   /** Adds what the documented rules imply. */
   fill?(body: Body, flags: FlagValues<F>): Body;
   /** Runs the checks that need the gateway before anything is paid; skipped with --no-validate. Throws GwError. */
-  checkFirst?(body: Body, flagOf: FlagOfPath, ctx: Context, flags: FlagValues<F>): Promise<void>;
+  checkFirst?(body: Body, flagOf: FlagOfPath, ctx: Context, flags: AllValues<F>): Promise<void>;
   /** A warning about an odd reply to an accepted create. */
   replyWarning?(reply: unknown): string | undefined;
   readonly examples: readonly string[];
@@ -133,6 +133,7 @@ const sharedFlags = {
   ...budgetFlags,
 };
 type SharedValues = FlagValues<typeof promptFlags & typeof sharedFlags>;
+type AllValues<F extends FlagSet> = FlagValues<F> & SharedValues;
 
 /** The create command of a family: argv -> body -> job on disk -> reply, and with --wait the outputs on disk. */
 export function videoCreate<F extends FlagSet>(spec: VideoCreate<F>): AnyCommand {
@@ -193,7 +194,7 @@ async function makeReady<F extends FlagSet>(
   if (how.force) refuseSharedName(count ?? 1, how.out, ctx.host.cwd);
   const validate = ctx.globals.validate === undefined;
   const checkFirst = async (asking: Context) =>
-    validate ? spec.checkFirst?.(sent, flagOf, asking, flags as FlagValues<F>) : undefined;
+    validate ? spec.checkFirst?.(sent, flagOf, asking, flags as AllValues<F>) : undefined;
   const asked = { request, body: async () => body };
   const shown = await showInstead(endpoint, { body: firstBody({ ...request, body: toShow }) }, ctx, asked);
   warn();

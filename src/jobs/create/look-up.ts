@@ -2,13 +2,14 @@ import { GwError, type UnknownOutcome } from '../../errors.ts';
 import { type ExternalIds, type TaskFamily, taskIdOf, YOUNG_MS } from '../../gateway/task.ts';
 import { sleepAloud } from '../../host.ts';
 import type { Client, Reply } from '../../http/client.ts';
+import { DEFAULT_DEADLINE_MS } from '../../http/retry.ts';
 import type { Job } from '../../ledger/event.ts';
 import { isOwnExternalId } from '../../ledger/job-key.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { JobDeps } from '../watch/follow.ts';
 import type { TaskLook } from '../watch/look.ts';
 import { waitOver } from '../watch/poll.ts';
-import { type Accepted, sendingEndMs } from './make.ts';
+import type { Accepted } from './make.ts';
 
 // How a task is looked up if no reply named it: by the external ID of its create, or by the ID in a cut reply.
 
@@ -49,8 +50,7 @@ const REPORTED_MS = 5_000;
  * and `unavailable` for a reply that neither names the task nor shows that there is none.
  */
 export async function lookUp(request: LookUp, { isRetried = false } = {}): Promise<LookedUp> {
-  const { client, clock, externalIds, externalId, signal } = request;
-  const deadlineMs = sendingEndMs(request.deadlineMs, clock);
+  const { client, clock, deadlineMs = Number.POSITIVE_INFINITY, externalIds, externalId, signal } = request;
   const silenceMs = Math.max(LAST_LOOK_MS, Math.min(LOOK_UP_SILENCE_MS, deadlineMs - clock.steady()));
   const { json, status, serverDateMs } = await client.send(
     externalIds.endpoint,
@@ -75,7 +75,7 @@ export async function lookUpPatiently(request: LookUp, last?: Answer): Promise<A
     const failed = answer && 'failed' in answer ? answer.failed : undefined;
     const toldMs = (failed?.facts.retryAtMs ?? 0) - clock.now();
     const waitMs = Math.max(pauseMs, toldMs);
-    const endMs = queue ? deadlineMs : sendingEndMs(deadlineMs, clock);
+    const endMs = queue ? deadlineMs : Math.min(deadlineMs, clock.steady() + DEFAULT_DEADLINE_MS);
     if (waitMs > 0 && clock.steady() + waitMs >= endMs)
       return {
         failed: waitOver(`the look-up of external ID ${externalId}`, externalId, failed?.facts.retryAtMs),
@@ -164,10 +164,9 @@ export async function confirmId(
     readonly externalId: string | undefined;
   },
 ): Promise<Accepted | undefined> {
-  const { client, clock, externalId, family, signal } = look;
+  const { client, clock, deadlineMs, externalId, family, signal } = look;
   // After an interrupt there is one query only, whose "not found" proves nothing: the task may be too new.
   const isPatient = !signal.aborted;
-  const deadlineMs = sendingEndMs(look.deadlineMs, clock);
   const young = { signal, deadlineMs, retryNotFoundUntilMs: clock.now() + YOUNG_MS };
   let reply: Awaited<ReturnType<Client['send']>>;
   try {

@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { GwError } from '../../errors.ts';
 import type { CreateReply, TaskFamily } from '../../gateway/task.ts';
-import { type Clock, quietly, sleepAloud } from '../../host.ts';
+import { quietly, sleepAloud } from '../../host.ts';
 import type { SendOptions } from '../../http/client.ts';
-import { DEFAULT_DEADLINE_MS } from '../../http/retry.ts';
 import type { SavedFile } from '../../ledger/event.ts';
 import { isOwnExternalId } from '../../ledger/job-key.ts';
 import type { Hold, Ledger } from '../../ledger/ledger.ts';
@@ -184,7 +183,7 @@ export class Attempt extends Sendings {
 
   /** Sends until it is answered or its outcome is unknown; with a queue, again after each 429. */
   async send(): Promise<Accepted> {
-    const { client, clock, endpoint, body, family, queue, signal, onExchange } = this.input;
+    const { client, clock, deadlineMs, endpoint, body, family, queue, signal, onExchange } = this.input;
     const { onUnsent } = this;
     const onSend = () => {
       this.onSend();
@@ -192,20 +191,13 @@ export class Attempt extends Sendings {
       this.absent = undefined;
       this.sentAtMs ??= clock.steady();
     };
-    const send = () => {
-      const deadlineMs = sendingEndMs(this.input.deadlineMs, clock);
-      return client.send(endpoint, { body }, { signal, deadlineMs, onSend, onExchange, onUnsent });
-    };
+    const send = () => client.send(endpoint, { body }, { signal, deadlineMs, onSend, onExchange, onUnsent });
     const reply = queue ? await whenSlotIsFree(send, queue, { ...this.input, onUnsent }) : await send();
     const created = family.readCreateReply(reply.json);
     if (created === undefined) throw new Error('the reply names no task');
     return { ...created, reply: reply.json, isOwnReply: true };
   }
 }
-
-/** When the client's own waits end, given the end of the command's wait; both in ms of the steady clock. */
-export const sendingEndMs = (deadlineMs: number | undefined, clock: Pick<Clock, 'steady'>): number =>
-  Math.min(deadlineMs ?? Number.POSITIVE_INFINITY, clock.steady() + DEFAULT_DEADLINE_MS);
 
 /** Tries again after each 429 until the deadline, at the family's poll interval and not before the gateway allows. */
 async function whenSlotIsFree<T>(

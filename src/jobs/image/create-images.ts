@@ -9,7 +9,7 @@ import { cutText, describeBody } from '../../http/refused-reply.ts';
 import type { IntentEvent, LedgerEvent, SavedFile } from '../../ledger/event.ts';
 import type { Within } from '../create/budget.ts';
 import { endedBetween, ofJob, refusedEvent, unknownHint } from '../create/lost.ts';
-import { type Made, Sendings, sendingEndMs } from '../create/make.ts';
+import { type Made, Sendings } from '../create/make.ts';
 import { isKeptRefusal } from '../create/standing.ts';
 import { mayHoldLongNumber } from '../job-view.ts';
 import type { Naming } from '../save/output-path.ts';
@@ -75,7 +75,7 @@ export async function createImages(request: ImageRequest, deps: JobDeps): Promis
         {
           signal,
           silenceMs,
-          deadlineMs: sendingEndMs(request.deadlineMs, clock),
+          deadlineMs: request.deadlineMs,
           onExchange: request.onExchange,
           onSend: sendings.onSend,
           onUnsent: sendings.onUnsent,

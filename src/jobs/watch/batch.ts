@@ -3,11 +3,12 @@ import type { TaskFamily } from '../../gateway/task.ts';
 import type { Reply } from '../../http/client.ts';
 import type { TaskLook } from './look.ts';
 import type { LookOptions } from './looker.ts';
+import type { Pace } from './rate.ts';
 
 /** A caller that asks for a task and waits for the answer. */
 export interface Ask {
   readonly id: string;
-  readonly options: LookOptions;
+  readonly options: LookOptions & { readonly deadlineMs: number };
   /** Steady time in ms until which it waits for others. */
   readonly dueMs: number;
   /** Maximum number of tasks in its request: smaller after a larger request was refused. */
@@ -78,10 +79,10 @@ export class LookBatch {
     return taken;
   }
 
-  /** Ends each query whose deadline gets an error from `refusalOf`. */
-  refuse(refusalOf: (deadlineMs: number | undefined) => GwError | undefined): void {
+  /** Ends each query whose deadline is before the end of a pause. */
+  refuse(pace: Pick<Pace, 'refusal'>): void {
     for (const ask of [...this.#waiting]) {
-      const error = refusalOf(ask.options.deadlineMs);
+      const error = pace.refusal(ask.options.deadlineMs);
       if (!error) continue;
       this.#waiting.delete(ask);
       ask.settle({ error });

@@ -1,8 +1,9 @@
 import { GwError } from '../../errors.ts';
 import { type AccountType, poolOf, type RatePool } from '../../gateway/limits.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
-import { sleepAloud } from '../../host.ts';
+import { BEAT_MS, sleepAloud } from '../../host.ts';
 import type { RetryPause } from '../../http/client.ts';
+import { DEFAULT_DEADLINE_MS } from '../../http/retry.ts';
 import { mayHoldLongNumber } from '../job-view.ts';
 import { type Ask, LookBatch, readable, readLook } from './batch.ts';
 import type { JobDeps } from './follow.ts';
@@ -45,6 +46,8 @@ export interface LookOptions {
 export interface LookerOptions extends Pick<JobDeps, 'client' | 'clock' | 'random'> {
   readonly family: TaskFamily;
   readonly account: AccountType;
+  /** Is told now and then why no query leaves, while the gateway has asked for a long pause. */
+  readonly say?: ((line: string) => void) | undefined;
   /** A pool's rate that all processes share; by default each process has its own. */
   readonly rateOf?: ((pool: string) => SharedRate) | undefined;
 }
@@ -134,12 +137,14 @@ class LookQueue {
 
   look(id: string, options: LookOptions): Promise<TaskLook> {
     const { signal, patienceMs = 0 } = options;
+    const nowMs = this.options.clock.steady();
+    const { deadlineMs = nowMs + DEFAULT_DEADLINE_MS } = options;
     signal.throwIfAborted();
     return new Promise((resolve, reject) => {
       const ask = this.#batch.add({
         id,
-        options,
-        dueMs: this.options.clock.steady() + patienceMs,
+        options: { ...options, deadlineMs },
+        dueMs: nowMs + patienceMs,
         settle: (outcome) => {
           signal.removeEventListener('abort', abort);
           if ('look' in outcome) resolve(outcome.look);
@@ -206,20 +211,21 @@ class LookQueue {
 
   /** Ends queries at once that cannot wait as long as the gateway asks. */
   #refuseHeld(): void {
-    const refusalOf = this.#pace.refusal();
-    if (!refusalOf) return;
-    this.#batch.refuse(refusalOf);
+    this.#batch.refuse(this.#pace);
     for (const again of this.#again) {
-      const error = refusalOf(again.deadlineMs);
+      const error = this.#pace.refusal(again.deadlineMs);
       if (error) again.refuse(error);
     }
   }
 
   async #sleep(pauseMs: number): Promise<void> {
+    const { clock, say } = this.options;
+    const held = this.#pace.refusal(clock.steady() + BEAT_MS);
+    const tell = () => void (held && say?.(`${held.message}: waiting`));
     const nap = new AbortController();
     this.#nap = nap;
     if (Number.isFinite(pauseMs)) {
-      await this.options.clock.sleep(Math.min(pauseMs, LONGEST_TIMER_MS), nap.signal).catch(() => {});
+      await sleepAloud(clock, Math.min(pauseMs, LONGEST_TIMER_MS), nap.signal, tell).catch(() => {});
     } else {
       await new Promise((woken) => nap.signal.addEventListener('abort', woken, { once: true }));
     }
@@ -239,11 +245,13 @@ class LookQueue {
     }
     const retries = asks.every((ask) => ask.options.retries === 0) ? 0 : undefined;
     const youngUntilMs = ids.length === 1 ? asks[0]?.options.retryNotFoundUntilMs : undefined;
+    const deadlineMs = Math.max(...asks.map(({ options }) => options.deadlineMs));
     try {
       const reply = await client.send(family.query.endpoint, family.query.input(ids), {
         signal: request.signal,
         ...(retries !== undefined && { retries }),
-        pause: (pause) => this.#pause(pause, asks, request.signal),
+        deadlineMs,
+        pause: (pause) => this.#pause(pause, deadlineMs, request.signal),
         ...(family.query.maxIds === 1 && { retryNotFoundUntilMs: youngUntilMs }),
       });
       this.#pace.answered();
@@ -265,7 +273,7 @@ class LookQueue {
   /** Waits until a request's turn to be sent again. Throws the signal's reason, or the error if it gets no turn. */
   async #pause(
     { delayMs, isRateLimited, tell }: RetryPause,
-    asks: readonly Ask[],
+    deadlineMs: number,
     signal: AbortSignal,
   ): Promise<void> {
     if (isRateLimited) {
@@ -274,8 +282,6 @@ class LookQueue {
     }
     await sleepAloud(this.options.clock, delayMs, signal, tell);
     signal.throwIfAborted();
-    // The latest deadline of its queries counts; there is none if one of them has no deadline.
-    const latestMs = Math.max(...asks.map(({ options }) => options.deadlineMs ?? Number.NaN));
     await new Promise<void>((resolve, reject) => {
       const leaving = (settle: () => void) => {
         signal.removeEventListener('abort', abort);
@@ -283,7 +289,7 @@ class LookQueue {
         settle();
       };
       const again: Again = {
-        deadlineMs: Number.isNaN(latestMs) ? undefined : latestMs,
+        deadlineMs,
         go: () => leaving(resolve),
         refuse: (error) => leaving(() => reject(error)),
       };
@@ -301,7 +307,7 @@ class LookQueue {
 
 /** A request that waits to be sent again. */
 interface Again {
-  readonly deadlineMs: number | undefined;
+  readonly deadlineMs: number;
   readonly go: () => void;
   readonly refuse: (error: unknown) => void;
 }

@@ -97,7 +97,10 @@ export async function poll<L extends Look>(options: PollOptions<L>): Promise<L> 
 }
 
 /** A query that also ends with the wait, so that a gateway which never answers cannot prolong it. */
-async function lookWithin<L extends Look>(limitMs: number, options: PollOptions<L>): Promise<L> {
+export async function lookWithin<L extends Look>(
+  limitMs: number,
+  options: Pick<PollOptions<L>, 'look' | 'signal' | 'taskId'>,
+): Promise<L> {
   const { signal, taskId } = options;
   const bound = new AbortController();
   const timer = setTimeout(

@@ -6,7 +6,7 @@ import { tryLock } from '../../disk/lock-file.ts';
 import { readRegular } from '../../disk/small-file.ts';
 import { GwError } from '../../errors.ts';
 import { type Clock, quietly } from '../../host.ts';
-import { backoffMs, DEFAULT_DEADLINE_MS } from '../../http/retry.ts';
+import { backoffMs } from '../../http/retry.ts';
 
 /** How soon, and how often, to try again while another process is taking a turn. */
 const BUSY_PAUSE_MS = 5;
@@ -96,21 +96,14 @@ export class Pace {
     this.#tooMany += 1;
   }
 
-  /**
-   * While the gateway asks for a pause: a function that returns the error for a deadline (steady ms, by default in two
-   * minutes) before the end of the pause, and undefined for a later one. Otherwise undefined.
-   */
-  refusal(): ((deadlineMs: number | undefined) => GwError | undefined) | undefined {
+  /** The error for a query that is of no use after `deadlineMs` (steady), if the gateway's pause is longer. */
+  refusal(deadlineMs: number): GwError | undefined {
     const { clock } = this.options;
     const heldMs = this.heldMs();
-    if (heldMs === 0) return undefined;
-    const untilMs = clock.steady() + heldMs;
+    if (heldMs === 0 || clock.steady() + heldMs <= deadlineMs) return undefined;
     const retryAtMs = clock.now() + heldMs;
-    return (deadlineMs = clock.steady() + DEFAULT_DEADLINE_MS) => {
-      if (untilMs <= deadlineMs) return undefined;
-      const when = new Date(retryAtMs).toISOString();
-      return new GwError('rate_limited', `the gateway asks not to be asked before ${when}`, { retryAtMs });
-    };
+    const when = new Date(retryAtMs).toISOString();
+    return new GwError('rate_limited', `the gateway asks not to be asked before ${when}`, { retryAtMs });
   }
 }
 

@@ -172,6 +172,25 @@ describe('a rate that processes share', () => {
     expect(asked[1]?.atMs).toBeLessThan(5 * MINUTE_MS + 1000);
   });
 
+  test('a look that waits for a pause which another process was told of says so until it goes on', async () => {
+    const clock = new VirtualClock();
+    const locks = path.join(tempDir(), 'locks');
+    const { client, asked } = fakeTasks(clock, () => 'queued');
+    openRateFile(locks, ['all']).hold(100_000, clock.now());
+    const said: [number, string][] = [];
+    const looker = createLooker({
+      ...{ client, family: alphaFamily, clock, account: 'personal', random: () => 0.5 },
+      rateOf: () => openRateFile(locks, ['all']),
+      say: (line) => said.push([clock.steady(), line]),
+    });
+    await clock.until(looker.look('a', { signal: never() }));
+    expect(asked.map(({ atMs }) => atMs)).toEqual([100_000]);
+    expect(said.map(([atMs]) => atMs)).toEqual([0, 25_000, 50_000, 75_000]);
+    expect(said[3]?.[1]).toBe(
+      `the gateway asks not to be asked before ${new Date(clock.now()).toISOString()}: waiting`,
+    );
+  });
+
   test('a file that cannot be used, that says nothing, or that comes from a later clock holds nobody back', () => {
     const dir = tempDir();
     const locks = path.join(dir, 'locks');
