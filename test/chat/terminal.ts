@@ -17,17 +17,21 @@ export class Terminal {
     this.#socket = `gw-test-${process.pid}-${count}`;
     // When the program has ended, the screen also shows its exit code and the terminal's mode, and stays.
     const shown = `${command}; echo "[exit $?]"; stty -a | grep -o '.icanon'; exec sleep 1000`;
-    this.#tmux('-f', '/dev/null', 'new-session', '-d', '-x', `${columns}`, '-y', `${rows}`, shown);
-    this.#tmux('set-option', '-s', 'set-clipboard', 'on');
+    const size = ['-x', `${columns}`, '-y', `${rows}`];
+    this.#tmux(
+      ...['-f', '/dev/null', 'new-session', '-d', ...size, shown],
+      ...[';', 'set-option', '-s', 'set-clipboard', 'on'],
+    );
     onTestFinished(() => void spawnSync('tmux', ['-L', this.#socket, 'kill-server'], { stdio: 'ignore' }));
   }
 
   /** Presses keys by their names (`Enter`, `C-c`), and types everything else as text. */
   keys(...keys: string[]): void {
-    for (const key of keys) {
+    const commands = keys.map((key) => {
       const isName = /^(?:[CM]-.+|Enter|Tab|Up|Down|Home|End|Left)$/.test(key);
-      this.#tmux('send-keys', ...(isName ? [] : ['-l']), '--', key);
-    }
+      return ['send-keys', ...(isName ? [] : ['-l']), '--', key];
+    });
+    this.#tmux(...commands.flatMap((command, at) => (at === 0 ? command : [';', ...command])));
   }
 
   /** Types a line and presses Enter. */
@@ -37,8 +41,7 @@ export class Terminal {
 
   /** Pastes as a terminal does: between paste marks, if the program has asked for them. */
   paste(text: string): void {
-    this.#tmux('set-buffer', '--', text);
-    this.#tmux('paste-buffer', '-p', '-r');
+    this.#tmux('set-buffer', '--', text, ';', 'paste-buffer', '-p', '-r');
   }
 
   resize(columns: number, rows = 24): void {
@@ -71,7 +74,8 @@ export class Terminal {
       const screen = this.screen();
       if (typeof wanted === 'string' ? screen.includes(wanted) : wanted.test(screen)) return screen;
       if (performance.now() > endMs) throw new Error(`never shown: ${wanted}\n${screen}`);
-      await pause(60);
+      // Each look starts a process.
+      await pause(100);
     }
   }
 

@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { expect, test } from 'vitest';
+import { openNearPlace } from '../cli/near-place.ts';
 import { KEY, openPlace, openSandbox, until } from '../cli/place.ts';
 import { World } from '../helpers/gw.ts';
 import { ask } from '../sandbox/fixture.ts';
@@ -11,9 +12,9 @@ async function world() {
   return made;
 }
 
-/** Starts `gw sandbox serve` of the built gw; also returns what it printed at the start. */
-async function serve(...flags: string[]) {
-  const place = await openPlace();
+/** Starts `gw sandbox serve`, in the test's process unless another place is given, and waits until it serves. */
+async function serve(flags: readonly string[], open: typeof openPlace = openNearPlace) {
+  const place = await open();
   const running = place.start(['sandbox', 'serve', '--fresh', ...flags]);
   await until('it serves', () => /callbacks to ports/.test(running.err()));
   return running;
@@ -22,7 +23,7 @@ async function serve(...flags: string[]) {
 test('a key that nobody knows, new in each run, printed with what holds', async () => {
   const keys: string[] = [];
   for (const json of [false, true]) {
-    const running = await serve('--speed', '20', ...(json ? ['--json'] : []));
+    const running = await serve(['--speed', '20', ...(json ? ['--json'] : [])], openPlace);
     const [, url = '', key = ''] = json
       ? ['', JSON.parse(running.out()).base_url, JSON.parse(running.out()).key]
       : (/^GW_BASE_URL=(\S+)\nGW_API_KEY=(\S+)\n$/.exec(running.out()) ?? []);
@@ -44,7 +45,7 @@ test('a key that nobody knows, new in each run, printed with what holds', async 
 });
 
 test('--fresh forgets what earlier runs made, for later runs too', async () => {
-  const place = await openPlace();
+  const place = await openNearPlace();
   const during = async (flags: readonly string[], ...args: string[]) => {
     const running = place.start(['sandbox', 'serve', '--json', '--key', KEY, ...flags]);
     await until('it serves', () => running.out().includes('base_url'));
@@ -66,7 +67,7 @@ test('--fresh forgets what earlier runs made, for later runs too', async () => {
 
 test('--tls serves API and outputs with a certificate of its own, whose file is printed and goes with it', async () => {
   for (const host of ['127.0.0.1', '::1', 'localhost']) {
-    const running = await serve('--tls', '--speed', '1000', '--host', host);
+    const running = await serve(['--tls', '--speed', '1000', '--host', host]);
     const [, url = '', key = '', cacert = ''] =
       /^GW_BASE_URL=(https:\S+)\nGW_API_KEY=(\S+)\nGW_CACERT=(\S+)\n$/.exec(running.out()) ?? [];
     const { subjectAltName, ca } = new X509Certificate(readFileSync(cacert));
@@ -74,7 +75,7 @@ test('--tls serves API and outputs with a certificate of its own, whose file is 
       'DNS:localhost, IP Address:127.0.0.1, IP Address:0:0:0:0:0:0:0:1',
       true,
     ]);
-    const place = await openPlace();
+    const place = await openNearPlace();
     const env = { GW_BASE_URL: url, GW_API_KEY: key, GW_CACERT: cacert };
     const asked = ['image', 'create', 'a fox', '-m', 'legacy-image-2', '--response-format', 'url'];
     const run = await place.run([...asked, '--size', '256x256'], { env });
@@ -87,10 +88,10 @@ test('--tls serves API and outputs with a certificate of its own, whose file is 
 });
 
 test('what it was told to let in is said', async () => {
-  const running = await serve(
+  const running = await serve([
     ...['--key', 'demo', '--cors', 'http://localhost:3000', '--cors', 'https://app.example.com'],
     ...['--callbacks', '9000', '--callbacks', '9001', '--host', 'localhost'],
-  );
+  ]);
   expect(running.out()).toMatch(/^GW_BASE_URL=http:\/\/localhost:\d+\nGW_API_KEY=demo\n$/);
   expect(running.err()).toContain('key: demo; programs send');
   expect(running.err()).toContain(
@@ -136,7 +137,7 @@ test('faults come from a SPEC or from a file of them', async () => {
   ]);
   const file = path.join(here.cwd, 'good-day');
   writeFileSync(file, 'query:503+7 # every one\n');
-  const running = await serve('--key', 'demo', '--json', '--fault', file);
+  const running = await serve(['--key', 'demo', '--json', '--fault', file]);
   const { base_url } = JSON.parse(running.out());
   const answer = await ask(`${base_url}/v1/models`, { headers: { authorization: 'Bearer demo' } });
   expect([answer.status, answer.headers['retry-after']]).toEqual([503, '7']);
