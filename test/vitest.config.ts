@@ -13,7 +13,7 @@ const heavy = [
   'test/gallery/**/*.test.ts',
   'test/chat/{pipes,repl-terminal}.test.ts',
   'test/io/process.test.ts',
-  'test/ledger/{processes,remove,write-faults}.test.ts',
+  'test/ledger/{processes,write-faults}.test.ts',
   'test/machines/observe.test.ts',
 ];
 // Tests that take minutes and depend on neither a date nor a Node version: `npm run test:long`, which CI runs after `npm test`.
@@ -21,10 +21,10 @@ const long = [
   'test/agents/{inspector,longest-call,wire}.test.ts',
   'test/binaries/release.test.ts',
   'test/cli/{disks,download,kill,kill-families,kill-rate-limit,mounts,races,readme}.test.ts',
-  'test/commands/examples.test.ts',
+  'test/commands/{asset-life,examples}.test.ts',
   'test/completion/shells.test.ts',
   'test/jobs/save/{faults,large-file}.test.ts',
-  'test/ledger/orders.test.ts',
+  'test/ledger/{orders,remove}.test.ts',
   'test/machines/{day,equal,faults,leases,run}.test.ts',
   'test/recipes.test.ts',
   // The other torture tests take minutes a round or build an earlier version; only `npm run test:torture` runs them.

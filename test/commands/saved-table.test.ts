@@ -200,6 +200,18 @@ async function openWorld(family: FamilyRow) {
   return { world, id: job.id, key: job.job, first, copy, whole, again };
 }
 
+/** Families whose outputs come in one way. Each family of a group takes its turn, so every pair of a table is tried once. */
+const alike: readonly (readonly FamilyRow[])[] = [
+  ['beta', 'gamma', 'alpha'],
+  ['image data', 'native image'],
+  ['image link'],
+];
+function isTurn(family: FamilyRow, way: string, fact: string): boolean {
+  const group = alike.find((each) => each.includes(family)) ?? [family];
+  const turn = group.indexOf(family) + Object.keys(ways).indexOf(way) + Object.keys(facts).indexOf(fact);
+  return turn % group.length === 0;
+}
+
 let cells = 0;
 afterAll(() => console.info(`saved means whole: ${cells} cells`));
 
@@ -216,7 +228,7 @@ describe.each(Object.keys(rows))('%s', (family) => {
     const { id, again, ...places } = opened;
     const { world, first, copy, whole } = places;
     const cameOnce = family === 'image data' || family === 'native image';
-    for (const [what, fact] of meant) {
+    for (const [what, fact] of meant.filter(([each]) => isTurn(family, name, each))) {
       again();
       writeFileSync(copy, whole);
       await fact.make(places);

@@ -277,7 +277,8 @@ describe('while others append', () => {
           ...['-f', '-qq', '-o', '/dev/null', ...inject],
           ...[process.execPath, removeEach, dir, file, '1'],
         ]);
-        if ((await strace.finished).code !== 0) kills += 1;
+        const wasKilled = (await strace.finished).code !== 0;
+        if (wasKilled) kills += 1;
         const left = (await open(dir).find()).map((job) => job.key);
         expect(left, `${call} ${when}`).toEqual(expect.arrayContaining(others));
         // A lock whose maker died while writing it is taken over once it is ten seconds old.
@@ -285,6 +286,8 @@ describe('while others append', () => {
         await open(dir).remove(new Set([first]));
         expect((await open(dir).find()).map((job) => job.key).sort()).toEqual([...others].sort());
         expect(journalsIn(dir)).toHaveLength(1);
+        // A removal that makes fewer of these calls makes no more of them in the next round.
+        if (!wasKilled) break;
       }
     }
     expect(kills, 'the calls were met').toBeGreaterThan(8);

@@ -4,7 +4,7 @@ import { imageSize } from 'image-size';
 import { makePng } from '../../src/sandbox/media-check.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
 import { newDir } from '../helpers/new-dir.ts';
-import { type Answer, ask, auth, json, run } from './fixture.ts';
+import { type Answer, ask, auth, json, readAll, run } from './fixture.ts';
 
 export const generationsPath = '/v1/images/generations';
 export const editsPath = '/v1/images/edits';
@@ -57,23 +57,25 @@ export async function imagesOf(answer: Answer): Promise<Buffer[]> {
   return found;
 }
 
-/** The type and size of an image by an image library, ffprobe and the program `file`, each as `png 1024x1024`. */
-export async function judged(bytes: Uint8Array): Promise<readonly string[]> {
-  const { type, width, height } = imageSize(bytes);
-  const at = await saved(bytes);
-  const probed = await run('ffprobe', [
-    ...['-v', 'error', '-select_streams', 'v:0', '-of', 'csv=p=0'],
-    ...['-show_entries', 'stream=codec_name,width,height', at],
-  ]);
-  const [codec, widthPx, heightPx] = probed.stdout.trim().split(',');
-  const judgements = [
-    `${type} ${width}x${height}`,
-    `${codec === 'mjpeg' ? 'jpg' : codec} ${widthPx}x${heightPx}`,
-  ];
-  const { stdout: words } = await run('file', ['--brief', at]);
-  const kind = { PNG: 'png', JPEG: 'jpg', 'Web/P': 'webp' }[/PNG|JPEG|Web\/P/.exec(words)?.[0] ?? ''];
-  const [, across, down] = [...words.matchAll(/(\d+) ?x ?(\d+)/g)].at(-1) ?? [];
-  return [...judgements, `${kind} ${across}x${down}`];
+/** The type and size of each image by an image library, ffmpeg and the program `file`, each as `png 1024x1024`. */
+export async function judged(images: readonly Uint8Array[]): Promise<readonly (readonly string[])[]> {
+  const paths = await Promise.all(images.map(saved));
+  const { packets } = await readAll(paths);
+  const { stdout } = await run('file', ['--brief', ...paths]);
+  const words = stdout.split('\n');
+  return images.map((image, nth) => {
+    const { type, width, height } = imageSize(image);
+    const [, codec] = new RegExp(`^#codec_id ${nth}: (\\w+)$`, 'm').exec(packets) ?? [];
+    const [, size] = new RegExp(`^#dimensions ${nth}: (\\w+)$`, 'm').exec(packets) ?? [];
+    const said = words[nth] ?? '';
+    const kind = { PNG: 'png', JPEG: 'jpg', 'Web/P': 'webp' }[/PNG|JPEG|Web\/P/.exec(said)?.[0] ?? ''];
+    const [, across, down] = [...said.matchAll(/(\d+) ?x ?(\d+)/g)].at(-1) ?? [];
+    return [
+      `${type} ${width}x${height}`,
+      `${codec === 'mjpeg' ? 'jpg' : codec} ${size}`,
+      `${kind} ${across}x${down}`,
+    ];
+  });
 }
 
 async function saved(bytes: Uint8Array): Promise<string> {

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'v
 import { alphaFixedRatios, alphaResolutions } from '../../src/gateway/alpha/models.ts';
 import { makeMovie } from '../../src/sandbox/film.ts';
 import { type Film, nearestRatio, pictureSize } from '../../src/sandbox/movie.ts';
-import { ask, bodyOf, clipsDir, decode, finished, probe, run, sandbox } from './fixture.ts';
+import { ask, bodyOf, clipsDir, decode, finished, probe, readAll, run, sandbox } from './fixture.ts';
 
 let folder = '';
 beforeAll(async () => {
@@ -41,25 +41,19 @@ describe('the made video, as ffprobe sees it', { tags: ['ffmpeg'] }, () => {
     const paths: string[] = [];
     for (const [nth, film] of films.entries())
       paths.push(await saved(`size-${nth}.mp4`, await makeMovie(film, of)));
-    // One run reads all videos, because the start of ffmpeg takes longer than one video.
-    const { stdout, stderr } = await run('ffmpeg', [
-      ...['-nostdin', '-hide_banner', ...paths.flatMap((each) => ['-i', each])],
-      ...[...paths.flatMap((_, nth) => ['-map', String(nth)]), '-c', 'copy', '-f', 'framecrc', '-'],
-    ]);
-    const inputs = stderr.split(/^Input #\d+, /m).slice(1);
-    expect(inputs).toHaveLength(films.length);
+    const { told, packets } = await readAll(paths);
+    expect(told).toHaveLength(films.length);
     for (const [nth, { resolution, ratio, durationS }] of films.entries()) {
       const { widthPx, heightPx } = pictureSize(resolution, ratio);
       const at = `${resolution} ${ratio}`;
-      const [told = ''] = inputs[nth]?.split(/^(?:Output #|Stream mapping:)/m) ?? [];
-      expect(told.match(/^ *Stream #/gm), at).toHaveLength(1);
-      expect(told, at).toContain(`Duration: 00:00:0${durationS}.00,`);
-      expect(told, at).toMatch(/Video: h264 .*, yuv420p\b.* 24 fps,/);
-      expect(stdout, at).toContain(`#dimensions ${nth}: ${widthPx}x${heightPx}\n`);
-      const [, ticks] = new RegExp(`^#tb ${nth}: 1/(\\d+)$`, 'm').exec(stdout) ?? [];
-      const packets = [...stdout.matchAll(new RegExp(`^${nth}, +-?\\d+, +-?\\d+, +(\\d+),`, 'gm'))];
-      expect(packets, at).toHaveLength(24 * durationS);
-      expect(new Set(packets.map(([, lasts]) => Number(lasts))), at).toEqual(new Set([Number(ticks) / 24]));
+      expect(told[nth]?.match(/^ *Stream #/gm), at).toHaveLength(1);
+      expect(told[nth], at).toContain(`Duration: 00:00:0${durationS}.00,`);
+      expect(told[nth], at).toMatch(/Video: h264 .*, yuv420p\b.* 24 fps,/);
+      expect(packets, at).toContain(`#dimensions ${nth}: ${widthPx}x${heightPx}\n`);
+      const [, ticks] = new RegExp(`^#tb ${nth}: 1/(\\d+)$`, 'm').exec(packets) ?? [];
+      const lasts = [...packets.matchAll(new RegExp(`^${nth}, +-?\\d+, +-?\\d+, +(\\d+),`, 'gm'))];
+      expect(lasts, at).toHaveLength(24 * durationS);
+      expect(new Set(lasts.map(([, each]) => Number(each))), at).toEqual(new Set([Number(ticks) / 24]));
     }
   });
 
