@@ -46,7 +46,7 @@ test('an asset lives its life in a script', () => {
     cwd: dir,
     env: { PATH: `${dir}/bin:${process.env.PATH}`, HOME: dir, CI: 'true' },
     encoding: 'utf8',
-    timeout: 50_000,
+    timeout: 250_000,
   });
   expect(run.stderr).not.toMatch(/unexpected error/);
   expect({ status: run.status, out: run.stdout.trim().split('\n').at(-1), err: run.stderr }).toMatchObject({
