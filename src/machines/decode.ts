@@ -44,6 +44,8 @@ export const carriedJob = z.object({
   endpoint: text(200),
   model: z.optional(text(200)),
   prompt: z.optional(text(LONGEST)),
+  /** The given prompt, if `prompt` holds further texts of the body. */
+  ownPrompt: z.optional(text(LONGEST)),
   settings: z.record(z.string(), z.unknown()),
   media: z.array(text(LONGEST)),
   references: z.optional(z.array(z.object({ name: text(LONGEST), sha256: z.optional(sha256) }))),

@@ -200,11 +200,7 @@ async function taskEnded(row: RowRecord, id: string, status: string, desk: Desk,
   // While Redis is away no other worker can save the output, and its link expires.
   const early = (await desk.isAwayBefore(telling)) ? await hands.save(row, id) : undefined;
   const result = await telling;
-  if (result === 'gone') {
-    hands.onTakenAway(row, result);
-    if (!early) await hands.save(row, id);
-    return 'done';
-  }
+  if (result === 'gone' && !early) await hands.save(row, id);
   if (result !== 'ok') return told(row, result, hands);
   if (early?.kind === 'saved') return told(row, await desk.step('saved', { files: early.files }), hands);
   await desk.toSave();

@@ -28,8 +28,13 @@ const everyKind = [
     model: 'delta-image-5-0-pro-260628',
     size: '2K',
   },
+  { id: 'texts', ...alpha, set: { 'content.1': { type: 'text', text: 'a hare' } } },
+  { id: 'shots', command: 'video beta', shot: ['3:a fox, shots', '2:a hare'] },
   { id: 'edit', command: 'image edit', image: ['fox.png'], model: 'img-2', n: 2 },
-].map((row) => ({ ...('prompt-file' in row ? {} : { prompt: `a fox, ${row.id}` }), ...row }));
+].map((row) => ({
+  ...('prompt-file' in row || 'shot' in row ? {} : { prompt: `a fox, ${row.id}` }),
+  ...row,
+}));
 
 type Facts = Record<string, Record<string, unknown>>;
 type Way = 'one machine' | 'worker' | 'change of hands';

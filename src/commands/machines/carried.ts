@@ -85,7 +85,8 @@ export async function carriedCheck(
   });
   // The worker that creates the row will resolve the outputs of other rows.
   const outputs = outputsIn(request, /^job:/i);
-  const asked = { endpoint, model, prompt, settings, media, references };
+  const ownPrompt = request?.flags.prompt as string | undefined;
+  const asked = { endpoint, model, prompt, ownPrompt, settings, media, references };
   return { ...asked, fields: await fields(), files, outputs, attempt: 1 };
 }
 
@@ -104,7 +105,7 @@ export function carriedJob(
   const kept = { key, endpoint, model, settings, media, references, externalId, attempt, fields };
   // The ledger may be set to store no prompts.
   const outputs = outputsIn(request, /./s) ?? job?.outputs;
-  return { ...kept, prompt: prompt ?? job?.prompt, files: job?.files ?? {}, outputs };
+  return { files: {}, ...job, ...kept, prompt: prompt ?? job?.prompt, outputs };
 }
 
 /** Flags that say how a request is created, waited for and saved, and are not part of it. */
@@ -115,11 +116,12 @@ const howKeys = new Set(
 );
 
 /** The request for `gw again`, on a machine where the row's files are below `root`. */
-export function requestOf(row: Row, { prompt, files, outputs }: CarriedJob, root: string): KeptRequest {
+export function requestOf(row: Row, { ownPrompt, files, outputs }: CarriedJob, root: string): KeptRequest {
   const { command, flags, set, body, pinned: { model } = {} } = row;
   const asked = Object.entries({ ...(model !== undefined && { model }), ...flags });
   const at = (file: string) => path.resolve(root, file);
-  const makes = Object.fromEntries(asked.filter(([key]) => !howKeys.has(key)));
+  const own = ownPrompt !== undefined && { prompt: ownPrompt };
+  const makes = { ...Object.fromEntries(asked.filter(([key]) => !howKeys.has(key))), ...own };
   const found = Object.entries(outputs ?? {}).map(([raw, label]) => ({ raw, output: { label, asked: raw } }));
   return {
     command,
@@ -127,7 +129,7 @@ export function requestOf(row: Row, { prompt, files, outputs }: CarriedJob, root
     ...(outputs && { outputs }),
     ...(set.length > 0 && { set }),
     ...(body && { body }),
-    prompted: prompt !== undefined,
+    prompted: flags.prompt !== undefined || flags.promptFile !== undefined,
     files: Object.fromEntries(
       Object.entries(files).flatMap(([file, sha256]) => (leaves(file) ? [] : [[at(file), sha256]])),
     ),

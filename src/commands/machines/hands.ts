@@ -232,7 +232,8 @@ export class RowHands implements Omit<Hands, 'onTakenAway'> {
     const [settings, access] = [await this.#ctx.settings(), await this.#ctx.gateway()];
     const row = this.#rowOf(record);
     const flags = await flagsOf(row, record.rows, this.#placeOf(record));
-    const { model, attempt: made, fields, files: _, key: _key, ...asked } = record.job ?? noCheck;
+    const job = record.job ?? noCheck;
+    const { model, attempt: made, fields, files: _, key: _key, ownPrompt: _own, ...asked } = job;
     return {
       event: 'intent' as const,
       family: record.family,
