@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { expect, test } from 'vitest';
+import { warnOfChanged } from '../../src/commands/batch/check.ts';
 import { World } from '../helpers/gw.ts';
 import { pngHead } from '../media/fixtures.ts';
 
@@ -200,4 +201,14 @@ test('what is saved already, and how long the rest takes, is told from the ledge
     '2 of 3 saved already',
     expect.stringMatching(/^about \d+ s$/),
   ]);
+});
+
+test('the way on of a changed row names its key as it is, whatever characters it has', () => {
+  const warnings: string[] = [];
+  const io = { warn: (text: string) => warnings.push(text) } as unknown as Parameters<
+    typeof warnOfChanged
+  >[3]['io'];
+  const changed = [{ key: 'day/$&', field: 'prompt', state: 'saved', row: 1, line: 1 }];
+  warnOfChanged({ changed }, 'day.jsonl', false, { io });
+  expect(warnings).toEqual([expect.stringContaining("run with --redo 'day/$&' to make it again")]);
 });

@@ -57,7 +57,7 @@ export function warnOfChanged(
   const kept = retryFailed ? changed.filter(({ state }) => state !== 'failed') : changed;
   for (const { key, field, state, ...place } of kept.slice(0, MOST_TOLD)) {
     const { after, next } = afterStates[state] ?? { after: 'was sent', next: redo };
-    const way = `its job is left as it is; ${next.replace('KEY', shellQuote(key))}`;
+    const way = `its job is left as it is; ${next.replace('KEY', () => shellQuote(key))}`;
     io.warn(`${named}:${placeText(place)}: ${field} changed after ${key} ${after}, and ${way}`);
   }
   if (kept.length > MOST_TOLD)

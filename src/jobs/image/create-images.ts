@@ -194,7 +194,7 @@ function unclear(
   head: ReceivedHead | undefined,
 ): GwError {
   const { endpoint, intent } = request;
-  const name = `${endpoint.method} ${endpoint.path.replace('{model}', intent.model ?? '')}`;
+  const name = `${endpoint.method} ${endpoint.path.replace('{model}', () => intent.model ?? '')}`;
   const what = error ? `the gateway broke off with an error: ${wordsOf(error)}` : otherwise;
   const facts = { status: head?.status, ...factsOf(error, head) };
   return new UnknownOutcome(`the gateway may have taken this job, but ${what} (${name})`, facts);
