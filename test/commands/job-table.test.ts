@@ -42,8 +42,11 @@ const views = [
   view(ids[1] ?? '', { prompt: '雪の中の狐が走っている、とても長い' }),
   view('cgt-fox'),
 ];
+const on = (stdoutIsTerminal: boolean) =>
+  ({ clock: { now: () => NOW_MS }, io: { stdoutIsTerminal } }) as Parameters<typeof jobTable>[1];
+const [terminal, pipe] = [on(true), on(false)];
 const linesAt = (columns: number, of = views): string[] =>
-  alignedLines(jobTable(of, NOW_MS), columns).trimEnd().split('\n');
+  alignedLines(jobTable(of, terminal), columns).trimEnd().split('\n');
 
 const bodyAt = (columns: number, of = views) => linesAt(columns, of).slice(1);
 
@@ -76,12 +79,12 @@ test.each([60, 80, 120, 160])('at %i columns a sandbox job says so', (columns) =
 });
 
 test('a pipe and -q have whole IDs and paths, in the order that scripts count on', () => {
-  const table = jobTable(views, NOW_MS);
+  const table = jobTable(views, pipe);
   expect(idLines(table).trimEnd().split('\n')).toEqual(views.map(({ id }) => id));
   const [row = ''] = tabbedLines(table).split('\n');
   expect(row.split('\t')).toEqual([
     ...[ids[0], 'succeeded', '3m', '23h', '-', 'yes', 'a fox in the snow runs far away', 'alpha'],
-    ...['alpha-video-2-5-260628', `/home/me/clips/${ids[0]}.mp4`, 'default'],
+    ...['alpha-video-2-5-260628', `/home/me/clips/${ids[0]}.mp4`, 'default', '-'],
   ]);
 });
 

@@ -15,11 +15,12 @@ import { readJobs } from './find-jobs.ts';
 /** Jobs as a table, identifying columns first. A free job of the sandbox always shows `sandbox`. */
 export function jobTable(
   views: readonly JobView[],
-  nowMs: number,
+  { clock, io }: Pick<Context, 'clock' | 'io'>,
   beginnings = shortest(views.map(({ id }) => id)),
 ): Table {
   const hasSandbox = views.some(({ gateway }) => gateway === EMBEDDED);
-  const hasKeys = views.some(({ once_key }) => once_key !== null);
+  // A pipe always has this column: its rows are printed before a later job shows a key.
+  const hasKeys = !io.stdoutIsTerminal || views.some(({ once_key }) => once_key !== null);
   return {
     // A narrow terminal drops columns, those with the highest number in `optional` first.
     columns: [
@@ -37,7 +38,7 @@ export function jobTable(
       ...(hasKeys ? [{ name: 'key', least: 6, cut: 'start', optional: 2, terminalAt: 2 } as const] : []),
     ],
     rows: views.map((view) => {
-      const cells = cellsOf(view, nowMs);
+      const cells = cellsOf(view, clock.now());
       const [file, ...others] = view.files.map((each) => path.basename(each.path));
       const names = [file ?? '-', ...(others.length > 0 ? [`+${others.length}`] : [])].join(' ');
       const drawn = [beginnings.get(view.id) ?? view.id, ...cells.slice(1, 9), names, ...cells.slice(10)];
@@ -68,12 +69,11 @@ const SHORTEST = 8;
 
 /** On a terminal, the table shows ID prefixes that are unique in the ledger, so that commands accept them. */
 export async function drawnTable(views: readonly JobView[], ctx: Context): Promise<Table> {
-  const nowMs = ctx.clock.now();
-  if (!ctx.io.stdoutIsTerminal || ctx.io.mode.quiet) return jobTable(views, nowMs);
+  if (!ctx.io.stdoutIsTerminal || ctx.io.mode.quiet) return jobTable(views, ctx);
   const own = new Set(views.map(({ job }) => job));
   const ids = views.map(({ id }) => id);
   const ledger = await ctx.ledger();
-  return ledger.names((names) => jobTable(views, nowMs, shortest(ids, otherNames(names, own))));
+  return ledger.names((names) => jobTable(views, ctx, shortest(ids, otherNames(names, own))));
 }
 
 /** Yields all IDs and keys except the keys in `own`: a job's own key must not lengthen the prefix of its ID. */

@@ -130,7 +130,7 @@ export const watch = defineCommand<typeof flags, JobView>({
   human: (view, ctx) =>
     ctx.io.stdoutIsTerminal
       ? `${[view.id, view.status, ...view.files.map(({ path }) => path)].join('  ')}\n`
-      : jobTable([view], ctx.clock.now()),
+      : jobTable([view], ctx),
 });
 
 async function read(

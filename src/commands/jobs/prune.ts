@@ -64,7 +64,7 @@ export const prune = defineCommand<typeof flags, JobView[]>({
     ctx.io.note(`${counted(free.length, 'job')} removed from the ledger`);
     return { value: viewsOf(free) };
   },
-  human: (views, ctx) => jobTable(views, ctx.clock.now()),
+  human: (views, ctx) => jobTable(views, ctx),
 });
 
 const viewsOf = (jobs: readonly KnownJob[]): JobView[] => jobs.map(({ job, family }) => jobView(job, family));

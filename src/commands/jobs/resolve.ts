@@ -77,8 +77,7 @@ export const resolve = defineCommand<typeof flags, JobView | ResolvedRow>({
       ctx.io.note(`go on with it: ${commandFor(`gw jobs wait ${now.job.id}`, ctx)}`);
     yield { value: jobView(now.job, now.family) };
   },
-  human: (view, ctx) =>
-    'row_key' in view ? `${view.row_key}\t${view.state}\n` : jobTable([view], ctx.clock.now()),
+  human: (view, ctx) => ('row_key' in view ? `${view.row_key}\t${view.state}\n` : jobTable([view], ctx)),
 });
 
 async function adopt(known: KnownJob, id: string, ctx: Context): Promise<void> {
