@@ -34,7 +34,7 @@ export const open = defineCommand<typeof flags, Opened>({
     if (!file) throw await nothingToOpen({ job, family }, missing[0]?.path, ctx);
     const target = flags.folder ? path.dirname(file.path) : file.path;
     const opened = await openOnDesktop(target, ctx);
-    if (opened) ctx.io.note(`opened ${target}`);
+    ctx.io.note(opened ? `opened ${target}` : 'no desktop opened it, so its path is printed');
     return { value: { id, path: target, opened } };
   },
   human: ({ path: target, opened }) => (opened ? '' : `${target}\n`),
