@@ -7,7 +7,7 @@ import { defineCommand, type Outcome } from '../command.ts';
 import type { Context } from '../context.ts';
 import { GwError } from '../errors.ts';
 import { on } from '../flags/flag.ts';
-import { safeJson } from '../io/escape.ts';
+import { cutCodePoints, safeJson } from '../io/escape.ts';
 import { durationText } from '../io/quantity-text.ts';
 import { askFirst, refuseUnasked } from './ask-first.ts';
 
@@ -58,7 +58,7 @@ function listed({ name, file, changedAtMs }: StoredName): Listed {
   const turns = exchanges.flatMap((exchange) => exchange.turns);
   const question = turns.findLast((turn) => turn.role === 'user');
   const words = question ? textOf(question).replace(/\s+/g, ' ').trim() : '';
-  const last = words.length > MOST_SHOWN ? `${words.slice(0, MOST_SHOWN).trimEnd()}…` : words;
+  const last = cutCodePoints(words, MOST_SHOWN);
   return {
     name,
     api,
@@ -117,9 +117,11 @@ export const remove = defineCommand<
   examples: [`${EXAMPLE} && gw sessions delete trip --yes`],
   async *run({ args, flags: { yes } }, ctx): AsyncGenerator<Outcome<{ name: string; status: 'deleted' }>> {
     const names = [...new Set(args.map((raw) => parseSessionName(raw, 'NAME')))];
-    const what = names.length === 1 ? `session ${names[0]}` : `${names.length} sessions`;
-    refuseUnasked(`deleting ${what} cannot be undone`, yes, ctx, 'give --yes to do it');
-    if (!yes) await askFirst(`Delete ${what} for good?`, ctx);
+    const found = storedSessions(ctx.host).filter(({ name }) => names.includes(name));
+    const what = found.length === 1 ? `session ${found[0]?.name}` : `${found.length} sessions`;
+    const isSure = yes || found.length === 0;
+    refuseUnasked(`deleting ${what} cannot be undone`, isSure, ctx, 'give --yes to do it');
+    if (!isSure) await askFirst(`Delete ${what} for good?`, ctx);
     for (const name of names) {
       if (await deleteSession(name, ctx)) yield { value: { name, status: 'deleted' } };
       else yield { error: notStored(name) };

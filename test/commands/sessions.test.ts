@@ -78,6 +78,8 @@ test('deletes after a question, and off a terminal with --yes only', async () =>
   expect([unasked.code, unasked.out]).toEqual([2, '']);
   expect(unasked.err).toContain('error: deleting session trip cannot be undone, and gw cannot ask here\n');
   expect(unasked.err).not.toContain('--dry-run');
+  const none = await world.gw(['sessions', 'delete', 'gone'], { stdin: '' });
+  expect([none.code, none.err]).toEqual([4, expect.stringContaining('there is no session gone')]);
   const missing = await world.gw(['sessions', 'delete', 'gone', 'trip', '--yes']);
   expect([missing.code, missing.out, missing.err]).toEqual([
     13,
