@@ -93,8 +93,6 @@ function gateOn(socket: Socket): ReadGate {
 /** Servers send only a few 1xx heads, such as 100, 102 or early hints. */
 const MAX_HEADS = 1000;
 const MAX_BYTES = 256 * 1024;
-const LF = 0x0a;
-const CR = 0x0d;
 
 /** How the status line of a 1xx head begins; `?` stands for any digit. */
 const MARK = 'HTTP/1.? 1??';
@@ -103,52 +101,29 @@ const MARK = 'HTTP/1.? 1??';
 class InterimHeads {
   /** True once the final head has begun: nothing more is skipped. */
   isOver = false;
-  /** The first bytes of a head, while it may still be a 1xx head. */
-  private start: number[] = [];
-  private isInside = false;
-  /** True if the current line of the head is empty so far. */
-  private isLineEmpty = false;
+  /** The bytes of a head that is, or may still be, a 1xx head. */
+  private held = Buffer.alloc(0);
   private heads = 0;
   private bytes = 0;
 
   /** Returns the rest of a chunk after the skipped heads. Throws an Error for a 101, and for too many heads. */
   skip(chunk: Uint8Array): Uint8Array {
-    for (let at = 0; at < chunk.byteLength; at += 1) {
-      const byte = chunk[at] ?? 0;
-      if (this.isInside) this.pastHead(byte);
-      else if (!isAt(this.start.length, byte)) {
-        this.isOver = true;
-        const rest = chunk.subarray(at);
-        return this.start.length === 0 ? rest : Buffer.concat([Uint8Array.from(this.start), rest]);
-      } else {
-        this.start.push(byte);
-        if (this.start.length === MARK.length) this.enter();
-      }
+    this.held = Buffer.concat([this.held, chunk]);
+    for (;;) {
+      this.isOver = !this.held.subarray(0, MARK.length).every((byte, at) => isAt(at, byte));
+      if (this.isOver) return this.held;
+      const text = this.held.toString('latin1');
+      // After a 101 the connection no longer speaks HTTP, and gw never asks for that.
+      if (text.startsWith('101', MARK.indexOf(' ') + 1)) throw new Error('it switches to another protocol');
+      const end = /\n\r*\n/.exec(text);
+      const headBytes = end ? end.index + end[0].length : text.length;
+      if (end) this.heads += 1;
+      if (this.bytes + headBytes > MAX_BYTES || this.heads > MAX_HEADS)
+        throw new Error('heads with 1xx come without end');
+      if (!end) return new Uint8Array();
+      this.bytes += headBytes;
+      this.held = this.held.subarray(headBytes);
     }
-    return chunk.subarray(chunk.byteLength);
-  }
-
-  private enter(): void {
-    // After a 101 the connection no longer speaks HTTP, and gw never asks for that.
-    if (String.fromCharCode(...this.start).endsWith('101'))
-      throw new Error('it switches to another protocol');
-    this.heads += 1;
-    this.count(this.start.length);
-    this.start = [];
-    this.isInside = true;
-    this.isLineEmpty = false;
-  }
-
-  private pastHead(byte: number): void {
-    this.count(1);
-    if (byte === LF && this.isLineEmpty) this.isInside = false;
-    else if (byte === LF) this.isLineEmpty = true;
-    else if (byte !== CR) this.isLineEmpty = false;
-  }
-
-  private count(bytes: number): void {
-    this.bytes += bytes;
-    if (this.bytes > MAX_BYTES || this.heads > MAX_HEADS) throw new Error('heads with 1xx come without end');
   }
 }
 
