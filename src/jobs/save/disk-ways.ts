@@ -27,19 +27,18 @@ export function waysOf(dir: string): DiskWays {
   const device = madeDirectory(absolute);
   const before = known.get(absolute);
   if (before?.device === device) return before.ways;
-  const { found: ways } = tryOut(absolute);
+  const { ways } = tryOut(absolute);
   known.set(absolute, { device, ways });
   return ways;
 }
 
-/** Like `waysOf`, and also checks that the disk still stores a byte. */
+/** Tries a directory anew, and throws too if a trial file cannot be removed. */
 export function tryDirectory(dir: string): void {
   const absolute = path.resolve(dir);
   const device = madeDirectory(absolute);
-  const isKnown = known.get(absolute)?.device === device;
-  const { found, left } = isKnown ? withTrial(absolute, writeMark, () => undefined) : tryOut(absolute);
+  const { ways, left } = tryOut(absolute);
   if (left !== undefined) throw left;
-  if (found) known.set(absolute, { device, ways: found });
+  known.set(absolute, { device, ways });
 }
 
 /** The device of a directory, which is made if it does not exist. */
@@ -51,37 +50,6 @@ function madeDirectory(dir: string): number {
 }
 
 const MARK = Buffer.from('gw');
-
-const writeMark = (fd: number): number => fs.writeSync(fd, MARK);
-
-/** Tries with a small file what saving does with an output. */
-const tryOut = (dir: string): Trial<DiskWays> =>
-  withTrial(
-    dir,
-    (fd) => {
-      writeMark(fd);
-      can(() => fs.fchmodSync(fd, 0o600));
-      fs.fsyncSync(fd);
-      return can(() => expectMark(fd));
-    },
-    (readsBack, file, second) => {
-      if (!readsBack) {
-        const fd = fs.openSync(file, 'r');
-        try {
-          expectMark(fd);
-        } finally {
-          fs.closeSync(fd);
-        }
-      }
-      const links = can(() => fs.linkSync(file, second));
-      const renames = can(() => {
-        if (links) fs.unlinkSync(second);
-        else fs.writeFileSync(second, MARK, { flag: 'wx', mode: 0o600 });
-        fs.renameSync(file, second);
-      });
-      return { links, renames, readsBack };
-    },
-  );
 
 function expectMark(fd: number): void {
   const buffer = Buffer.alloc(MARK.length);
@@ -97,26 +65,22 @@ export const secondOf = (file: string): string => `${file}2`;
 /** A living process needs its trial file only briefly. */
 const TRIAL_LIFE_MS = 10_000;
 
-interface Trial<T> {
-  readonly found: T;
-  /** Why a trial file could not be removed. */
-  readonly left?: unknown;
-}
-
-/** Makes a trial file, uses it while open and after closing, and removes it, along with those that a killed gw left. */
-function withTrial<W, T>(
-  dir: string,
-  whileOpen: (fd: number) => W,
-  whenClosed: (found: W, file: string, second: string) => T,
-): Trial<T> {
+/**
+ * Tries with a small file what saving does with an output, and removes that file, along with those that a killed gw left.
+ * `left` says why the file could not be removed.
+ */
+function tryOut(dir: string): { readonly ways: DiskWays; readonly left?: unknown } {
   const trials = trialNames.map((name) => path.join(dir, name));
   const free = trials.find((trial) => !isThere(trial) && !isThere(secondOf(trial)));
   const { file, fd } = openTrial(free ?? path.join(dir, newPartName()), dir);
   const second = secondOf(file);
   try {
-    let found: W;
+    let readsBack: boolean;
     try {
-      found = whileOpen(fd);
+      fs.writeSync(fd, MARK);
+      can(() => fs.fchmodSync(fd, 0o600));
+      fs.fsyncSync(fd);
+      readsBack = can(() => expectMark(fd));
       const nowMs = fs.fstatSync(fd).mtimeMs;
       for (const trial of trials.flatMap((each) => [each, secondOf(each)])) {
         if (trial !== file) clearOld(trial, nowMs);
@@ -124,11 +88,26 @@ function withTrial<W, T>(
     } finally {
       fs.closeSync(fd);
     }
-    const result = whenClosed(found, file, second);
-    return { found: result, left: removeTrial(file) ?? removeTrial(second) };
+    if (!readsBack) readAgain(file);
+    const links = can(() => fs.linkSync(file, second));
+    const renames = can(() => {
+      if (links) fs.unlinkSync(second);
+      else fs.writeFileSync(second, MARK, { flag: 'wx', mode: 0o600 });
+      fs.renameSync(file, second);
+    });
+    return { ways: { links, renames, readsBack }, left: removeTrial(file) ?? removeTrial(second) };
   } catch (error) {
     for (const name of [file, second]) removeTrial(name);
     throw error;
+  }
+}
+
+function readAgain(file: string): void {
+  const fd = fs.openSync(file, 'r');
+  try {
+    expectMark(fd);
+  } finally {
+    fs.closeSync(fd);
   }
 }
 
