@@ -17,16 +17,10 @@ export function createTurns(atOnce: number): Turns {
   const open = new Set<{ readonly urgentFromMs: number }>();
   const wakes: (() => void)[] = [];
   let free = atOnce;
+  // The list is sorted so that the soonest due is last, where removal is cheap; of equals, the first to come.
   const place = (dueMs: number): number => {
-    let low = 0;
-    let high = waiting.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      // The list is sorted so that the soonest due is last, where removal is cheap; of equals, the first to come.
-      if ((waiting[middle]?.dueMs ?? 0) > dueMs) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    const at = waiting.findIndex((each) => each.dueMs <= dueMs);
+    return at === -1 ? waiting.length : at;
   };
   const announce = (urgentFromMs: number) => {
     const one = { urgentFromMs };
