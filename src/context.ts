@@ -233,22 +233,21 @@ export class Gateways {
     const transport = inForce.sandbox
       ? (await import('./embedded-sandbox.ts')).throughThisRun(made, await this.sandbox())
       : made;
-    const makeClient = async () =>
-      (await import('./http/http-client.ts')).createClient({
-        transport,
-        gateway,
-        retries: inForce.retries.value,
-        silenceMs: inForce.timeoutMs.value,
-        connectMs: CONNECT_MS,
-        clock: host.clock,
-        random: host.random,
-        budget: await this.#budget(),
-        userAgent: USER_AGENT,
-        awaiting: (what: string) => io.awaiting(what),
-        ...(!io.stderrIsTerminal && { say: (line: string) => io.note(line) }),
-        ...(io.mode.verbose && { trace: (line: string) => io.trace(line) }),
-      });
-    const client = this.#showsOnly ? await lateClient(gateway, makeClient) : await makeClient();
+    const { createClient } = await import('./http/http-client.ts');
+    const client = createClient({
+      transport,
+      gateway,
+      retries: inForce.retries.value,
+      silenceMs: inForce.timeoutMs.value,
+      connectMs: CONNECT_MS,
+      clock: host.clock,
+      random: host.random,
+      budget: await this.#budget(),
+      userAgent: USER_AGENT,
+      awaiting: (what: string) => io.awaiting(what),
+      ...(!io.stderrIsTerminal && { say: (line: string) => io.note(line) }),
+      ...(io.mode.verbose && { trace: (line: string) => io.trace(line) }),
+    });
     const outputs = once(async () => {
       const { outputTransport } = await import('./http/output-links.ts');
       const made = outputTransport(transport, { baseUrl: gateway.baseUrl, warn: (text) => io.warn(text) });
@@ -358,22 +357,6 @@ const lateTransport = (make: () => Promise<Transport>): Transport => ({
   stream: async (request, handler) => (await make()).stream(request, handler),
   close: async () => {},
 });
-
-/** A client that can prepare requests at once; the full client is loaded when it sends one. */
-async function lateClient(gateway: Gateway, make: () => Promise<Client>): Promise<Client> {
-  const { prepareRequest } = await import('./http/prepare.ts');
-  const client = once(make);
-  return {
-    gateway,
-    speed: () => 1,
-    prepare: (endpoint, input) => prepareRequest(gateway, endpoint, input, USER_AGENT),
-    send: async (endpoint, input, options) => (await client()).send(endpoint, input, options),
-    stream: async (endpoint, input, taker, options) =>
-      (await client()).stream(endpoint, input, taker, options),
-    receive: async (endpoint, input, taker, options) =>
-      (await client()).receive(endpoint, input, taker, options),
-  };
-}
 
 /** The ledger's name for the gateway of these settings; empty if none is configured. */
 export const gatewayName = (settings: Settings): string =>
