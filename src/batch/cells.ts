@@ -1,5 +1,6 @@
 import { usage } from '../errors.ts';
 import type { Flag } from '../flags/flag.ts';
+import { can } from '../host.ts';
 
 // Restores values that a spreadsheet has changed while saving them (the contract, section "batch").
 
@@ -34,14 +35,7 @@ const asText = (name: string, word: string, what: string) =>
     'give the column the format text, and write it again',
   );
 
-function isTaken(flag: Flag, word: string): boolean {
-  try {
-    flag.parse(word, '--x');
-    return true;
-  } catch {
-    return false;
-  }
-}
+const isTaken = (flag: Flag, word: string): boolean => can(() => flag.parse(word, '--x'));
 
 /** The am/pm mark before or after a time, as spreadsheets write it. */
 const half = String.raw`(?:([ap])\.?\s?m\.?|(nachm|vorm)\.|([上下]午|午[前後]|م|ص))`;

@@ -12,6 +12,7 @@ import { confineFiles } from '../flags/body-flags.ts';
 import { type Flag, type FlagSet, type FlagValues, flagName, mayStandIn, on } from '../flags/flag.ts';
 import { budgetFlags, pollFlags, saveFlags, waitFlags } from '../flags/job-flags.ts';
 import { applySet, assertSafeJson, type BodySet, baseBody, parseSet } from '../flags/json-body.ts';
+import { quietly } from '../host.ts';
 import { besideOf } from '../jobs/save/output-path.ts';
 import { type Job, type KeptRequest, mayExist } from '../ledger/event.ts';
 import { EMBEDDED } from '../ledger/job-key.ts';
@@ -207,12 +208,8 @@ const Sidecar = z.object({
 const LARGEST_SIDECAR = 1 << 20;
 
 function readSidecar(output: string): z.infer<typeof Sidecar> | undefined {
-  let said: unknown;
-  try {
-    said = JSON.parse(readRegular(besideOf(output), LARGEST_SIDECAR).toString());
-  } catch {
-    return undefined;
-  }
+  const said: unknown = quietly(() => JSON.parse(readRegular(besideOf(output), LARGEST_SIDECAR).toString()));
+  if (said === undefined) return undefined;
   // The schema would silently drop unsafe JSON.
   assertSafeJson(said, `the request of ${besideOf(output)}`);
   return Sidecar.safeParse(said).data;

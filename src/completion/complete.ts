@@ -2,6 +2,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { cacheDir, configDir, type DirHost, stateDir } from '../config/dirs.ts';
 import { isProfileName } from '../config/profile-name.ts';
+import { quietly } from '../host.ts';
 import { answer } from './answer.ts';
 import type { CompletionTable } from './table.ts';
 import { isSafeWord, recentJobs, type Sources } from './values.ts';
@@ -105,13 +106,7 @@ const sourcesOf = (host: DirHost): Sources => ({
 });
 
 /** Unreadable data gives no candidates, because an error would disturb the line that the user is typing. */
-function orNone<T>(read: () => readonly T[]): readonly T[] {
-  try {
-    return read();
-  } catch {
-    return [];
-  }
-}
+const orNone = <T>(read: () => readonly T[]): readonly T[] => quietly(read) ?? [];
 
 function profileNames(file: string): string[] {
   const { profiles } = readFields(file);

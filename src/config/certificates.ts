@@ -3,7 +3,7 @@ import { readRegular } from '../disk/small-file.ts';
 import { refuseUntrusted } from '../disk/trust.ts';
 import { fileFault } from '../disk/typed-input.ts';
 import { GwError, usage } from '../errors.ts';
-import type { Host } from '../host.ts';
+import { type Host, quietly } from '../host.ts';
 import type { Source, Sourced } from './settings.ts';
 import { SYSTEM_STORE } from './table.ts';
 
@@ -67,12 +67,9 @@ async function rootsOf(cacert: string, source: Source, host: PemHost): Promise<r
 
 /** Reads NODE_EXTRA_CA_CERTS: Node adds these to its own roots, but not to an explicit list. */
 function extraRoots({ env }: PemHost): string[] {
-  try {
-    return env.NODE_EXTRA_CA_CERTS ? [readRegular(env.NODE_EXTRA_CA_CERTS, MAX_PEM_BYTES).toString()] : [];
-  } catch {
-    // Node itself has warned at its start.
-    return [];
-  }
+  const file = env.NODE_EXTRA_CA_CERTS;
+  // Node itself has warned at its start of a file that cannot be read.
+  return (file && quietly(() => [readRegular(file, MAX_PEM_BYTES).toString()])) || [];
 }
 
 async function identityOf(clientCert: string, clientKey: string, host: PemHost) {

@@ -2,7 +2,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { refuseUntrusted } from '../disk/trust.ts';
 import { usage } from '../errors.ts';
-import type { Host } from '../host.ts';
+import { type Host, quietly } from '../host.ts';
 import { type EnvironmentVariable, readVariable } from './environment.ts';
 
 /** The parts of the host that decide where gw keeps its files. */
@@ -51,23 +51,10 @@ export function trustedStateDir(host: DirHost): string {
   return dir;
 }
 
-function filesIn(dir: string): string[] {
-  try {
-    return fs.readdirSync(dir).map((name) => path.join(dir, name));
-  } catch {
-    // The reader of the directory reports why it cannot be read.
-    return [];
-  }
-}
-
-function statOf(dir: string): fs.Stats | undefined {
-  try {
-    return fs.statSync(dir);
-  } catch {
-    // A later access reports why the path cannot be used.
-    return undefined;
-  }
-}
+// A later access reports why a path cannot be used.
+const filesIn = (dir: string): string[] =>
+  quietly(() => fs.readdirSync(dir).map((name) => path.join(dir, name))) ?? [];
+const statOf = (dir: string): fs.Stats | undefined => quietly(() => fs.statSync(dir));
 
 interface WindowsPlace {
   readonly base: EnvironmentVariable;

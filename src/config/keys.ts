@@ -4,7 +4,7 @@ import { refuseUntrusted } from '../disk/trust.ts';
 import { readInputStream, readTypedFile, type SmallFile } from '../disk/typed-input.ts';
 import { type ErrorKind, GwError, Interrupted } from '../errors.ts';
 import { refuseNewer } from '../formats.ts';
-import { type Clock, type Host, isObject } from '../host.ts';
+import { type Clock, can, type Host, isObject } from '../host.ts';
 import { checkKey } from './api-key.ts';
 import { store, withWriterLock } from './change-config.ts';
 import { readStored } from './config-file.ts';
@@ -243,10 +243,5 @@ function shellOf(command: string, { env, platform }: Pick<KeyCommandHost, 'env' 
   return { file: env.ComSpec ?? env.COMSPEC ?? 'cmd.exe', args: ['/d', ...late, '/s', '/c', `"${said}"`] };
 }
 
-function endGroup(leader: number): void {
-  try {
-    process.kill(-leader, 'SIGKILL');
-  } catch {
-    // The whole process group has ended.
-  }
-}
+/** Ends a process group, unless all of it has ended. */
+const endGroup = (leader: number): boolean => can(() => process.kill(-leader, 'SIGKILL'));

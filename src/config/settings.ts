@@ -1,5 +1,5 @@
 import { GwError, usage } from '../errors.ts';
-import { type Host, once } from '../host.ts';
+import { can, type Host, once } from '../host.ts';
 import { keyOfEnvironment } from './api-key.ts';
 import { originOf } from './base-url.ts';
 import { childEnvironment } from './child-environment.ts';
@@ -296,14 +296,7 @@ function readConfigIfThere(host: Host): ConfigFile {
   return hasConfigDir(host) ? readConfig(host) : { version: 1, profiles: {} };
 }
 
-function hasConfigDir(host: DirHost): boolean {
-  try {
-    configFilePath(host);
-    return true;
-  } catch {
-    return false;
-  }
-}
+const hasConfigDir = (host: DirHost): boolean => can(() => configFilePath(host));
 
 function fileName(host: DirHost): string {
   return hasConfigDir(host) ? configFilePath(host) : 'the configuration';

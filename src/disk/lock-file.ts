@@ -260,12 +260,8 @@ const bootId = once(() => fs.readFileSync('/proc/sys/kernel/random/boot_id', 'la
 
 /** The host name plus the PID namespace: two containers may share a host name and this directory. */
 export function hostOf(readSpace = () => fs.readlinkSync('/proc/self/ns/pid')): string {
-  try {
-    const space = readSpace();
-    return space === MACHINES_OWN ? os.hostname() : `${os.hostname()} ${space}`;
-  } catch {
-    return os.hostname();
-  }
+  const space = quietly(readSpace);
+  return space === undefined || space === MACHINES_OWN ? os.hostname() : `${os.hostname()} ${space}`;
 }
 
 /** True if a process of this machine still runs; if its start time is unknown, its ID alone decides. */
@@ -284,15 +280,12 @@ export function isAlive({ pid, started }: ProcessIdentity): boolean {
 
 /** `BOOT:TICKS` of a process; `ended` for a zombie; undefined if the system does not tell. */
 function processStart(pid: number): string | undefined {
-  try {
+  return quietly(() => {
     const stat = fs.readFileSync(`/proc/${pid}/stat`, 'latin1');
     // The process name is in parentheses and may itself contain spaces and parentheses.
     const [state, ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    if (state === 'Z' || state === 'X') return 'ended';
-    return `${bootId()}:${fields[18]}`;
-  } catch {
-    return undefined;
-  }
+    return state === 'Z' || state === 'X' ? 'ended' : `${bootId()}:${fields[18]}`;
+  });
 }
 
 const LOCK_WAIT_MS = 10_000;

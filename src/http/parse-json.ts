@@ -1,3 +1,4 @@
+import { quietly } from '../host.ts';
 import { indentJson, JsonTokens } from '../json-text.ts';
 
 /** No documented reply nests a tenth as deep; code that walks a reply may recurse this far. */
@@ -39,13 +40,7 @@ export function parseJson(text: string): unknown {
 }
 
 /** Like `parseJson`, but returns undefined for text that is not parsed. */
-export function jsonIn(text: string): unknown {
-  try {
-    return parseJson(text);
-  } catch {
-    return undefined;
-  }
-}
+export const jsonIn = (text: string): unknown => quietly(() => parseJson(text));
 
 /** True if a text has more brackets than the allowed depth; this search is quick, and most texts have few. */
 function mayBeDeep(text: string): boolean {

@@ -1,6 +1,6 @@
 import * as fs from 'node:fs';
 import { ClosedPipe, errorCode, GwError } from '../errors.ts';
-import type { Host } from '../host.ts';
+import { type Host, quietly } from '../host.ts';
 import { SafeStream, type SecretFilter } from './secret-filter.ts';
 
 // stdout: results in order. Each write waits for the one before it, and after the first failure nothing is written.
@@ -163,12 +163,9 @@ export function wasClosed(stdout: unknown): boolean {
 function plainFileDescriptor(stream: object): number | undefined {
   const fd = 'fd' in stream ? stream.fd : undefined;
   if (typeof fd !== 'number' || fd < 0 || ('isTTY' in stream && stream.isTTY === true)) return undefined;
-  try {
-    const stat = fs.fstatSync(fd);
-    return stat.isFile() || stat.isCharacterDevice() ? fd : undefined;
-  } catch {
-    return undefined; // the stream's own write will report the error
-  }
+  // The stream's own write will report an error.
+  const stat = quietly(() => fs.fstatSync(fd));
+  return stat?.isFile() || stat?.isCharacterDevice() ? fd : undefined;
 }
 
 /** Writes all bytes to a descriptor in as many calls as needed; throws the system's error. */

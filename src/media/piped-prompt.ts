@@ -1,6 +1,6 @@
 import { fstatSync } from 'node:fs';
 import { readInputStream } from '../disk/typed-input.ts';
-import type { Clock } from '../host.ts';
+import { type Clock, quietly } from '../host.ts';
 import { MAX_TEXT_BYTES, type Stdin, textOf } from './text-input.ts';
 
 /** After this long without input, the user is told what gw is waiting for (the contract, section 3). */
@@ -55,11 +55,8 @@ export async function readPipedPrompt(
 
 function holdsText(stdin: Stdin): boolean {
   if (stdin.isTTY || stdin.readableEnded || stdin.destroyed) return false;
-  if (stdin.fd === undefined) return true;
-  try {
-    const stats = fstatSync(stdin.fd);
-    return stats.isFile() || stats.isFIFO() || stats.isSocket();
-  } catch {
-    return false;
-  }
+  const { fd } = stdin;
+  if (fd === undefined) return true;
+  const stats = quietly(() => fstatSync(fd));
+  return stats !== undefined && (stats.isFile() || stats.isFIFO() || stats.isSocket());
 }

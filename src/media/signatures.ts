@@ -1,4 +1,5 @@
 import type { Modality } from '../gateway/limits.ts';
+import { quietly } from '../host.ts';
 
 /** The type of a file by its first bytes. `format` is the gateway's name, if it has one. */
 export interface FileType {
@@ -180,9 +181,5 @@ function decodeBeginning(bytes: Uint8Array): string | undefined {
       : bytes[0] === 0xfe && bytes[1] === 0xff
         ? 'utf-16be'
         : 'utf-8';
-  try {
-    return new TextDecoder(encoding, { fatal: true }).decode(bytes, { stream: true });
-  } catch {
-    return undefined;
-  }
+  return quietly(() => new TextDecoder(encoding, { fatal: true }).decode(bytes, { stream: true }));
 }

@@ -3,7 +3,7 @@ import * as path from 'node:path';
 import { readInputStream, readTypedFile } from '../disk/typed-input.ts';
 import { usage } from '../errors.ts';
 import { MB } from '../gateway/limits.ts';
-import type { Host } from '../host.ts';
+import { type Host, quietly } from '../host.ts';
 import { decodeUtf8 } from './decode-utf8.ts';
 
 /** Much longer than any documented prompt; a wrong file is refused before it fills the memory. */
@@ -56,13 +56,8 @@ function namedByText(text: string, cwd: string): string | undefined {
   return name !== '' && isFileAt(cwd, name) ? name : undefined;
 }
 
-export function isFileAt(cwd: string, word: string): boolean {
-  try {
-    return statSync(path.resolve(cwd, word)).isFile();
-  } catch {
-    return false;
-  }
-}
+export const isFileAt = (cwd: string, word: string): boolean =>
+  quietly(() => statSync(path.resolve(cwd, word)).isFile()) ?? false;
 
 /** The text in a file; `named` is its name in messages. Throws as {@link readTypedText}. */
 export async function readTextFile(

@@ -3,7 +3,7 @@ import * as path from 'node:path';
 import type { CompleterResult } from 'node:readline';
 import { usage } from '../../errors.ts';
 import { nearest } from '../../flags/nearest.ts';
-import type { Host } from '../../host.ts';
+import { type Host, quietly } from '../../host.ts';
 import { oneLine, visible } from '../../io/escape.ts';
 import { counted } from '../../io/quantity-text.ts';
 import type { ChatPart } from '../chat.ts';
@@ -219,12 +219,8 @@ function pathsLike(typed: string, host: Pick<Host, 'cwd' | 'homeDir'>): string[]
   const plain = typed.replace(/\\(.)/g, '$1');
   const slash = plain.lastIndexOf('/') + 1;
   const [dir, start] = [plain.slice(0, slash), plain.slice(slash)];
-  let entries: fs.Dirent[];
-  try {
-    entries = fs.readdirSync(path.resolve(host.cwd, expandHome(dir, host.homeDir)), { withFileTypes: true });
-  } catch {
-    return [];
-  }
+  const there = path.resolve(host.cwd, expandHome(dir, host.homeDir));
+  const entries = quietly(() => fs.readdirSync(there, { withFileTypes: true })) ?? [];
   return entries
     .filter(({ name }) => name.startsWith(start) && (start !== '' || !name.startsWith('.')))
     .filter(({ name }) => visible(name) === name && !/[\n\t]/.test(name))

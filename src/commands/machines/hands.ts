@@ -5,7 +5,7 @@ import type { Context } from '../../context.ts';
 import { confinedPaths } from '../../disk/confined-path.ts';
 import { GwError, Interrupted, isUnknownOutcome, UnknownOutcome, usage } from '../../errors.ts';
 import { readImages } from '../../gateway/image/reply.ts';
-import { once } from '../../host.ts';
+import { once, quietly } from '../../host.ts';
 import { reportError, safeReport } from '../../io/error-lines.ts';
 import { oneLine } from '../../io/escape.ts';
 import { holdWhenFree } from '../../jobs/create/hold-job.ts';
@@ -383,11 +383,8 @@ function folderOf(out: string | undefined, cwd: string): string {
   const fixed = out.split('{')[0] || './';
   const isFolder = planTarget(fixed, cwd).endsWith(path.sep);
   const dir = path.resolve(cwd, isFolder ? fixed : path.dirname(fixed));
-  try {
-    fs.mkdirSync(dir, { recursive: true });
-  } catch {
-    // The error will be reported when an output is saved.
-  }
+  // An error will be reported when an output is saved.
+  quietly(() => fs.mkdirSync(dir, { recursive: true }));
   return dir;
 }
 
