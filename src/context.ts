@@ -131,7 +131,7 @@ export class Gateways {
   readonly #closers: (() => Promise<void>)[] = [];
   readonly #transports = new Map<string | undefined, Promise<Transport>>();
   readonly #budget = once(async () =>
-    (await import('./http/retry-budget.ts')).createRetryBudget(this.parts.host.clock),
+    (await import('./http/http-client.ts')).createRetryBudget(this.parts.host.clock),
   );
   readonly settings = once(() => this.settingsWith(this.parts.globals));
   readonly gateway = once(async () => this.accessTo(await this.settings()));

@@ -2,6 +2,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { cacheDir, configDir, type DirHost, stateDir } from '../config/dirs.ts';
 import { isProfileName } from '../config/profile-name.ts';
+import { fieldsOf } from '../gateway/json-value.ts';
 import { quietly } from '../host.ts';
 import { answer } from './answer.ts';
 import type { CompletionTable } from './table.ts';
@@ -134,6 +135,3 @@ function readFields(file: string): Readonly<Record<string, unknown>> {
   if (!stats.isFile() || stats.size > MAX_FILE_BYTES) return {};
   return fieldsOf(JSON.parse(fs.readFileSync(file, 'utf8')));
 }
-
-const fieldsOf = (value: unknown): Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};

@@ -1,7 +1,9 @@
 import * as fs from 'node:fs';
 import { openRegular } from '../disk/small-file.ts';
 import type { Completes } from '../flags/flag.ts';
+import { fieldsOf } from '../gateway/json-value.ts';
 import { kindOf } from '../gateway/models.ts';
+import { jsonOf } from '../json-text.ts';
 import type { LedgerLine } from '../ledger/event.ts';
 import { journals } from '../ledger/journal-files.ts';
 import type { CompletionNode, CompletionTable } from './table.ts';
@@ -171,19 +173,14 @@ function next(job: RecentJob, line: LedgerLine): RecentJob {
 }
 
 function parsed(line: string): LedgerLine | undefined {
-  try {
-    const value: unknown = JSON.parse(line);
-    const fields = typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
-    const isText = (name: string) => fields[name] === undefined || typeof fields[name] === 'string';
-    const isWhole =
-      typeof fields.job === 'string' &&
-      typeof fields.event === 'string' &&
-      ['family', 'profile', 'prompt', 'state'].every(isText) &&
-      (fields.event !== 'accepted' || typeof fields.id === 'string');
-    return isWhole ? (value as LedgerLine) : undefined;
-  } catch {
-    return undefined;
-  }
+  const fields = fieldsOf(jsonOf(line));
+  const isText = (name: string) => fields[name] === undefined || typeof fields[name] === 'string';
+  const isWhole =
+    typeof fields.job === 'string' &&
+    typeof fields.event === 'string' &&
+    ['family', 'profile', 'prompt', 'state'].every(isText) &&
+    (fields.event !== 'accepted' || typeof fields.id === 'string');
+  return isWhole ? (fields as unknown as LedgerLine) : undefined;
 }
 
 function tailOf(file: string | undefined): string[] {

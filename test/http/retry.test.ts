@@ -1,10 +1,10 @@
 import * as fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import { errorKinds } from '../../src/errors.ts';
+import { createRetryBudget } from '../../src/http/http-client.ts';
 import { parseRetryAfter } from '../../src/http/reply-dates.ts';
 import { meaningOfStatus } from '../../src/http/reply-statuses.ts';
 import { type Attempt, backoffMs, decide, type FailureKind, resendTable } from '../../src/http/retry.ts';
-import { createRetryBudget } from '../../src/http/retry-budget.ts';
 
 const at = (more: Partial<Attempt> = {}): Attempt => ({
   retriesDone: 0,

@@ -1,7 +1,6 @@
 import * as z from 'zod/mini';
 import type { Endpoint } from '../../src/gateway/endpoint.ts';
-import { createClient } from '../../src/http/http-client.ts';
-import { createRetryBudget } from '../../src/http/retry-budget.ts';
+import { createClient, createRetryBudget } from '../../src/http/http-client.ts';
 import { HttpTransport } from '../../src/http/transport.ts';
 import type { Made } from '../../src/jobs/create/make.ts';
 import { closing } from '../helpers/closing.ts';
