@@ -6,6 +6,7 @@ import { usage } from '../../errors.ts';
 import { on, parsed } from '../../flags/flag.ts';
 import { parseMoment } from '../../flags/moment.ts';
 import type { Family } from '../../gateway/task.ts';
+import { quietly } from '../../host.ts';
 import { counted } from '../../io/quantity-text.ts';
 import { canBeLookedUp, idToConfirm } from '../../jobs/create/standing.ts';
 import { type JobView, jobView, linkExpiresAtMs, recordExpiresAtMs } from '../../jobs/job-view.ts';
@@ -89,13 +90,10 @@ async function countedByBudget(nowMs: number, { host }: Context): Promise<(job: 
   };
   return (job) => {
     const { profile, createdAtMs } = job;
-    try {
-      starts.set(profile, starts.get(profile) ?? startOf(profile));
-    } catch {
-      // A profile name that is damaged in the ledger has no settings, so no budget counts the job.
-      starts.set(profile, Number.POSITIVE_INFINITY);
-    }
-    return counts(job) && createdAtMs >= (starts.get(profile) ?? 0);
+    // A profile name that is damaged in the ledger has no settings, so no budget counts the job.
+    const start = starts.get(profile) ?? quietly(() => startOf(profile)) ?? Number.POSITIVE_INFINITY;
+    starts.set(profile, start);
+    return counts(job) && createdAtMs >= start;
   };
 }
 

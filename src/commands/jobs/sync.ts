@@ -3,6 +3,7 @@ import { readVariable } from '../../config/environment.ts';
 import { type Context, commandFor } from '../../context.ts';
 import { GwError, UnknownOutcome } from '../../errors.ts';
 import { saveFlags } from '../../flags/job-flags.ts';
+import { quietly } from '../../host.ts';
 import { sentAgainBy } from '../../jobs/create/lost.ts';
 import { diesWithin, isUnsaved } from '../../jobs/job-view.ts';
 import { lacksFile } from '../../jobs/save/saved.ts';
@@ -100,13 +101,8 @@ function missedOutcome(job: Job, ctx: Context): Outcome<JobResult> {
 }
 
 /** True if a sync has to work on the job; a record that cannot be read is looked up again. */
-export function needsSync({ job, family }: OwnJob, nowMs: number): boolean {
-  try {
-    return isOpen(job, family, nowMs);
-  } catch {
-    return true;
-  }
-}
+export const needsSync = ({ job, family }: OwnJob, nowMs: number): boolean =>
+  quietly(() => isOpen(job, family, nowMs)) ?? true;
 
 /** Prepares each job for the sync. A gateway that cannot be reached is reported once, not once per job. */
 async function inputsOf(open: readonly OwnJob[], followers: Followers, ctx: Context) {

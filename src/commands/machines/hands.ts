@@ -165,9 +165,7 @@ export class RowHands implements Omit<Hands, 'onTakenAway'> {
     const outcome = await saving.catch(orStopped);
     return outcome.error === undefined ? this.#savedAs(outcome) : this.#endedBadly(record, outcome);
   };
-  readonly pause = async (waitMs: number) => {
-    await this.#ctx.clock.sleep(waitMs, this.#ctx.signal).catch(() => {});
-  };
+  readonly pause = (waitMs: number) => this.#ctx.clock.sleep(waitMs, this.#ctx.signal).catch(() => {});
 
   /** The outputs that a row may use: those of its batch, found in this ledger or by looking up their tasks. */
   #outputsOf({ row, job }: RowRecord): NonNullable<RowFiles['outputs']> {
