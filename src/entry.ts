@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import { usage } from './errors.ts';
-import { type Host, machineClock } from './host.ts';
+import { type Host, machineClock, steadyMs } from './host.ts';
 import { main } from './main.ts';
 import { restoreTerminal, Watchdog } from './watchdog.ts';
 
@@ -57,17 +57,16 @@ export async function run(launch: Launch): Promise<void> {
     mayTouchFlags,
     codeCache,
     onSignal: (heard) => {
-      const listeners = signals.map((name) => {
-        const listener = () => {
-          if (process.listeners(name)[0] === listener) watchdog.interrupted();
-          heard(name === 'SIGBREAK' ? 'SIGTERM' : name);
-        };
-        process.on(name, listener);
-        return () => process.off(name, listener);
-      });
-      return () => {
-        for (const stop of listeners) stop();
+      let heardAtMs = Number.NEGATIVE_INFINITY;
+      const listener = (name: NodeJS.Signals) => {
+        // A terminal's Ctrl-C reaches npx and gw, and npx passes it on to gw: within 100 ms that is one signal.
+        if (steadyMs() - heardAtMs < 100) return;
+        heardAtMs = steadyMs();
+        if (process.listeners(name)[0] === listener) watchdog.interrupted();
+        heard(name === 'SIGINT' || name === 'SIGHUP' ? name : 'SIGTERM');
       };
+      for (const name of signals) process.on(name, listener);
+      return () => signals.forEach((name) => void process.off(name, listener));
     },
     guardTerminal: () => watchdog.guardTerminal(),
     holdTerminal: (show) => watchdog.holdTerminal(show),

@@ -125,6 +125,18 @@ describe('a signal while the create is in flight', () => {
     expect(creates(place.sandbox)).toHaveLength(1);
   });
 
+  test('one that comes twice within a moment, from the terminal and from npx, is one', async () => {
+    const place = await openPlace({ fault: 'create:slow', slowGapMs: 50 });
+    const running = place.start(['video', 'alpha', 'create', 'a fox']);
+    await until('the create arrived', () => place.sandbox.tasks().length === 1);
+    running.child.kill('SIGINT');
+    await pause(5);
+    running.child.kill('SIGINT');
+    const [task] = place.sandbox.tasks();
+    expect((await running.ended).err).toContain(`pick it up with: gw video alpha wait ${task?.id}\n`);
+    expect(await place.jobs()).toMatchObject([{ id: task?.id, state: 'running' }]);
+  });
+
   test('with --wait the ID is recorded and shown, and nothing is waited for', async () => {
     const place = await openPlace({ fault: 'create:slow', slowGapMs: 50, speed: 1 });
     const running = place.start([...create, 'a fox']);
@@ -143,7 +155,7 @@ describe('a signal while the create is in flight', () => {
     await until('the create arrived', () => creates(place.sandbox).length === 1);
     running.child.kill('SIGINT');
     await until('the first was heard', () => running.err().includes('interrupt again'));
-    await pause(20);
+    await pause(120);
     expect(running.child.exitCode).toBeNull();
     running.child.kill('SIGINT');
     const ended = await running.ended;
