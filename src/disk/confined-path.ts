@@ -75,40 +75,40 @@ export function refuseTarget(
 ): void {
   const hint = 'type -o on the command line to save elsewhere';
   if (leaves(target)) throw usage(`${named}: is saved below ${what}: a relative path without ..`, hint);
-  const root = realOf(dir);
   const names = target.split(/[\\/]/).filter((name) => name !== '' && name !== '.');
   // A last part with a placeholder is a file, and gw never writes through a link there. A fixed one may be a folder.
   if (!/[\\/]$/.test(target) && names.at(-1)?.includes('{')) names.pop();
-  const out = wayOut(root, names, root);
+  const out = wayOut(realOf(dir), names);
   if (out !== undefined) throw usage(`${named}: a link leads out of ${what}, to ${out}`, hint);
 }
 
 /** The outside path that the first leaving link among these names leads to; undefined if none leaves the root. */
-function wayOut(dir: string, [name, ...rest]: readonly string[], root: string): string | undefined {
-  if (name === undefined) return undefined;
-  for (const each of name.includes('{') ? namedLike(name, dir) : [name]) {
-    const real = quietly(() => fs.realpathSync.native(path.join(dir, each)));
-    if (real === undefined) continue; // the folder is created when something is saved there
-    const out = real === root || isInside(real, root) ? wayOut(real, rest, root) : real;
+function wayOut(root: string, names: readonly string[]): string | undefined {
+  // A set, because links that lead to their own folder would multiply the ways.
+  let places: ReadonlySet<string> = new Set([root]);
+  for (const name of names) {
+    places = new Set([...places].flatMap((dir) => entriesLike(name, dir)));
+    const out = [...places].find((real) => real !== root && !isInside(real, root));
     if (out !== undefined) return out;
   }
   return undefined;
 }
 
-/** The folders and links that a name with placeholders may match, ignoring case as some file systems do. */
-function namedLike(pattern: string, dir: string): string[] {
-  const literals = pattern.toLowerCase().split(/\{[^{}]*\}/);
-  const isLike = (name: string): boolean => {
-    let at = 0;
-    for (const literal of literals) {
-      at = name.indexOf(literal, at);
-      if (at === -1) return false;
-      at += literal.length;
-    }
-    return true;
-  };
-  const entries = quietly(() => fs.readdirSync(dir, { withFileTypes: true })) ?? [];
-  return entries.flatMap((each) => (!each.isFile() && isLike(each.name.toLowerCase()) ? [each.name] : []));
+/**
+ * The real paths of the entries of a real folder with this name, or of the folders and links that a name with
+ * placeholders may match, ignoring case as some file systems do.
+ */
+function entriesLike(pattern: string, dir: string): string[] {
+  const parts = pattern.toLowerCase().split(/\{[^{}]*\}/);
+  const after = (left: string | undefined, literal: string) =>
+    left?.includes(literal) ? left.slice(left.indexOf(literal) + literal.length) : undefined;
+  const fits = (name: string) => parts.reduce<string | undefined>(after, name.toLowerCase()) !== undefined;
+  const all = parts.length > 1 ? quietly(() => fs.readdirSync(dir, { withFileTypes: true })) : undefined;
+  const fit = all?.filter((each) => !each.isFile() && fits(each.name));
+  const files = (fit?.map(({ name }) => name) ?? [pattern]).map((name) => path.join(dir, name));
+  // Only a link is resolved: to resolve a path costs a call for each folder in it, and it may have 2,000.
+  const realEntry = (file: string) => (fs.lstatSync(file).isSymbolicLink() ? realOf(file) : file);
+  return files.flatMap((file) => quietly(() => realEntry(file)) ?? []);
 }
 
 const realOf = (dir: string): string => quietly(() => fs.realpathSync.native(dir)) ?? path.resolve(dir);

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { confinedPaths } from '../../src/disk/confined-path.ts';
+import { confinedPaths, refuseTarget } from '../../src/disk/confined-path.ts';
 import { sha256OfFile } from '../../src/disk/small-file.ts';
 import { readSmallFile, readTypedFile } from '../../src/disk/typed-input.ts';
 import { newDir } from '../helpers/new-dir.ts';
@@ -65,6 +65,17 @@ describe('confinedPaths', () => {
     for (const name of ['zero', 'environ', 'fifo', '/proc/self/environ'])
       expect(() => of(name, { mayLeave }), name).toThrow();
     expect(asked).toEqual([path.join(place, 'secret')]);
+  });
+});
+
+describe('refuseTarget', () => {
+  it('checks a target at once in a folder of links to itself, and finds a link that leaves it', () => {
+    const root = path.join(dir, 'inner');
+    const refuse = (target: string) => refuseTarget(target, { dir: root, what: 'the folder' }, '--out');
+    for (const name of ['a', 'b', 'c', 'd']) fs.symlinkSync('.', path.join(root, name));
+    refuse(`${'{id}/'.repeat(40)}fox.png`);
+    fs.symlinkSync('..', path.join(root, 'a', 'up'));
+    expect(() => refuse(`${'{id}/'.repeat(40)}fox.png`)).toThrow(`a link leads out of the folder, to ${dir}`);
   });
 });
 
