@@ -206,7 +206,7 @@ function lockOf(file: string, own: Holder, step: Step): LockFile {
   }, BEAT_MS).unref();
   return {
     isOwn: () => isOwn(file, own),
-    handTo: (pid) => fs.writeFileSync(file, JSON.stringify({ ...own, ...ownIdentity(pid) })),
+    handTo: (pid) => fs.writeFileSync(file, JSON.stringify({ ...own, pid, started: startOf(pid) })),
     release() {
       clearInterval(beat);
       step('release the lock');
@@ -230,9 +230,11 @@ export interface ProcessIdentity {
   readonly started: string;
 }
 
-export function ownIdentity(pid = process.pid): ProcessIdentity {
-  return { pid, host: hostOf(), started: processStart(pid) ?? markOfMachine() };
-}
+export const ownIdentity = (): ProcessIdentity => ({ pid: process.pid, host: hostOf(), started: ownStart() });
+
+const startOf = (pid: number): string => processStart(pid) ?? markOfMachine();
+/** Each lock asks for it, and `/proc` is slow to read, so it is read once. */
+const ownStart = once(() => startOf(process.pid));
 
 /**
  * Identifies a machine without boot IDs, even if its name changes: the creation time of a system folder in nanoseconds.
