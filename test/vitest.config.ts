@@ -11,20 +11,22 @@ const heavy = [
   'test/cli/**/*.test.ts',
   'test/fuzz/**/*.test.ts',
   'test/gallery/**/*.test.ts',
-  'test/chat/{pipes,repl-terminal}.test.ts',
+  'test/chat/repl-terminal.test.ts',
   'test/io/process.test.ts',
-  'test/ledger/{processes,write-faults}.test.ts',
+  'test/ledger/write-faults.test.ts',
   'test/machines/observe.test.ts',
 ];
 // Tests that take minutes and depend on neither a date nor a Node version: `npm run test:long`, which CI runs after `npm test`.
 const long = [
   'test/agents/{inspector,longest-call,wire}.test.ts',
   'test/binaries/release.test.ts',
-  'test/cli/{disks,download,kill,kill-families,kill-rate-limit,mounts,races,readme}.test.ts',
+  'test/chat/pipes.test.ts',
+  'test/cli/{damaged-files,disks,download,events,kill,kill-families,kill-rate-limit,mounts,pipes,races,readme}.test.ts',
+  'test/cli/{secrets,signals,terminal}.test.ts',
   'test/commands/{asset-life,examples}.test.ts',
   'test/completion/shells.test.ts',
   'test/jobs/save/{faults,large-file}.test.ts',
-  'test/ledger/{orders,remove}.test.ts',
+  'test/ledger/{orders,processes,remove}.test.ts',
   'test/machines/{day,equal,faults,leases,run}.test.ts',
   'test/recipes.test.ts',
   // The other torture tests take minutes a round or build an earlier version; only `npm run test:torture` runs them.
@@ -69,8 +71,6 @@ export default defineConfig(({ mode }) => ({
         ? []
         : [['json', { outputFile: results }] as ['json', { outputFile: string }]]),
     ],
-    // Many tests wait for a child or a clock, so more files than cores run at once.
-    maxWorkers: availableParallelism() + 5,
     // No test is judged by its duration: each wait has its own limit, and two suites at once are slow.
     testTimeout: 300_000,
     hookTimeout: 120_000,
@@ -80,6 +80,8 @@ export default defineConfig(({ mode }) => ({
         extends: true,
         test: {
           name: 'short',
+          // Some tests wait for a child, so more files than cores run at once; each worker loads the sources for itself.
+          maxWorkers: availableParallelism() + 2,
           include: ['test/**/*.test.ts'],
           exclude: [...(mode === 'unit' ? heavy : []), ...long],
           globalSetup: mode === 'unit' ? [] : 'test/cli/build-first.ts',
@@ -87,7 +89,15 @@ export default defineConfig(({ mode }) => ({
       },
       {
         extends: true,
-        test: { name: 'long', include: long, isolate: true, globalSetup: 'test/cli/build-first.ts' },
+        test: {
+          name: 'long',
+          include: long,
+          isolate: true,
+          globalSetup: 'test/cli/build-first.ts',
+          // Nearly all of these tests wait for children.
+          maxWorkers: availableParallelism() + 5,
+          sequence: { groupOrder: 1 },
+        },
       },
     ],
   },

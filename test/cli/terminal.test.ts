@@ -152,11 +152,11 @@ describe('on a terminal', { tags: ['python3'] }, () => {
       fs.writeFileSync(
         file,
         `const busy = () => {
-          const since = performance.now();
+          const block = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
           // The thread beside it has to see that it is busy.
-          while (performance.now() - since < 3000);
+          block(3000);
           require('node:fs').writeSync(2, 'BUSY');
-          for (;;);
+          block();
         };
         const { ReadStream } = require('node:tty');
         const { setRawMode } = ReadStream.prototype;
