@@ -94,14 +94,14 @@ function gateOn(socket: Socket): ReadGate {
 const MAX_HEADS = 1000;
 const MAX_BYTES = 256 * 1024;
 
-/** How the status line of a 1xx head begins; `?` stands for any digit. */
-const MARK = 'HTTP/1.? 1??';
+/** How a 1xx head begins; its version and its status may have other digits. */
+const SAMPLE = 'HTTP/1.1 100';
 
 /** Skips the 1xx heads before a reply (RFC 9110, 15.2), even if chunks cut them anywhere. */
 class InterimHeads {
   /** True once the final head has begun: nothing more is skipped. */
   isOver = false;
-  /** The bytes of a head that is, or may still be, a 1xx head. */
+  /** The bytes of a head that is, or may still be, a 1xx head; of a long one only its start and a last line feed. */
   private held = Buffer.alloc(0);
   private heads = 0;
   private bytes = 0;
@@ -110,24 +110,22 @@ class InterimHeads {
   skip(chunk: Uint8Array): Uint8Array {
     this.held = Buffer.concat([this.held, chunk]);
     for (;;) {
-      this.isOver = !this.held.subarray(0, MARK.length).every((byte, at) => isAt(at, byte));
+      const start = this.held.toString('latin1', 0, SAMPLE.length);
+      this.isOver = !/^HTTP\/1\.\d 1\d\d$/.test(start + SAMPLE.slice(start.length));
       if (this.isOver) return this.held;
-      const text = this.held.toString('latin1');
       // After a 101 the connection no longer speaks HTTP, and gw never asks for that.
-      if (text.startsWith('101', MARK.indexOf(' ') + 1)) throw new Error('it switches to another protocol');
+      if (start.endsWith(' 101')) throw new Error('it switches to another protocol');
+      const text = this.held.toString('latin1');
       const end = /\n\r*\n/.exec(text);
-      const headBytes = end ? end.index + end[0].length : text.length;
       if (end) this.heads += 1;
-      if (this.bytes + headBytes > MAX_BYTES || this.heads > MAX_HEADS)
+      // A server may send a long head in very many chunks, and each chunk is read together with what is kept.
+      const cut = start + (/\n\r*$/.test(text) ? '\n' : '');
+      const rest = end ? text.slice(end.index + end[0].length) : cut;
+      this.bytes += text.length - rest.length;
+      if (this.bytes > MAX_BYTES || this.heads > MAX_HEADS)
         throw new Error('heads with 1xx come without end');
+      this.held = Buffer.from(rest, 'latin1');
       if (!end) return new Uint8Array();
-      this.bytes += headBytes;
-      this.held = this.held.subarray(headBytes);
     }
   }
-}
-
-function isAt(at: number, byte: number): boolean {
-  const wanted = MARK[at];
-  return wanted === '?' ? byte >= 0x30 && byte <= 0x39 : byte === wanted?.charCodeAt(0);
 }
