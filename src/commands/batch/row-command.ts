@@ -20,8 +20,9 @@ import type { OutputDoor } from '../../shots/outputs.ts';
 import { create as imageCreate, edit as imageEdit, native as imageNative } from '../image.ts';
 import { create as alpha } from '../video/alpha.ts';
 import { create as beta } from '../video/beta/create.ts';
-import { type JobResult, noteOfName } from '../video/follow-job.ts';
+import type { JobResult } from '../video/follow-job.ts';
 import { create as gamma } from '../video/gamma.ts';
+import { noteOfName } from '../video/task-ids.ts';
 import type { Fields, KnownRow } from './known-rows.ts';
 
 // A row runs the create command that it names, with its fields as typed flags, so that row and command accept the same

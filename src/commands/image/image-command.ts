@@ -24,8 +24,9 @@ import { placeholderList } from '../../placeholders.ts';
 import { findOutputs, noteOutputsInCurl } from '../../shots/outputs.ts';
 import { keptRequest } from '../before-create.ts';
 import { showInstead } from '../show-instead.ts';
-import { fileLines, type JobResult, noteOfName, resultIn } from '../video/follow-job.ts';
+import { fileLines, type JobResult, resultIn } from '../video/follow-job.ts';
 import { createFollowers } from '../video/followers.ts';
+import { noteOfName } from '../video/task-ids.ts';
 import { requestInput } from './request-input.ts';
 import { askedOf, planOutput, sendImages, settingsIn } from './send-images.ts';
 

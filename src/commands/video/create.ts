@@ -45,17 +45,10 @@ import { askedOf, findOutputs, noteOutputsInCurl, shownOf } from '../../shots/ou
 import { checkPlace, keptRequest, refuseOverBudget, warnOfAlike, withinBudget } from '../before-create.ts';
 import { showInstead } from '../show-instead.ts';
 import { calmOf, createFollowers } from './followers.ts';
-import {
-  type JobResult,
-  jobLines,
-  newSavePlan,
-  noteOfName,
-  refuseIdleExec,
-  waitDeadlineMs,
-} from './job-result.ts';
+import { type JobResult, jobLines, newSavePlan, waitDeadlineMs } from './job-result.ts';
 import type { Media } from './read-media.ts';
 import type { SendPlace } from './send-many.ts';
-import { refuseSharedName } from './task-ids.ts';
+import { noteOfName, refuseIdleExec, refuseSharedName } from './task-ids.ts';
 
 // `gw video FAMILY create` from top to bottom: read, check, send, follow. The differences between the families arrive
 // as data and pure functions.

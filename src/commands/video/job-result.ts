@@ -2,12 +2,10 @@ import { type Outcome, ShownRequest } from '../../command.ts';
 import type { Settings } from '../../config/settings.ts';
 import { DEFAULT_WAIT_TIMEOUT, parseDuration } from '../../config/table.ts';
 import type { Context } from '../../context.ts';
-import { usage } from '../../errors.ts';
 import { type PollFlags, type SaveFlags, sidecarBy } from '../../flags/job-flags.ts';
 import { type SaidBy, toldAs } from '../../flags/yielding.ts';
 import { planTarget } from '../../jobs/save/output-path.ts';
 import type { SavedFile, SavePlan } from '../../ledger/event.ts';
-import { windowsFault } from '../../placeholders.ts';
 
 /** The object that commands print which create, wait or save (the contract, section 1). */
 export interface JobResult {
@@ -53,21 +51,3 @@ export function outNamed(how: SaveFlags & SaidBy, { out }: Settings, command = '
 /** The monotonic time at which a wait ends. */
 export const waitDeadlineMs = (flags: PollFlags, ctx: Context): number =>
   ctx.clock.steady() + (flags.waitTimeout ?? parseDuration(DEFAULT_WAIT_TIMEOUT, '--wait-timeout'));
-
-/** Throws `usage` for a typed command per saved file if no file is saved; a default of the profile is passed over. */
-export function refuseIdleExec({ exec, download, stored }: SaveFlags & SaidBy, waits = true): void {
-  if (exec === undefined || stored?.includes('exec') || (waits && download === undefined)) return;
-  const later = 'keep it for later: gw config set after_save COMMAND';
-  if (waits) throw usage('--exec: nothing is saved with --no-download', `leave one out, or ${later}`);
-  throw usage('--exec: nothing is saved without --wait', `add --wait, or ${later}`);
-}
-
-/**
- * Warns about an output name that Windows does not allow, and returns true if there is one. A batch warns when its
- * rows are checked, so its rows do not.
- */
-export function noteOfName(out: string | undefined, { host, io, followers }: Context): boolean {
-  const fault = host.platform === 'win32' || followers ? undefined : windowsFault(out ?? '');
-  if (fault !== undefined) io.note(`Windows forbids ${fault}`);
-  return fault !== undefined;
-}

@@ -2,12 +2,12 @@ import type { Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { GwError, Interrupted, usage } from '../../errors.ts';
 import type { SaveFlags } from '../../flags/job-flags.ts';
+import type { SaidBy } from '../../flags/yielding.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
 import { refuseOddFile } from '../../jobs/save/check-target.ts';
 import { isFixedName, planTarget, render } from '../../jobs/save/output-path.ts';
-import { parsePattern } from '../../placeholders.ts';
+import { parsePattern, windowsFault } from '../../placeholders.ts';
 import { showInstead } from '../show-instead.ts';
-import { noteOfName, refuseIdleExec } from './job-result.ts';
 
 const askedOf: Readonly<Record<string, string>> = {
   beta: ' --duration 3',
@@ -16,6 +16,16 @@ const askedOf: Readonly<Record<string, string>> = {
 /** A command line that creates the task which the examples of other commands name. */
 export const exampleCreate = (family: string): string =>
   `gw video ${family} create --sandbox "a paper boat"${askedOf[family] ?? ''}`;
+
+/**
+ * Warns about an output name that Windows does not allow, and returns true if there is one. A batch warns when its
+ * rows are checked, so its rows do not.
+ */
+export function noteOfName(out: string | undefined, { host, io, followers }: Context): boolean {
+  const fault = host.platform === 'win32' || followers ? undefined : windowsFault(out ?? '');
+  if (fault !== undefined) io.note(`Windows forbids ${fault}`);
+  return fault !== undefined;
+}
 
 /** Throws `usage` before any request if several tasks would share one file name. */
 export function refuseSharedName(tasks: number, out: string | undefined, cwd: string): void {
@@ -30,6 +40,14 @@ export function checkLaterOut(tasks: number, flags: SaveFlags, ctx: Context): vo
   noteOfName(flags.out, ctx);
   refuseSharedName(tasks, flags.out, ctx.host.cwd);
   refuseOddTarget(planTarget(flags.out, ctx.host.cwd));
+}
+
+/** Throws `usage` for a typed command per saved file if no file is saved; a default of the profile is passed over. */
+export function refuseIdleExec({ exec, download, stored }: SaveFlags & SaidBy, waits = true): void {
+  if (exec === undefined || stored?.includes('exec') || (waits && download === undefined)) return;
+  const later = 'keep it for later: gw config set after_save COMMAND';
+  if (waits) throw usage('--exec: nothing is saved with --no-download', `leave one out, or ${later}`);
+  throw usage('--exec: nothing is saved without --wait', `add --wait, or ${later}`);
 }
 
 /** Throws `usage` if a target without placeholders names a path that cannot be an output file. */
