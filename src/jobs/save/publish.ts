@@ -2,7 +2,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { promisify } from 'node:util';
 import { DiskFault, faultReason, kindOf } from '../../disk/disk-fault.ts';
-import { renameFile, syncDirectory } from '../../disk/durable-directory.ts';
+import { renameFile } from '../../disk/durable-directory.ts';
 import { quietly } from '../../host.ts';
 import { type DiskWays, isThere, waysOf } from './disk-ways.ts';
 import { besideOf, besidePart, isPartName, misnamed, newPartName } from './output-path.ts';
@@ -71,8 +71,7 @@ export const wholePart = (open: PartFile): Source => {
  */
 export async function publish(source: Source, options: PublishOptions): Promise<string> {
   const final = await new Publication(source, options).run();
-  // This makes the new name durable; if the disk refuses, the file itself is on it.
-  quietly(() => syncDirectory(options.dir));
+  await syncDirectory(options.dir);
   const odd = misnamed(final, options.extension);
   if (odd !== undefined) options.warn?.(odd);
   return final;
@@ -257,5 +256,18 @@ function remove(file: string): void {
     fs.unlinkSync(file);
   } catch (error) {
     throw DiskFault.of(`${file} cannot be replaced`, error);
+  }
+}
+
+/** Syncs the directory, which makes a new name durable; if the disk refuses, nothing is lost. */
+async function syncDirectory(dir: string): Promise<void> {
+  let fd: number | undefined;
+  try {
+    fd = fs.openSync(dir, 'r');
+    await fsync(fd);
+  } catch {
+    // The file itself is on the disk.
+  } finally {
+    if (fd !== undefined) fs.closeSync(fd);
   }
 }
