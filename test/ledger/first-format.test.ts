@@ -60,6 +60,8 @@ async function answers(): Promise<Answer[]> {
       .replaceAll(world.dir, '/home/ada')
       // The file of this job is missing here, so a sync asks for its task.
       .replaceAll('%2Cvb-20261120120110-208cfedb1f0fda61a5ac', '')
+      // Each row has a column for the key, which was left out where no row had one.
+      .replaceAll(/(\\t(?:other|default))\\t-/g, '$1')
       .replaceAll(/,\\"once_key\\":(null|\\"[^"]*\\")/g, '')
       .replaceAll(/,\\"made_from\\":\[\]/g, '')
       .replaceAll(/,\\"link_expiry_assumed\\":(true|false)/g, '')
