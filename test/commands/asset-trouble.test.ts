@@ -62,6 +62,17 @@ describe('gw asset wait', () => {
     },
   );
 
+  test('ends with --wait-timeout too if the gateway does not answer', async () => {
+    const gateway = await recordingGateway(() => {});
+    const world = await World.open();
+    const beganMs = performance.now();
+    const run = await world.gw(cmd`asset wait asset-1 --wait-timeout 500ms`, {
+      env: { GW_BASE_URL: gateway.url },
+    });
+    expect(run, run.err).toMatchObject({ code: 10, err: expect.stringContaining('gw asset wait asset-1') });
+    expect(performance.now() - beganMs).toBeLessThan(30_000);
+  });
+
   test('--json tells each record as it came, as changes and deletes do', async () => {
     const long = '"N":12345678901234567890';
     const written = (Id: string) => `{"Id":"${Id}","Status":"Active",${long}}`;

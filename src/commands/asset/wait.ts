@@ -9,7 +9,7 @@ import { getAsset } from '../../gateway/asset/actions.ts';
 import { type AssetView, assetFailure, readAsset } from '../../gateway/asset/record.ts';
 import { YOUNG_MS } from '../../gateway/task.ts';
 import type { PollOptions } from '../../jobs/watch/poll.ts';
-import { MAX_FAILING_MS, MAX_FAILURES, nextDelayMs, waitOver } from '../../jobs/watch/poll.ts';
+import { lookWithin, MAX_FAILING_MS, MAX_FAILURES, nextDelayMs, waitOver } from '../../jobs/watch/poll.ts';
 import { showInstead } from '../show-instead.ts';
 import { endedBy, waitDeadlineMs } from '../video/follow-job.ts';
 import {
@@ -181,7 +181,10 @@ async function* waitForAssets(ids: readonly string[], options: WaitOptions): Asy
     let retryAtMs: number | undefined;
     await clock.sleep(Math.max(0, Math.min(pauseMs, restMs)), signal);
     pauseMs = nextDelayMs(options, clock.steady() - startMs);
-    const { looks, failed } = await lookOnce([...waiting.keys()], options);
+    const look = (own: AbortSignal) => lookOnce([...waiting.keys()], options, own);
+    // The look at the end of the wait has 2 s for its answer.
+    const limitMs = Math.max(2_000, deadlineMs - clock.steady());
+    const { looks, failed } = await lookWithin(limitMs, { look, signal, taskId: ids.join() });
     for (const [id, look] of looks) {
       if ('error' in look) {
         if (look.error.kind === 'not_found' && clock.steady() < youngUntilMs) continue;
@@ -222,18 +225,18 @@ const finalKinds: readonly ErrorKind[] = ['not_found', 'rejected', 'balance'];
 async function lookOnce(
   ids: readonly string[],
   options: WaitOptions,
+  own: AbortSignal,
 ): Promise<{ readonly looks: ReadonlyMap<string, AssetLook>; readonly failed: readonly GwError[] }> {
-  const { signal } = options;
   const looks = new Map<string, AssetLook>();
   const failed: GwError[] = [];
   try {
     // No retries here, because the next poll repeats the lookup.
-    for (const [id, look] of await lookAtAssets(ids, { ...options, send: { signal, retries: 0 } })) {
+    for (const [id, look] of await lookAtAssets(ids, { ...options, send: { signal: own, retries: 0 } })) {
       if ('error' in look && !finalKinds.includes(look.error.kind)) failed.push(look.error);
       else looks.set(id, look);
     }
   } catch (error) {
-    signal.throwIfAborted();
+    options.signal.throwIfAborted();
     if (!(error instanceof GwError) || error.kind === 'auth') throw error;
     failed.push(error);
   }

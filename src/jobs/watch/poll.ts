@@ -7,7 +7,7 @@ import type { LookOptions } from './looker.ts';
 
 export type Look = Pick<SeenTask, 'view'>;
 
-export interface PollOptions<L extends Look> extends Pick<JobDeps, 'clock' | 'random' | 'signal'> {
+export interface PollOptions<L> extends Pick<JobDeps, 'clock' | 'random' | 'signal'> {
   /** Queries once, until the signal ends it. Errors are handled here, so it must not retry by itself. */
   readonly look: (signal: AbortSignal) => Promise<L>;
   readonly intervalMs: { readonly min: number; readonly max: number };
@@ -97,7 +97,7 @@ export async function poll<L extends Look>(options: PollOptions<L>): Promise<L> 
 }
 
 /** A query that also ends with the wait, so that a gateway which never answers cannot prolong it. */
-export async function lookWithin<L extends Look>(
+export async function lookWithin<L>(
   limitMs: number,
   options: Pick<PollOptions<L>, 'look' | 'signal' | 'taskId'>,
 ): Promise<L> {
