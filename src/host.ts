@@ -123,3 +123,15 @@ export function once<T>(make: () => T): () => T {
     return made.value;
   };
 }
+
+/** Groups items into chunks of at most `most`; the last chunk may be empty. */
+export async function* chunksOf<T>(all: AsyncIterable<T>, most: number): AsyncGenerator<T[]> {
+  let chunk: T[] = [];
+  for await (const each of all) {
+    chunk.push(each);
+    if (chunk.length < most) continue;
+    yield chunk;
+    chunk = [];
+  }
+  yield chunk;
+}

@@ -4,7 +4,7 @@ import { type Context, makeContext, newAfterSave } from './context.ts';
 import { ClosedPipe, Ended, type EndingSignal, GwError, Interrupted, usage } from './errors.ts';
 import { type FlagSet, type FlagValues, type GlobalFlags, withValue } from './flags/flag.ts';
 import { nearest } from './flags/nearest.ts';
-import { type Host, once } from './host.ts';
+import { chunksOf, type Host, once } from './host.ts';
 import { createIo, readOutputMode } from './io/create-io.ts';
 import type { Io } from './io/io.ts';
 import type { JobEvents } from './jobs/job-events.ts';
@@ -149,24 +149,13 @@ async function print(command: AnyCommand, { value, error }: Outcome<unknown>, ct
   }
   // On a terminal the columns fit the widest row, so all rows are read first.
   const most = io.stdoutIsTerminal ? Number.POSITIVE_INFINITY : ROWS_AT_ONCE;
-  for await (const part of value instanceof RowStream ? cut(value.rows, most) : [value]) {
+  for await (const part of value instanceof RowStream ? chunksOf(value.rows, most) : [value]) {
     const shown = await command.human(part, ctx, error !== undefined);
     await (typeof shown === 'string' ? io.out(shown) : io.table(shown));
   }
 }
 
 const ROWS_AT_ONCE = 256;
-
-async function* cut<T>(rows: AsyncIterable<T>, most: number): AsyncGenerator<T[]> {
-  let part: T[] = [];
-  for await (const row of rows) {
-    part.push(row);
-    if (part.length < most) continue;
-    yield part;
-    part = [];
-  }
-  yield part;
-}
 
 /** The exit code of several outcomes: an interrupt's, 0 if all succeeded, their common code, else `partial`. */
 function combine(codes: readonly number[]): number {

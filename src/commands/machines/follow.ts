@@ -2,6 +2,7 @@ import { askedDigest, placeText, type Row } from '../../batch/rows.ts';
 import type { Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { type ErrorKind, errorKinds, GwError, usage } from '../../errors.ts';
+import { chunksOf } from '../../host.ts';
 import { oneLine } from '../../io/escape.ts';
 import { counted } from '../../io/quantity-text.ts';
 import type { Job } from '../../ledger/event.ts';
@@ -37,7 +38,7 @@ import { hearOfRows } from './heard.ts';
 import { Memory } from './memory.ts';
 import { giveOut, neededBy } from './next-rows.ts';
 import { type OpenQueue, openQueue, type RedisWords } from './open.ts';
-import { chunksOf, isDoubtful, takeOut } from './queue-status.ts';
+import { AT_ONCE, isDoubtful, takeOut } from './queue-status.ts';
 
 // A batch on the queue, seen from the machine with the manifest: it hands rows over and follows them.
 
@@ -110,7 +111,7 @@ class BatchOnQueue {
     const settings = await ctx.settings();
     if (settings.budget.jobs.value ?? settings.budget.amount.value)
       ctx.io.warn('the budget of this machine does not hold for what others make: each worker keeps its own');
-    for await (const rows of chunksOf(soundRows(input))) {
+    for await (const rows of chunksOf(soundRows(input), AT_ONCE)) {
       ctx.signal.throwIfAborted();
       await this.#handOver(rows.map((row) => forOthers(row, settings, ctx)));
     }

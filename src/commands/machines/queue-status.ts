@@ -2,6 +2,7 @@ import { readRows } from '../../batch/rows.ts';
 import type { Context } from '../../context.ts';
 import { GwError, shellQuote, usage } from '../../errors.ts';
 import { loadTaskFamily } from '../../gateway/families.ts';
+import { chunksOf } from '../../host.ts';
 import {
   type LogEntry,
   nextAttempt,
@@ -27,7 +28,8 @@ export async function withQueue<T>(
   return ask(queue).finally(() => queue.close().catch(() => {}));
 }
 
-const AT_ONCE = 200;
+/** How many rows one request to Redis asks for. */
+export const AT_ONCE = 200;
 
 export type MachinesStatus = Awaited<ReturnType<typeof statusOnMachines>>;
 
@@ -47,19 +49,7 @@ async function commandOf(input: OpenRows, { store }: OpenQueue): Promise<string 
 /** The keys of a manifest's rows. Throws `usage` for a faulty manifest. */
 async function* keysOf(input: OpenRows, queue: OpenQueue): AsyncGenerator<string[]> {
   const rows = soundRows({ ...input, command: await commandOf(input, queue) });
-  for await (const some of chunksOf(rows)) yield some.map(({ key }) => key);
-}
-
-/** Groups items into chunks that one request can query. */
-export async function* chunksOf<T>(all: AsyncIterable<T>): AsyncGenerator<T[]> {
-  let some: T[] = [];
-  for await (const each of all) {
-    some.push(each);
-    if (some.length < AT_ONCE) continue;
-    yield some;
-    some = [];
-  }
-  yield some;
+  for await (const some of chunksOf(rows, AT_ONCE)) yield some.map(({ key }) => key);
 }
 
 export function statusOnMachines(input: OpenRows, redis: RedisWords, ctx: Context) {
