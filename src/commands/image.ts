@@ -1,3 +1,4 @@
+import * as z from 'zod/mini';
 import { splitDataUri } from '../chat/surface.ts';
 import { flagsOfBodies } from '../flags/body-flags.ts';
 import { everywhere, on } from '../flags/flag.ts';
@@ -116,14 +117,21 @@ export const native = imageCommand({
   takesForm: false,
   schemes: [],
   params: (model) => ({ model }),
-  // The prompt and images of the flags form one content, which replaces the contents of --body.
   place: ({ base, prompt, media }) => {
-    const { model: _, ...rest } = base;
-    const parts = [
-      ...(prompt === undefined ? [] : [{ text: prompt }]),
-      ...media.map(({ url }) => partOf(url)),
-    ];
-    return { ...rest, ...(parts.length > 0 && { contents: [{ role: 'user', parts }] }) };
+    const { model: _, contents, ...rest } = base;
+    if (prompt === undefined && media.length === 0)
+      return { ...rest, ...(contents !== undefined && { contents }) };
+    const given: unknown[] = Array.isArray(contents) ? contents : [];
+    const last = z
+      .looseObject({ role: z.optional(z.literal('user')), parts: z.array(z.looseObject({})) })
+      .safeParse(given.at(-1)).data;
+    // In the user's last content of --body, a typed prompt replaces the texts, and typed images replace all else.
+    const kept = (last?.parts ?? []).filter(({ text }) =>
+      text === undefined ? media.length === 0 : prompt === undefined,
+    );
+    const images = media.map(({ url }) => partOf(url));
+    const parts = [...(prompt === undefined ? [] : [{ text: prompt }]), ...kept, ...images];
+    return { ...rest, contents: [...(last ? given.slice(0, -1) : given), { role: 'user', ...last, parts }] };
   },
   examples: [
     'gw image native --sandbox "a lighthouse in fog" -o lighthouse.png',

@@ -257,10 +257,15 @@ describe('lays what is typed over it', () => {
       [{ type: 'prompt', text: words('FOX')[0] }],
     ],
     [
-      'image native FOX --set contents=[{"role":"user","parts":[{"text":"HARE"}]}]',
+      'image native FOX --set contents=[{"role":"user","parts":[{"text":"HARE"},{"fileData":{"fileUri":"https://example.com/a.png"}}]}]',
       '-p FOX',
       'contents',
-      [{ role: 'user', parts: [{ text: words('FOX')[0] }] }],
+      [
+        {
+          role: 'user',
+          parts: [{ text: words('FOX')[0] }, { fileData: { fileUri: 'https://example.com/a.png' } }],
+        },
+      ],
     ],
     [
       'image native FOX --set contents.0.parts.0.text=HARE',

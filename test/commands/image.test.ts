@@ -642,6 +642,29 @@ describe('gw image native', () => {
     expect(JSON.parse(run.out).body).toEqual(body);
   });
 
+  const picture = (name: string) => ({ fileData: { fileUri: `https://example.com/${name}.png` } });
+  const said = (...parts: object[]) => ({ role: 'user', parts });
+  const drawn = { role: 'model', parts: [picture('drawn')] };
+  test.each([
+    [['a hare'], [said({ text: 'a fox' }, picture('a'))], [said({ text: 'a hare' }, picture('a'))]],
+    [
+      ['a hare'],
+      [said({ text: 'a fox' }), drawn],
+      [said({ text: 'a fox' }), drawn, said({ text: 'a hare' })],
+    ],
+    [
+      ['--image', 'https://example.com/b.png'],
+      [drawn, said({ text: 'a fox' }, picture('a'))],
+      [drawn, said({ text: 'a fox' }, picture('b'))],
+    ],
+    [['a hare'], 'a fox', [said({ text: 'a hare' })]],
+  ])('flags are laid into the contents of --body: %j over %j', async (typed, contents, sent) => {
+    const world = await open();
+    writeFileSync(path.join(world.cwd, 'body.json'), JSON.stringify({ contents }));
+    const words = ['image', 'native', '--body', 'body.json', ...typed, '--dry-run', '--json'];
+    expect(JSON.parse((await world.gw(words)).out).body.contents).toEqual(sent);
+  });
+
   test('a body of another shape is drawn by the sandbox from its prompt, with one warning', async () => {
     const world = await open();
     writeFileSync(path.join(world.cwd, 'body.json'), JSON.stringify({ instances: [{ prompt: 'a fox' }] }));
