@@ -22,8 +22,8 @@ while True:
     os.write(1, piece)
     while types and types[0][0].encode() in seen:
         if types[0][0]: seen = seen.split(types[0][0].encode(), 1)[1]
-        # Two interrupts at the same moment count as one: the kernel does not queue a signal that is already pending.
-        if order.get('modes'): select.select([], [], [], 0.3)
+        # Two interrupts within 100 ms count as one in gw, and the kernel does not queue a signal that is already pending.
+        if order.get('modes') or types[0][1] == '\x03': select.select([], [], [], 0.3)
         os.write(terminal, types.pop(0)[1].encode())
 if order.get('modes'):
     flags = termios.tcgetattr(terminal)[3]
