@@ -165,12 +165,15 @@ test('a proxy is named without its password, and an unusable one is an error', a
   expect(dead.text).not.toContain('proxy-secret');
 });
 
-test('a ledger that cannot be made: exit 2, with the path', async ({ world }) => {
-  writeFileSync(path.join(world.dir, 'taken'), '');
-  const { code, of } = await diagnose(world, { env: { GW_STATE_DIR: path.join(world.dir, 'taken') } });
-  expect(code).toBe(2);
-  expect(of('ledger')).toMatch(/^error: .*taken/);
-});
+test.for(['taken', 'taken/below'])(
+  'a ledger that cannot be made at %s: exit 2, with the path',
+  async (dir, { world }) => {
+    writeFileSync(path.join(world.dir, 'taken'), '');
+    const { code, of } = await diagnose(world, { env: { GW_STATE_DIR: path.join(world.dir, dir) } });
+    expect(code).toBe(2);
+    expect(of('ledger')).toMatch(/^error: .*taken/);
+  },
+);
 
 test('leaves nothing in the ledger that was not there', async ({ world }) => {
   const dir = path.join(world.dir, '.local/state/gw');

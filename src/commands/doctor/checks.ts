@@ -11,6 +11,7 @@ import { diskFault, freeBytes } from '../../disk/disk-fault.ts';
 import { type ErrorKind, GwError, usage } from '../../errors.ts';
 import { MB } from '../../gateway/limits.ts';
 import { modelsList } from '../../gateway/models.ts';
+import { quietly } from '../../host.ts';
 import type { WireReply } from '../../http/exchange.ts';
 import { proxiesFromEnv, proxyFor } from '../../http/proxy.ts';
 import { readDateMs } from '../../http/reply-dates.ts';
@@ -287,7 +288,8 @@ function checkOwners(host: TrustHost): Finding[] {
     try {
       const dir = dirOf(host);
       look(host);
-      const stat = fs.statSync(dir, { throwIfNoEntry: false });
+      // The ledger's own check says why a directory cannot be made.
+      const stat = quietly(() => fs.statSync(dir));
       if (!stat) return ok(check, `${dir} is not there yet`);
       if (host.platform === 'win32') return ok(check, `${dir} is there; Windows says who may write to it`);
       const mode = (stat.mode & 0o777).toString(8).padStart(3, '0');
