@@ -404,7 +404,7 @@ function refuseField(name: string, command: string, flags: FlagSet, isCells: boo
   const dashed = `--${name.replace(/^no-/, '')}`;
   const isFlag = Object.keys(flags).some((key) => notFields.has(key) && flagName(key) === dashed);
   if (isFlag) throw usage(`${name}: only the user types it, on the command line`);
-  const names = fieldsOf(flags).map(([key]) => flagName(key).slice(2));
+  const names = rowFields(flags).map(([key]) => flagName(key).slice(2));
   const [near] = nearest(name, [...names, ...ownFields]);
   const what = `${name.slice(0, 60)}: no flag of gw ${command}${command.startsWith('video') ? ' create' : ''}`;
   const comment = 'see its --help; in a spreadsheet a column named _NAME is a comment';

@@ -194,6 +194,12 @@ test.each<[object, string]>([
   else expect(found.join('\n')).toContain(message);
 });
 
+test('the fields that a refusal lists are those that a row may set', async () => {
+  const [refused = ''] = await faults({ qqqqqqqq: 'x' });
+  expect(refused).toMatch(/it takes .*\bratio\b/);
+  expect(refused).not.toMatch(/\b(yes|force)\b/);
+});
+
 test('a number that would be sent as another is refused', async () => {
   writeFileSync(
     path.join(dir, 'n.jsonl'),
