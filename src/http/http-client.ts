@@ -22,7 +22,7 @@ import type { Failed } from './failures.ts';
 import { prepareRequest } from './prepare.ts';
 import { readReply, receivedHead } from './read-reply.ts';
 import { meaningOfStatus } from './reply-statuses.ts';
-import { DEFAULT_DEADLINE_MS, decide, type Failure, mayHaveWorked } from './retry.ts';
+import { CALL_LIMIT_MS, decide, type Failure, mayHaveWorked } from './retry.ts';
 import { streamOnce } from './stream-once.ts';
 import { traceReply, traceRequest } from './trace.ts';
 
@@ -248,7 +248,7 @@ async function attempts<T>(
   const startMs = clock.steady();
   const limits = {
     retries: sendOptions.retries ?? options.retries,
-    deadlineMs: Math.min(sendOptions.deadlineMs ?? Number.POSITIVE_INFINITY, startMs + DEFAULT_DEADLINE_MS),
+    deadlineMs: Math.min(sendOptions.deadlineMs ?? Number.POSITIVE_INFINITY, startMs + CALL_LIMIT_MS),
     // Converted to the steady clock once, so that a change of the wall clock has no effect.
     youngUntilMs:
       retryNotFoundUntilMs === undefined ? undefined : startMs + (retryNotFoundUntilMs - clock.now()),

@@ -101,8 +101,8 @@ export type Decision =
 /** True if the failed request may have taken effect: the table calls this failure of a paid call unknown. */
 export const mayHaveWorked = (kind: FailureKind): boolean => resendTable.paid[kind] === 'unknown';
 
-/** Time limit of a call's retries, whatever deadline it has. */
-export const DEFAULT_DEADLINE_MS = 120_000;
+/** How long one call may go on with its retries, whatever deadline it has. */
+export const CALL_LIMIT_MS = 120_000;
 
 const BASE_MS = 500;
 const CAP_MS = 20_000;

@@ -53,8 +53,8 @@ export async function* oneByOne<R>(
     try {
       yield await run(id);
     } catch (thrown) {
-      const isAsItCame = !(thrown instanceof GwError) || thrown.facts.taskId !== undefined;
-      const error = isAsItCame ? thrown : thrown.told({ taskId: id }, `${id}: ${thrown.message}`);
+      const lacksId = thrown instanceof GwError && thrown.facts.taskId === undefined;
+      const error = lacksId ? thrown.told({ taskId: id }, `${id}: ${thrown.message}`) : thrown;
       // An API key that is refused for one ID is refused for all.
       const isOver = error instanceof GwError && error.kind === 'auth';
       if (error instanceof Interrupted || isOver || ids.length === 1) throw error;

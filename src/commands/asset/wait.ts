@@ -9,7 +9,14 @@ import { getAsset } from '../../gateway/asset/actions.ts';
 import { type AssetView, assetFailure, readAsset } from '../../gateway/asset/record.ts';
 import { YOUNG_MS } from '../../gateway/task.ts';
 import type { PollOptions } from '../../jobs/watch/poll.ts';
-import { lookWithin, MAX_FAILING_MS, MAX_FAILURES, nextDelayMs, waitOver } from '../../jobs/watch/poll.ts';
+import {
+  LAST_LOOK_MS,
+  lookWithin,
+  MAX_FAILING_MS,
+  MAX_FAILURES,
+  nextDelayMs,
+  waitOver,
+} from '../../jobs/watch/poll.ts';
 import { showInstead } from '../show-instead.ts';
 import { endedBy, waitDeadlineMs } from '../video/follow-job.ts';
 import {
@@ -182,8 +189,7 @@ async function* waitForAssets(ids: readonly string[], options: WaitOptions): Asy
     await clock.sleep(Math.max(0, Math.min(pauseMs, restMs)), signal);
     pauseMs = nextDelayMs(options, clock.steady() - startMs);
     const look = (own: AbortSignal) => lookOnce([...waiting.keys()], options, own);
-    // The look at the end of the wait has 2 s for its answer.
-    const limitMs = Math.max(2_000, deadlineMs - clock.steady());
+    const limitMs = Math.max(LAST_LOOK_MS, deadlineMs - clock.steady());
     const { looks, failed } = await lookWithin(limitMs, { look, signal, taskId: ids.join() });
     for (const [id, look] of looks) {
       if ('error' in look) {
@@ -207,7 +213,7 @@ async function* waitForAssets(ids: readonly string[], options: WaitOptions): Asy
       const isGone = trouble.failures >= MAX_FAILURES && clock.steady() - trouble.sinceMs >= MAX_FAILING_MS;
       if (isGone) throw error;
       retryAtMs = Math.max(...failed.map(({ facts }) => facts.retryAtMs ?? 0)) || undefined;
-      const toldMs = (retryAtMs ?? 0) - clock.now();
+      const toldMs = Math.max(0, (retryAtMs ?? 0) - clock.now());
       isLast ||= clock.steady() + toldMs >= deadlineMs;
       if (!isLast) options.onTrouble(error);
       pauseMs = Math.max(pauseMs, toldMs);

@@ -2,13 +2,13 @@ import { GwError, type UnknownOutcome } from '../../errors.ts';
 import { type ExternalIds, type TaskFamily, taskIdOf, YOUNG_MS } from '../../gateway/task.ts';
 import { sleepAloud } from '../../host.ts';
 import type { Client, Reply } from '../../http/client.ts';
-import { DEFAULT_DEADLINE_MS } from '../../http/retry.ts';
+import { CALL_LIMIT_MS } from '../../http/retry.ts';
 import type { Job } from '../../ledger/event.ts';
 import { isOwnExternalId } from '../../ledger/job-key.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { JobDeps } from '../watch/follow.ts';
 import type { TaskLook } from '../watch/look.ts';
-import { waitOver } from '../watch/poll.ts';
+import { LAST_LOOK_MS, waitOver } from '../watch/poll.ts';
 import type { Accepted } from './make.ts';
 
 // How a task is looked up if no reply named it: by the external ID of its create, or by the ID in a cut reply.
@@ -39,8 +39,6 @@ export type Answer = LookedUp | { readonly failed: GwError };
 
 /** A look-up has its own pauses between tries, so one try fails early instead of waiting long. */
 const LOOK_UP_SILENCE_MS = 13_000;
-/** A look-up that the deadline shortens still has this long for its answer. */
-const LAST_LOOK_MS = 2_000;
 const PAUSES_MS = [2_000, 5_000, 15_000];
 /** Pauses from here on are reported, so that no 30 s are silent even if each try takes its longest time. */
 const REPORTED_MS = 5_000;
@@ -75,7 +73,7 @@ export async function lookUpPatiently(request: LookUp, last?: Answer): Promise<A
     const failed = answer && 'failed' in answer ? answer.failed : undefined;
     const toldMs = (failed?.facts.retryAtMs ?? 0) - clock.now();
     const waitMs = Math.max(pauseMs, toldMs);
-    const endMs = queue ? deadlineMs : Math.min(deadlineMs, clock.steady() + DEFAULT_DEADLINE_MS);
+    const endMs = queue ? deadlineMs : Math.min(deadlineMs, clock.steady() + CALL_LIMIT_MS);
     if (waitMs > 0 && clock.steady() + waitMs >= endMs)
       return {
         failed: waitOver(`the look-up of external ID ${externalId}`, externalId, failed?.facts.retryAtMs),

@@ -3,7 +3,7 @@ import { type AccountType, poolOf, type RatePool } from '../../gateway/limits.ts
 import type { TaskFamily } from '../../gateway/task.ts';
 import { BEAT_MS, sleepAloud } from '../../host.ts';
 import type { RetryPause } from '../../http/client.ts';
-import { DEFAULT_DEADLINE_MS } from '../../http/retry.ts';
+import { CALL_LIMIT_MS } from '../../http/retry.ts';
 import { mayHoldLongNumber } from '../job-view.ts';
 import { type Ask, LookBatch, readable, readLook } from './batch.ts';
 import type { JobDeps } from './follow.ts';
@@ -138,7 +138,7 @@ class LookQueue {
   look(id: string, options: LookOptions): Promise<TaskLook> {
     const { signal, patienceMs = 0 } = options;
     const nowMs = this.options.clock.steady();
-    const { deadlineMs = nowMs + DEFAULT_DEADLINE_MS } = options;
+    const { deadlineMs = nowMs + CALL_LIMIT_MS } = options;
     signal.throwIfAborted();
     return new Promise((resolve, reject) => {
       const ask = this.#batch.add({

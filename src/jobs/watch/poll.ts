@@ -5,6 +5,9 @@ import type { FollowDeps, JobDeps } from './follow.ts';
 import { recordLook, type SeenTask, seenInLedger, type TaskLook, youngUntilMs } from './look.ts';
 import type { LookOptions } from './looker.ts';
 
+/** A look that the end of a wait shortens still has this long for its answer. */
+export const LAST_LOOK_MS = 2_000;
+
 export type Look = Pick<SeenTask, 'view'>;
 
 export interface PollOptions<L> extends Pick<JobDeps, 'clock' | 'random' | 'signal'> {
@@ -52,7 +55,7 @@ export async function poll<L extends Look>(options: PollOptions<L>): Promise<L> 
     if (clock.steady() + waitMs >= deadlineMs) {
       await clock.sleep(Math.max(0, deadlineMs - clock.steady()), signal);
       // One last query: a job that finished while we slept must not count as timed out.
-      const last = await lookWithin(2_000, options).catch(() => undefined);
+      const last = await lookWithin(LAST_LOOK_MS, options).catch(() => undefined);
       signal.throwIfAborted();
       if (!last || !finished(last.view)) throw waitOver(`task ${taskId}`, taskId);
       await options.onUpdate(last);
