@@ -208,6 +208,9 @@ export class Desk {
   }
 
   async #makeAgain(args: Arguments, caller: Caller): Promise<Answer> {
+    // A blind retry would name the job that the first call has made, and pay for another one.
+    if (args.id === 'last' && args.key === undefined)
+      throw usage('id: last names another job after each make', 'give the ID that a tool has told, or a key');
     const { job } = await knownJob([args.id ?? ''], this.ctx);
     const { request } = job;
     const create = request && createCommands[request.command];
@@ -346,9 +349,8 @@ export class Desk {
     if (same) return this.#follow(same, caller);
     const ended = await endedOutcome({ job, family }, caller.signal);
     if (!ended) this.#refuseElsewhere(job);
-    const command = wait();
     const run: Make = (ctx) =>
-      outcomeOf(command.run({ args: [job.id ?? job.key], flags: {}, globals: ctx.globals }, ctx));
+      outcomeOf(wait().run({ args: [job.id ?? job.key], flags: {}, globals: ctx.globals }, ctx));
     return this.#follow(this.#begin(key, run), caller);
   }
 
@@ -387,9 +389,7 @@ export class Desk {
     const sheets = (await modelSheets()).filter(isOf).map(({ id, facts }) => ({
       id,
       ...Object.fromEntries(
-        facts
-          .filter(({ isRule, name }) => !isRule && name !== 'command')
-          .map((each) => [each.name, each.value]),
+        facts.flatMap(({ isRule, name, value }) => (isRule || name === 'command' ? [] : [[name, value]])),
       ),
     }));
     return { settings: settings[words], models: sheets };

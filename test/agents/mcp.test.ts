@@ -114,6 +114,25 @@ test('every tool does what it says', async () => {
   expect(agent.log()).not.toContain(KEY);
 });
 
+test('a blind retry of make_again pays once, by key or by the ID of its job', async () => {
+  const { agent, sent } = await opened();
+  const fox = await agent.call('make_image', { prompt: 'a fox' });
+  const asked = { id: 'last', prompt: 'a hare' };
+  expect((await agent.call('make_again', asked)).value.error).toMatchObject({
+    kind: 'usage',
+    message: expect.stringMatching(/^id: last /),
+  });
+  for (const named of [
+    { ...asked, key: 'hare' },
+    { id: fox.value.id, prompt: 'a boat' },
+  ]) {
+    const before = sent();
+    const first = await agent.call('make_again', named);
+    const retry = await agent.call('make_again', named);
+    expect([first.value.status, retry.value.id, sent()]).toEqual(['succeeded', first.value.id, before + 1]);
+  }
+});
+
 test('the same key, and without one the same request, never pays again, also for a server that was started anew', async () => {
   const { agent, place, sent } = await opened();
   const asked = { prompt: 'a fox', settings: { size: '1024x1024' } };
