@@ -5,7 +5,7 @@ import { ended, errorCode, GwError, Interrupted, usage } from '../errors.ts';
 import { parsed, port, withValue } from '../flags/flag.ts';
 import { eventsFlag } from '../flags/job-flags.ts';
 import { isWebUrl } from '../gateway/body.ts';
-import type { WireReply } from '../http/exchange.ts';
+import type { WireHead } from '../http/exchange.ts';
 import { type SyncInput, syncJobs } from '../jobs/watch/sync.ts';
 import { createTurns, SAVES_AT_ONCE } from '../jobs/watch/turns.ts';
 import { type CallbackServer, startCallbackServer } from '../listen/callback-server.ts';
@@ -171,12 +171,10 @@ class ToldTasks {
     try {
       const jobs = await readJobs({ ids: [...ids.keys()] }, ctx);
       for (const { job } of jobs) for (const name of [job.key, job.id ?? '']) ids.delete(name);
-      for (const [tries, pauseMs] of YOUNG_PAUSES_MS.entries())
-        this.#addLater(
-          [...ids.keys()].filter((id) => ids.get(id) === tries),
-          tries + 1,
-          pauseMs,
-        );
+      for (const [tries, pauseMs] of YOUNG_PAUSES_MS.entries()) {
+        const young = [...ids.keys()].filter((id) => ids.get(id) === tries);
+        this.#addLater(young, tries + 1, pauseMs);
+      }
       for (const job of jobs) inputs.push(...(await this.#inputOf(job)));
     } catch (error) {
       this.#failed(error);
@@ -207,7 +205,10 @@ class ToldTasks {
 
   /** A missing API key or an unreadable ledger must not end the listener. */
   #failed(error: unknown): void {
-    if (!this.ctx.signal.aborted) this.#outcomes.push({ error: withWay(error, this.ctx) });
+    if (this.ctx.signal.aborted) return;
+    const hint = `what it told of is brought home by: ${commandFor('gw jobs sync', this.ctx)}`;
+    const told = error instanceof GwError ? error.told({ hint: error.facts.hint ?? hint }) : error;
+    this.#outcomes.push({ error: told });
   }
 
   async #sync(inputs: readonly SyncInput[]): Promise<void> {
@@ -245,13 +246,6 @@ class ToldTasks {
   }
 }
 
-const withWay = (error: unknown, ctx: Context): unknown =>
-  error instanceof GwError
-    ? error.told({
-        hint: error.facts.hint ?? `what it told of is brought home by: ${commandFor('gw jobs sync', ctx)}`,
-      })
-    : error;
-
 const FORWARDS_AT_ONCE = 8;
 const MOST_FORWARDS_WAITING = 1_000;
 const FORWARD_MS = 10_000;
@@ -271,15 +265,20 @@ async function forwardTo(url: URL, ctx: Context): Promise<(body: Buffer, type: s
     if (!isFailing && !ctx.signal.aborted) ctx.io.warn(said);
     isFailing = true;
   };
-  const post = (body: Buffer, type: string): Promise<WireReply> =>
-    transport.exchange({
-      method: 'POST',
-      url,
-      headers: { 'content-type': type, 'user-agent': 'gw' },
-      body,
-      silenceMs: FORWARD_MS,
-      connectMs: FORWARD_MS,
-      signal: ctx.signal,
+  const post = (body: Buffer, type: string): Promise<WireHead> =>
+    new Promise((onHead, reject) => {
+      const request = {
+        method: 'POST',
+        url,
+        headers: { 'content-type': type, 'user-agent': 'gw' },
+        body,
+        silenceMs: FORWARD_MS,
+        connectMs: FORWARD_MS,
+        signal: AbortSignal.any([ctx.signal, AbortSignal.timeout(2 * FORWARD_MS)]),
+      };
+      // Only the status counts. A body may be large or endless, so its first byte ends the connection.
+      const onData = () => Promise.reject(new Error('the body is not read'));
+      transport.stream(request, { onHead, onData }).catch(reject);
     });
   return (body, type) => {
     if (waiting >= MOST_FORWARDS_WAITING) return fail(`${waiting} wait already`);

@@ -140,6 +140,23 @@ test('a forward that fails is said once, and ends nothing', async () => {
   expect(err().match(/not passed on/g)).toHaveLength(1);
 });
 
+test('--forward asks only for a status: a hook whose replies have no end gets each callback', async () => {
+  const place = await openPlace();
+  let count = 0;
+  const hook = createServer((request, response) => {
+    request.resume();
+    count += 1;
+    response.writeHead(200);
+    const drip = setInterval(() => response.write('x'), 50);
+    response.on('close', () => clearInterval(drip));
+  });
+  const { port } = await listening(hook);
+  const { url, err } = await listen(place, '--forward', `http://127.0.0.1:${port}/hook`);
+  for (let sent = 0; sent < 20; sent += 1) await ask(url, { method: 'POST', body: '{"id":"x"}' });
+  await until('each is passed on', () => count === 20);
+  expect(err()).not.toContain('not passed on');
+});
+
 test.each([
   [['--host', '0.0.0.0'], '--host 0.0.0.0 is every address of this machine'],
   [['--host', ''], '--host "": not an address of this machine'],
