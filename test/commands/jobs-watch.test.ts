@@ -1,29 +1,39 @@
 import { expect } from 'vitest';
 import type { EndingSignal } from '../../src/errors.ts';
+import { main } from '../../src/main.ts';
 import { test, type World } from '../helpers/gw.ts';
 import { acceptedJob, HOUR_MS, ledgerOf, savedJob } from './jobs-seed.ts';
 
-/** Runs `jobs watch` for four seconds of the world's clock; `at` is called before each second passes. */
-async function watch(world: World, words: readonly string[], at: (second: number) => void, terminal = false) {
+type Screen = ReturnType<World['host']>['stdout'];
+
+/** Runs `jobs watch` for four seconds of the world's clock; `at` is called at its start and before each second passes. */
+async function watch(
+  world: World,
+  words: readonly string[],
+  at: (second: number, screen: Screen) => void,
+  terminal = false,
+) {
   let send: (signal: EndingSignal) => void = () => {};
   let second = 0;
   const sleep = world.clock.sleep.bind(world.clock);
   world.clock.sleep = async (ms, signal) => {
     if (ms === 1_000) {
       second += 1;
-      at(second);
+      at(second, host.stdout);
       if (second === 4) send('SIGINT');
     }
     await sleep(ms, signal);
   };
-  const run = await world.gw(['jobs', 'watch', ...words], {
+  const host = world.host({
     terminal,
     interrupts: (given) => {
       send = given;
     },
   });
-  expect([run.code, run.err]).toEqual([130, expect.not.stringContaining('error')]);
-  return run;
+  at(second, host.stdout);
+  const code = await main(['jobs', 'watch', ...words], host);
+  expect([code, host.stderr.text]).toEqual([130, expect.not.stringContaining('error')]);
+  return { out: host.stdout.text };
 }
 
 test('in a pipe: each job once, and a line whenever one changes; no gateway is asked', async ({ world }) => {
@@ -73,4 +83,18 @@ test('on a terminal the list is drawn in place, and the last one stays', async (
   expect(last).toMatch(/t-1 +running/);
   expect(last.trimEnd().split('\n')).toHaveLength(2);
   expect(out.lastIndexOf('\x1b[?25h')).toBeGreaterThan(out.lastIndexOf('\x1b[?25l'));
+});
+
+test('a terminal that grows shows more jobs', async ({ world }) => {
+  for (let count = 0; count < 9; count += 1) acceptedJob(world, `t-${count}`, HOUR_MS - count);
+  const grow = (second: number, screen: Screen) => Object.assign(screen, { rows: second < 2 ? 6 : 30 });
+  const { out } = await watch(world, [], grow, true);
+  const frames = out.split('\x1b[J').map((frame) => frame.match(/^t-\d/gm)?.length);
+  expect(frames.slice(1)).toContain(9);
+});
+
+test('-q prints only IDs, also on a terminal', async ({ world }) => {
+  savedJob(world, 't-1', HOUR_MS);
+  for (const terminal of [false, true])
+    expect(await watch(world, ['-q'], () => {}, terminal)).toEqual({ out: 't-1\n' });
 });

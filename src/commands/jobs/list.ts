@@ -110,11 +110,12 @@ export const watch = defineCommand<typeof flags, JobView>({
   async *run({ flags }, ctx) {
     const { signal, clock, io } = ctx;
     const screen = io.mode.bars && io.stdoutIsTerminal && !io.mode.json ? await io.liveTable() : undefined;
-    const most = flags.limit ?? screen?.rows() ?? MOST;
+    // The terminal may grow while gw runs.
+    const latest = () => read(flags, screen?.rows() ?? MOST, ctx);
     const told = new Map<string, string>();
     try {
       while (!signal.aborted) {
-        const views = await read(flags, most, ctx);
+        const views = await latest();
         if (screen) await screen.draw(await drawnTable(views, ctx));
         // Off a terminal, jobs are printed in the order of creation.
         else for (const view of views.reverse()) if (isNew(view, told)) yield { value: view };
@@ -124,24 +125,24 @@ export const watch = defineCommand<typeof flags, JobView>({
       screen?.end();
     }
     // The last table stays on the screen after gw ends.
-    if (screen) await io.table(await drawnTable(await read(flags, most, ctx), ctx));
+    if (screen) await io.table(await drawnTable(await latest(), ctx));
     throw ended(signal);
   },
   human: (view, ctx) =>
-    ctx.io.stdoutIsTerminal
+    ctx.io.stdoutIsTerminal && !ctx.io.mode.quiet
       ? `${[view.id, view.status, ...view.files.map(({ path }) => path)].join('  ')}\n`
       : jobTable([view], ctx),
 });
 
 async function read(
-  flags: { readonly status?: string; readonly family?: string; readonly since?: (nowMs: number) => number },
-  limit: number,
+  { status, family, since, limit }: FlagValues<typeof flags>,
+  most: number,
   ctx: Context,
 ): Promise<JobView[]> {
-  const wanted = { sinceMs: flags.since?.(ctx.clock.now()), family: flags.family };
-  const where = await statusFilter(flags.status, wanted, ctx);
+  const wanted = { sinceMs: since?.(ctx.clock.now()), family };
+  const where = await statusFilter(status, wanted, ctx);
   const { isHeld } = await ctx.ledger();
-  const jobs = await readOwnJobs({ ...wanted, limit, where }, ctx);
+  const jobs = await readOwnJobs({ ...wanted, limit: limit ?? most, where }, ctx);
   return jobs.map(({ job, family }) => jobView(job, family, isHeld));
 }
 
