@@ -32,17 +32,13 @@ export function relatedOutputs(outputs: readonly Output[]) {
     const [first] = (byJob.get(job.key) ?? []).filter((each) => each.job === job);
     for (const { of } of found) if (of && first) into.set(of.file, [...(into.get(of.file) ?? []), first]);
   }
-  return (job: Job, file: SavedFile, hrefOf: (file: string) => string) => ({
-    from: (sources.get(job) ?? []).map(
-      ({ name, of }): Related => ({
-        name: of ? path.basename(of.file.path) : name,
-        href: of ? hrefOf(of.file.path) : null,
-      }),
-    ),
-    into: (into.get(file) ?? []).map(
-      ({ file: { path: there } }): Related => ({ name: path.basename(there), href: hrefOf(there) }),
-    ),
-  });
+  return (job: Job, file: SavedFile, hrefOf: (file: string) => string) => {
+    const linkTo = (of: SavedFile): Related => ({ name: path.basename(of.path), href: hrefOf(of.path) });
+    return {
+      from: (sources.get(job) ?? []).map(({ name, of }) => (of ? linkTo(of.file) : { name, href: null })),
+      into: (into.get(file) ?? []).map(({ file: made }) => linkTo(made)),
+    };
+  };
 }
 
 /** The output that `job:ID#PART` names, if it is among the given ones. */
@@ -66,9 +62,11 @@ export function nextShot(job: Job, made: Family | undefined, id: string, role: s
   const frame: OutputPart = own.name === 'video' ? { name: 'last_frame', at: own.at } : own;
   const isMeant = frame.at === 1 && (family === 'image' || frame.name === 'last_frame');
   const shot = `job:${id}${isMeant ? '' : `#${partText(frame)}`}`;
+  const flagOf = (name: string, usual: string) => [`--${name}`, `${settings[name] ?? usual}`];
   const flags: Readonly<Record<string, readonly string[]>> = {
     beta: ['--mode', 'o1'],
-    gamma: ['--resolution', `${settings.resolution ?? '768P'}`, '--duration', `${settings.duration ?? 5}`],
+    // The other model of gamma may not take this resolution.
+    gamma: [...flagOf('model', 'gamma-H3'), ...flagOf('resolution', '768P'), ...flagOf('duration', '5')],
   };
   const name = family === 'image' ? 'alpha' : family;
   const where = gateway === EMBEDDED ? ['--sandbox'] : profile === 'default' ? [] : ['--profile', profile];

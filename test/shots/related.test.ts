@@ -55,12 +55,19 @@ test.each([
 });
 
 const gamma = { settings: { resolution: '2K', duration: 7 } } as Partial<Job>;
+const max = { settings: { model: 'gamma-H3-Max', resolution: '480P', duration: 5 } } as Partial<Job>;
 const on = "'what happens next' --first-frame";
 test.each<[string, Partial<Job>, string, string | null]>([
   ['alpha', {}, 'video', `alpha create ${on} job:id --wait`],
   ['beta', {}, 'video', `beta create ${on} job:id --mode o1 --wait`],
-  ['gamma', {}, 'video', `gamma create ${on} job:id --resolution 768P --duration 5 --wait`],
-  ['gamma', gamma, 'video', `gamma create ${on} job:id --resolution 2K --duration 7 --wait`],
+  ['gamma', {}, 'video', `gamma create ${on} job:id --model gamma-H3 --resolution 768P --duration 5 --wait`],
+  ['gamma', gamma, 'video', `gamma create ${on} job:id --model gamma-H3 --resolution 2K --duration 7 --wait`],
+  [
+    'gamma',
+    max,
+    'video',
+    `gamma create ${on} job:id --model gamma-H3-Max --resolution 480P --duration 5 --wait`,
+  ],
   ['alpha', {}, 'video-2', `alpha create ${on} 'job:id#last_frame.2' --wait`],
   ['alpha', {}, 'audio', null],
   ['alpha', {}, 'no role of it', null],
