@@ -101,6 +101,7 @@ function attemptAll(): void {
         'run',
         '--config',
         'test/vitest.config.ts',
+        '--experimental.fsModuleCache',
         '--bail',
         '1',
         '--testTimeout',
