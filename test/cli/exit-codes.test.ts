@@ -4,22 +4,24 @@ import { describe, expect, test } from 'vitest';
 import { errorKinds } from '../../src/errors.ts';
 import { cmd } from '../helpers/cmd.ts';
 import { freePort } from '../helpers/free-port.ts';
+import { NearPlace, openNearPlace } from './near-place.ts';
 import { create, creates, type Ended, KEY, openPlace, Place, until } from './place.ts';
 
-// Promise 18: the exit code says what to do next. The real program runs once for each code, with and without --json.
+// Promise 18: the exit code says what to do next. The real program runs once for each code; with --json, gw runs in
+// the test's process.
 
 type Act = (more: string[]) => Promise<Ended>;
 type Row = {
   readonly kind: keyof typeof errorKinds;
   readonly when: string;
-  readonly act: () => Promise<Act>;
+  readonly act: (open: typeof openPlace | typeof openNearPlace) => Promise<Act>;
 };
 
 /** Runs gw against a sandbox with a fault. */
 const withFault =
   (fault: string, argv: string[], options: object = {}) =>
-  async (): Promise<Act> => {
-    const place = await openPlace({ fault, ...options });
+  async (open: typeof openPlace | typeof openNearPlace): Promise<Act> => {
+    const place = await open({ fault, ...options });
     return (more) => place.run([...argv, '--retries', '0', ...more]);
   };
 
@@ -34,24 +36,24 @@ const rows: Row[] = [
   {
     kind: 'auth',
     when: 'a key that the gateway does not know',
-    act: async () => {
-      const place = await openPlace();
+    act: async (open) => {
+      const place = await open();
       return (more) => place.run([...makeFox, ...more], { env: { GW_API_KEY: 'wrong-key' } });
     },
   },
   {
     kind: 'auth',
     when: 'no gateway at all',
-    act: async () => {
-      const place = new Place();
+    act: async (open) => {
+      const place = open === openPlace ? new Place() : new NearPlace();
       return (more) => place.run([...makeFox, ...more]);
     },
   },
   {
     kind: 'not_found',
     when: 'a task that the gateway does not know',
-    act: async () => {
-      const place = await openPlace();
+    act: async (open) => {
+      const place = await open();
       return (more) =>
         place.run(cmd`video alpha get vt-20260101000000-0123456789abcdef0123 --retries 0 ${more}`);
     },
@@ -62,8 +64,8 @@ const rows: Row[] = [
   {
     kind: 'unavailable',
     when: 'nobody listens',
-    act: async () => {
-      const place = await openPlace();
+    act: async (open) => {
+      const place = await open();
       const url = `http://127.0.0.1:${await freePort()}`;
       return (more) => place.run([...makeFox, '--retries', '0', '--base-url', url, ...more]);
     },
@@ -82,8 +84,8 @@ const rows: Row[] = [
   {
     kind: 'partial',
     when: 'one of two tasks is not known',
-    act: async () => {
-      const place = await openPlace();
+    act: async (open) => {
+      const place = await open();
       await place.run(['video', 'alpha', 'create', 'a fox']);
       const ids = [place.sandbox.tasks()[0]?.id ?? '', 'vt-20260101000000-0123456789abcdef0123'];
       return (more) => place.run(['video', 'alpha', 'get', ...ids, '--retries', '0', ...more]);
@@ -98,8 +100,8 @@ const rows: Row[] = [
   {
     kind: 'budget',
     when: 'the limit of jobs would be passed',
-    act: async () => {
-      const place = await openPlace();
+    act: async (open) => {
+      const place = await open();
       await place.run(['config', 'set', 'budget.jobs', '0/day']);
       return (more) => place.run([...makeFox, ...more]);
     },
@@ -110,7 +112,7 @@ describe.each(rows)('$kind: $when', ({ kind, act }) => {
   const { exitCode } = errorKinds[kind];
 
   test(`exits ${exitCode} with one error line`, async () => {
-    const { code, signal, err } = await (await act())([]);
+    const { code, signal, err } = await (await act(openPlace))([]);
     expect({ code, signal }, err).toEqual({ code: exitCode, signal: null });
     const errors = err.split('\n').filter((line) => line.startsWith('error: '));
     expect(errors).toHaveLength(1);
@@ -119,7 +121,7 @@ describe.each(rows)('$kind: $when', ({ kind, act }) => {
   });
 
   test(`with --json exits ${exitCode} with one line of JSON`, async () => {
-    const { code, err } = await (await act())(['--json']);
+    const { code, err } = await (await act(openNearPlace))(['--json']);
     expect(code, err).toBe(exitCode);
     const lines = err.split('\n').filter((line) => line.startsWith('{'));
     expect(lines).toHaveLength(1);

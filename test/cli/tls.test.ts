@@ -5,6 +5,7 @@ import type { TLSSocket } from 'node:tls';
 import { expect, test } from 'vitest';
 import { listening } from '../helpers/listening.ts';
 import { makeSelfSigned } from '../helpers/self-signed.ts';
+import { NearPlace } from './near-place.ts';
 import { KEY, Place, until } from './place.ts';
 
 // @module-tag openssl
@@ -14,7 +15,7 @@ const made = makeSelfSigned();
 const theirs = makeSelfSigned();
 
 /** A gateway whose certificate no built-in root knows; it requests a client certificate and records its fingerprint. */
-async function secureGateway() {
+async function secureGateway(place = new Place()) {
   const clients: string[] = [];
   let requests = 0;
   const server = https.createServer(
@@ -26,7 +27,6 @@ async function secureGateway() {
     },
   );
   const { port } = await listening(server);
-  const place = new Place();
   const files = { root: made?.cert, cert: theirs?.cert, key: theirs?.key };
   for (const [name, text] of Object.entries(files))
     fs.writeFileSync(path.join(place.cwd, `${name}.pem`), text ?? '', { mode: 0o600 });
@@ -70,7 +70,7 @@ test('--cacert, GW_CACERT and the setting cacert add a root', async () => {
 });
 
 test("a client's certificate is shown to its gateway", async () => {
-  const { run, clients } = await secureGateway();
+  const { run, clients } = await secureGateway(new NearPlace());
   const trusted = ['--cacert', 'root.pem'];
   expect(await run(trusted)).toMatchObject({ code: 0 });
   expect(await run([...trusted, '--client-cert', 'cert.pem', '--client-key', 'key.pem'])).toMatchObject({
@@ -92,7 +92,7 @@ test.each([
     'the private key open.pem is open to other users',
   ],
 ])('%j is refused before anything is sent', async (argv, code, words) => {
-  const { place, run, requests } = await secureGateway();
+  const { place, run, requests } = await secureGateway(new NearPlace());
   const broken = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';
   fs.writeFileSync(path.join(place.cwd, 'broken.pem'), broken);
   fs.writeFileSync(path.join(place.cwd, 'other.pem'), made?.key ?? '', { mode: 0o600 });

@@ -15,7 +15,9 @@ interface Diagnosis {
 }
 
 async function diagnose(world: World, options: Parameters<World['gw']>[1] = {}): Promise<Diagnosis> {
-  const run = await world.gw(['doctor', '--json'], options);
+  // Without a PATH, each run would start the ffmpeg of this machine.
+  const env = { PATH: world.dir, ...options.env };
+  const run = await world.gw(['doctor', '--json'], { ...options, env });
   const { state, findings } = JSON.parse(run.out) as {
     state: string;
     findings: { check: string; state: string; message: string }[];

@@ -43,14 +43,20 @@ test.each<[where: string, run: (world: World, text: string) => ReturnType<World[
     'a row of JSONL',
     (world, text) => {
       const row = { command: 'video beta', mode: 'o1', ratio: '1:1', duration: 5, prompt: text };
-      return world.gw(['batch', 'run', write(world, 'm.jsonl', JSON.stringify(row))]);
+      return world.gw(['batch', 'run', write(world, `${texts.indexOf(text)}.jsonl`, JSON.stringify(row))]);
     },
   ],
   [
     'a row of CSV',
     (world, text) => {
       const csv = `mode,ratio,duration,prompt\no1,1:1,5,"${text.replaceAll('"', '""')}"\n`;
-      return world.gw(['batch', 'run', write(world, 'm.csv', csv), '--command', 'video beta']);
+      return world.gw([
+        'batch',
+        'run',
+        write(world, `${texts.indexOf(text)}.csv`, csv),
+        '--command',
+        'video beta',
+      ]);
     },
   ],
   ['a file', (world, text) => world.gw([...beta, '--prompt-file', write(world, 'p.txt', `${text}\n`)])],
@@ -65,12 +71,13 @@ test.each<[where: string, run: (world: World, text: string) => ReturnType<World[
     },
   ],
 ])('a text in %s is sent as it stands', async (_, run) => {
+  const world = await open();
   for (const text of texts) {
-    const world = await open();
     const { code, err } = await run(world, text);
     expect(err).not.toMatch(/^error/m);
-    expect([code, promptsOf(world)[0]]).toEqual([0, text]);
+    expect(code).toBe(0);
   }
+  expect(promptsOf(world)).toEqual(texts);
 });
 
 test('a job that was made of such a text is made again of it', async () => {

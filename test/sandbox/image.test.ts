@@ -26,12 +26,12 @@ const cases: readonly (readonly [body: object, image: string])[] = [
   [{ model: 'img-2', size: 'auto', prompt: 'a wide valley' }, 'png 1536x1024'],
   [{ model: 'img-2', size: 'auto', prompt: 'a portrait of a fox' }, 'png 1024x1536'],
   [{ model: 'img-2-2026-04-21', size: '1536x1024', output_format: 'jpeg' }, 'jpg 1536x1024'],
-  [{ model: 'img-2.5-sunburst', size: '1024x1536', output_format: 'webp' }, 'webp 1024x1536'],
+  [{ model: 'img-2.5-sunburst', size: '64x96', output_format: 'webp' }, 'webp 64x96'],
   [{ model: 'img-2.5-flare', size: '16x16' }, 'png 16x16'],
-  [{ model: 'img-2.5-flare', size: '1008x336', output_format: 'webp' }, 'webp 1008x336'],
+  [{ model: 'img-2.5-flare', size: '48x16', output_format: 'webp' }, 'webp 48x16'],
   [{ model: 'img-2.5-flare', size: '16x48', output_format: 'jpeg' }, 'jpg 16x48'],
   [{ model: 'img-2.5-flare-2026-09-08', size: '3840x2160' }, 'png 3840x2160'],
-  [{ model: 'img-2.5-sunburst-2026-09-08', size: '1536x1024', output_format: 'jpeg' }, 'jpg 1536x1024'],
+  [{ model: 'img-2.5-sunburst-2026-09-08', size: '96x64', output_format: 'jpeg' }, 'jpg 96x64'],
   [{ model: 'legacy-image-2' }, 'png 1024x1024'],
   [{ model: 'legacy-image-2', size: '256x256', response_format: 'b64_json' }, 'png 256x256'],
   [{ model: 'legacy-image-2', size: '512x512', response_format: 'url' }, 'png 512x512'],
@@ -43,7 +43,7 @@ const cases: readonly (readonly [body: object, image: string])[] = [
   [{ model: 'delta-image-5-0-lite-260128', size: '3K' }, 'jpg 3072x3072'],
   [{ model: 'delta-image-5-0-pro-260628' }, 'jpg 2048x2048'],
   [{ model: 'delta-image-4-0-250828', size: '240x3840' }, 'jpg 240x3840'],
-  [{ model: 'sandbox-image-1', size: '2048x2048', output_format: 'webp' }, 'webp 2048x2048'],
+  [{ model: 'sandbox-image-1', size: '64x64', output_format: 'webp' }, 'webp 64x64'],
 ];
 
 describe('an image of the sandbox', { tags: ['ffmpeg', 'file'] }, () => {
