@@ -220,7 +220,7 @@ export class Door {
     const known = this.#trouble;
     // Some refusals close the connection; reopening it does not mean that changes work again.
     if (!known?.untilChange || untilChange)
-      this.#trouble = { sinceMs: known?.sinceMs ?? sinceMs, untilChange, error };
+      this.#trouble = { sinceMs: Math.min(known?.sinceMs ?? sinceMs, sinceMs), untilChange, error };
     this.#troubles.emit('trouble');
   }
 
@@ -232,7 +232,8 @@ export class Door {
 
   #unreached(error: unknown): GwError {
     // gw itself closes a connection that stays silent.
-    const isSilent = !(error instanceof Error) || error.message === 'Connection is closed.';
+    const isSilent =
+      !(error instanceof Error) || /^(Connection is closed|Socket timeout)\./.test(error.message);
     const message = isSilent ? 'no answer' : error.message;
     const [reason, hint] = /Please report this\.$/.test(message)
       ? ['what answers there is no Redis', 'check the address and port in --redis or GW_REDIS_URL']

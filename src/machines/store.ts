@@ -217,15 +217,14 @@ export class RowStore {
     return last?.[0] ?? '0-0';
   }
 
-  /** The steps of a batch's rows after `since`; waits up to `blockMs` for one, on a separate connection. */
+  /** The steps of a batch's rows after `since`. */
   async events(
-    connection: Redis,
     batch: string,
     since: string,
-    blockMs: number,
   ): Promise<{ readonly at: string; readonly key: string; readonly entry: LogEntry | undefined }[]> {
-    const read = await connection.xread(
-      ...(['COUNT', 1000, 'BLOCK', blockMs, 'STREAMS', this.#eventsKey(batch), since] as const),
+    const read = await this.door.ask(
+      (redis) => redis.xread('COUNT', 1000, 'STREAMS', this.#eventsKey(batch), since),
+      null,
     );
     return (read?.[0]?.[1] ?? []).map(([at, flat]) => {
       const { key = '', entry = '{}' } = pairsOf(flat);

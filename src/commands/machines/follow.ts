@@ -42,8 +42,8 @@ import { AT_ONCE, isDoubtful, takeOut } from './queue-status.ts';
 
 // A batch on the queue, seen from the machine with the manifest: it hands rows over and follows them.
 
-/** How long one wait for events lasts, and how often all rows are read in case an event was missed. */
-const BLOCK_MS = 1_000;
+/** How often events are read, and how often all rows are read in case an event was missed. */
+const EVENTS_MS = 500;
 const RESCAN_MS = 10_000;
 
 export type FollowedQueue = Awaited<ReturnType<typeof openFollower>>;
@@ -428,15 +428,10 @@ class BatchOnQueue {
   async *#follow(from: string): AsyncGenerator<Outcome<RowResult>> {
     const { ctx, input } = this.batch;
     const { store } = this.queue;
-    const { timeoutMs } = await ctx.settings();
-    const connection = store.door.line.duplicate();
-    const end = () => connection.disconnect();
-    ctx.signal.addEventListener('abort', end, { once: true });
     const bars = ctx.io.progress();
     let [since, scannedMs] = [from, Number.NEGATIVE_INFINITY];
-    let looking: ReturnType<typeof store.events> | undefined;
     try {
-      while (this.#open.size > 0 && !ctx.signal.aborted) {
+      while (this.#open.size > 0) {
         this.#sums.draw(bars, this.batch.tally.rows);
         if (ctx.clock.steady() - scannedMs > RESCAN_MS) {
           scannedMs = ctx.clock.steady();
@@ -444,30 +439,21 @@ class BatchOnQueue {
           await this.#putBack();
           await this.#tellStanding();
         }
-        // An immediate error is retried after a pause.
-        looking ??= store
-          .events(connection, input.name, since, BLOCK_MS)
-          .catch(() => ctx.clock.sleep(BLOCK_MS).then(() => []));
-        const events = await Promise.race([looking, ctx.clock.sleep(BLOCK_MS)]);
-        if (store.door.awayMs() > timeoutMs.value) throw this.#gone();
-        if (events !== undefined) {
-          looking = undefined;
-          since = events.at(-1)?.at ?? since;
-          await this.#look(
-            events.map(({ key }) => key).filter((key) => this.#open.has(key)),
-            events,
-          );
-        }
+        const events = await store.events(input.name, since);
+        since = events.at(-1)?.at ?? since;
+        await this.#look(
+          events.map(({ key }) => key).filter((key) => this.#open.has(key)),
+          events,
+        );
         yield* this.#settled.splice(0);
+        if (events.length === 0) await ctx.clock.sleep(EVENTS_MS, ctx.signal);
       }
-      if (ctx.signal.aborted) throw ctx.signal.reason;
+      ctx.signal.throwIfAborted();
     } catch (error) {
       if (ctx.signal.aborted)
         throw endedBy(ctx.signal.reason, `follow them with: ${this.#commandLine()}`, 'the workers go on');
       throw error instanceof GwError && store.door.awayMs() > 0 ? this.#gone() : error;
     } finally {
-      ctx.signal.removeEventListener('abort', end);
-      connection.disconnect();
       bars.stop();
       this.#reportOpen();
     }
