@@ -26,7 +26,7 @@ export function parseMoment(raw: string, flag: string): Moment {
     if (!isReal) throw usage(`${flag} ${raw}: there is no such date`);
     return () => atMs;
   }
-  if (!/^\d/.test(raw) || raw.includes('-'))
+  if (!/^\d+(\.\d+)?[a-z]*$/i.test(raw))
     throw usage(
       `${flag} ${JSON.stringify(raw)} is neither a length of time nor a date`,
       'write a length such as 24h or 7d, today, yesterday, or a date such as 2026-11-01',

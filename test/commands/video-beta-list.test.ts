@@ -80,6 +80,8 @@ describe('the request', () => {
     ],
     ['a start that is to come', ['--since', '2030-01-01'], /--since: 2030-01-01T.* is not earlier than now/],
     ['a day that is none', ['--since', '2026-02-30'], /--since 2026-02-30: there is no such date/],
+    ['a date of another form', ['--since', '2026/11/20'], /hint: .*or a date such as 2026-11-01/],
+    ['a German date', ['--until', '20.11.2026'], /hint: .*or a date such as 2026-11-01/],
     ['seconds for milliseconds', ['--since', '1795000000'], /--since "1795000000" is not a duration/],
     ['a time with a cursor', ['--since', '7d', '--cursor', 'abc'], /--since: with --cursor the time range/],
   ])('refused: %s', async (_, argv, message) => {
