@@ -29,11 +29,11 @@ const flags = {
 } as const;
 
 function urlOf(raw: string, flag: string): URL {
-  const url = isWebUrl(raw) ? new URL(raw) : undefined;
-  if (!url) throw usage(`${withValue(flag, raw)}: not a URL`, 'write it out: https://host/path');
-  if (url.username !== '' || url.password !== '' || url.hash !== '')
+  // A password is not shown, even in a text that is no URL.
+  if (/^[^:]*:[\\/]*[^\\/?#]*@/.test(raw) || raw.includes('#'))
     throw usage(`${flag}: an address without user, password and #`, 'leave them out');
-  return url;
+  if (isWebUrl(raw)) return new URL(raw);
+  throw usage(`${withValue(flag, raw)}: not a URL`, 'write it out: https://host/path');
 }
 
 /** First the URL; then, with --json, the outcome of each job. */

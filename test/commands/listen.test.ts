@@ -167,11 +167,14 @@ test.each([
   [['--public-url', 'gw.example.com'], '--public-url gw.example.com: not a URL'],
   [['--public-url', 'https://x.example.com/?a=b'], '--public-url: an address without a query'],
   [['--forward', 'http://me:secret@localhost/'], '--forward: an address without user, password and #'],
+  [['--forward', 'ftp://me:secret@localhost/'], '--forward: an address without user, password and #'],
+  [['--forward', 'me:secret@localhost'], '--forward: an address without user, password and #'],
 ])('%j is refused', async (flags, message) => {
   const world = await World.open();
   const { code, out, err } = await world.gw(['listen', ...flags]);
   expect([code, out]).toEqual([2, '']);
   expect(err).toContain(`error: ${message}\n`);
+  expect(err).not.toContain('secret');
 });
 
 test('a port that is taken is refused by its name', async () => {
