@@ -40,10 +40,9 @@ export function withSetting(
 ): Profile {
   const setting = settingOf(name);
   const isGroup = name.split('.')[0] === DEFAULTS || settingNames.some((each) => each.startsWith(`${name}.`));
-  if (text === undefined && isGroup) return withValue(profile, name.split('.'), undefined);
-  if (setting === undefined)
+  if (text === undefined && (setting || isGroup)) return withValue(profile, name.split('.'), undefined);
+  if (setting === undefined || text === undefined)
     throw usage(`there is no setting ${JSON.stringify(name)}`, `choose one of ${settingNames.join(', ')}`);
-  if (text === undefined) return withValue(profile, name.split('.'), undefined);
   setting.parse(text, name, { insecureHttp });
   return withValue(profile, name.split('.'), setting.stored?.(text, cwd) ?? text);
 }
@@ -113,6 +112,7 @@ export async function store(file: string, value: ConfigFile | Record<string, unk
       configFileMode: 0o600,
       accessPropertiesByDotNotation: false,
       serialize: () => text,
+      deserialize: () => ({}),
     });
     conf.store = { ...value };
     if (fs.readFileSync(target, 'utf8') !== text) {

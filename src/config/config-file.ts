@@ -113,8 +113,8 @@ function faultInProfile(value: unknown, at: string, prefix: string): Fault | und
 }
 
 /**
- * Reads a JSON file of the configuration directory; undefined if it is missing. Throws GwError naming the path if it is
- * not readable JSON, or if other users own or can write the file or the directory.
+ * Reads a JSON file of the configuration directory, without a byte order mark; undefined if it is missing. Throws
+ * GwError naming the path if it is not readable JSON, or if other users own or can write the file or the directory.
  */
 export function readStored(
   file: string,
@@ -131,7 +131,7 @@ export function readStored(
       refuseUntrusted(fs.statSync(dir), { ...place, kind, file: dir, what: 'the configuration directory' });
       refuseUntrusted(stats, { ...trust, ...place, file });
     });
-    text = bytes.toString();
+    text = bytes.toString().replace(/^\uFEFF/, '');
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return undefined;
     if (error instanceof UnfitFile)

@@ -58,6 +58,14 @@ describe('the configuration file', () => {
     expect(fs.readdirSync(host.config)).toEqual(['config.json']);
   });
 
+  it('is read with the byte order mark that an editor has put before it', async () => {
+    const host = testHost();
+    writeConfig(host, 'config.json', '\uFEFF{"version":1,"current":"work","profiles":{"work":{}}}');
+    expect(readConfig(host).current).toBe('work');
+    await updateConfig(host, (config) => ({ ...config, profiles: {} }));
+    expect(readConfig(host).profiles).toEqual({});
+  });
+
   it('a directory, or a file in the place of its directory, is named', async () => {
     const host = testHost();
     fs.mkdirSync(path.join(host.config, 'config.json'), { recursive: true });
