@@ -38,6 +38,8 @@ export const endsAll: ReadonlySet<ErrorKind> = new Set(['auth', 'balance', 'budg
 export interface ErrorFacts {
   /** One sentence on what to do next. */
   hint?: string | undefined;
+  /** Ends the hint: the command that pays for the job once more, because nothing else can bring its output. */
+  anew?: string | undefined;
   /** The faults of a request, one sentence each, if there are several. */
   faults?: readonly string[] | undefined;
   /** The HTTP status of a reply, and its own `error.type` and `error.code`. */
@@ -68,8 +70,9 @@ export class GwError extends Error {
     return errorKinds[this.kind].exitCode;
   }
   get hint(): string | undefined {
-    const { hint, when } = this.facts;
-    return [hint, this.kind !== 'unknown_outcome' && when].filter(Boolean).join('; ') || undefined;
+    const { hint, anew, when } = this.facts;
+    const whole = anew ? `${hint}: ${anew}` : hint;
+    return [whole, this.kind !== 'unknown_outcome' && when].filter(Boolean).join('; ') || undefined;
   }
   /** Returns the same failure with more facts, or with another message. */
   told(facts: ErrorFacts, message = this.message): GwError {

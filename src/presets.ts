@@ -37,7 +37,7 @@ export async function withPreset(
   const { file, isOwn } = presetFile(name, host);
   if (!isOwn) {
     io.note(`--preset ${name} is the one of the working directory: ${file}`);
-    refuseForeign(file, host);
+    refuseForeign(file, `--preset ${name}`, host);
   }
   const said = await readPreset(file);
   for (const written of Object.keys(said)) {
@@ -47,10 +47,9 @@ export async function withPreset(
     io.note(`${file}: gw ${called.path.join(' ')} has no --${flag}, so it is left out`);
     delete said[written];
   }
-  const laid = laidUnder(input, said, called, `${file}: `, isOwn ? undefined : host.cwd);
-  return hasRules(called)
-    ? { ...laid, flags: { ...laid.flags, ofPreset: { name, keys: addedTo(input, laid) } } }
-    : laid;
+  const laid = laidUnder(input, said, called, `${file}: `, isOwn ? undefined : placeIn(host.cwd));
+  const ofPreset = { name, keys: addedTo(input, laid) };
+  return hasRules(called) ? { ...laid, flags: { ...laid.flags, ofPreset } } : laid;
 }
 
 /** Only these commands send a body whose rules an untyped flag could break. */
@@ -66,10 +65,10 @@ async function isFlagOfAny({ load, children = [] }: Node, name: string): Promise
 }
 
 /** Throws `usage` for a preset in the working directory that another user could write, or that a link leads to. */
-function refuseForeign(file: string, { cwd, platform }: Host): void {
-  const real = confinedPaths({ ...placeIn(cwd), hint: MOVE_IT })(file, `the preset ${file}`);
+function refuseForeign(file: string, named: string, { cwd, platform }: Host): void {
+  const real = confinedPaths({ ...placeIn(cwd), hint: MOVE_IT })(file, named);
   for (const each of [path.dirname(path.dirname(real)), path.dirname(real), real])
-    refuseUntrusted(fs.statSync(each), { file: each, what: 'the preset', kind: 'usage', platform });
+    refuseUntrusted(fs.statSync(each), { file: each, what: `${named}:`, kind: 'usage', platform });
 }
 
 /** Merges those defaults of the profile that `isMeant` accepts under the typed input. Throws `usage` naming the setting. */
@@ -113,28 +112,25 @@ export function laidUnder(
   called: Called,
   where: string,
   /** The working directory if its preset gives the flags: such a preset is not trusted. */
-  strangerIn?: string,
+  stranger?: ReturnType<typeof placeIn>,
 ): Input {
   const laid: Record<string, unknown> = {};
   try {
     for (const [written, value] of Object.entries(said)) {
       const name = written.replaceAll('_', '-');
       const { key, flag, negated } = flagOf(name, called);
-      if (strangerIn !== undefined && !mayStandIn(flag, 'preset'))
-        throw usage(
-          `${name}: a preset of the working directory may not say it`,
-          `type --${name}, or ${MOVE_IT}`,
-        );
+      if (stranger && !mayStandIn(flag, 'preset'))
+        throw usage(`${name}: a preset of the working directory may not say it`, stranger.hint);
       if (isSaid(key, input)) continue;
-      if (strangerIn !== undefined && value === '-')
+      if (stranger && value === '-')
         throw usage(`${name}: a preset of the working directory may not read stdin`, `type --${name} -`);
       const parsed = typedOf(flag, name, value, negated, '');
       if (parsed !== undefined && key === 'out') parsePattern(String(parsed), name);
       if (parsed !== undefined) laid[key] = parsed;
     }
-    if (strangerIn === undefined) return { ...input, flags: { ...laid, ...input.flags } };
-    const confined = confinedPaths(placeIn(strangerIn));
-    if (laid.out !== undefined) refuseTarget(String(laid.out), placeIn(strangerIn), `--out ${laid.out}`);
+    if (!stranger) return { ...input, flags: { ...laid, ...input.flags } };
+    const confined = confinedPaths(stranger);
+    if (laid.out !== undefined) refuseTarget(String(laid.out), stranger, `--out ${laid.out}`);
     const flags = confineFiles(laid, called.command.flags, confined);
     return { ...input, flags: { ...flags, ...input.flags }, outputs: strangersDoor(laid, confined) };
   } catch (error) {

@@ -736,8 +736,28 @@ test('a row whose image is gone names --redo, which completes it', async ({ worl
   const gone = await run(world);
   expect(gone.code, gone.err).toBe(12);
   expect(gone.err).toContain(`or pay for a new one: run the batch again with --redo 'day/a fox'\\''s'\n`);
+  expect(gone.err).toMatch(/^1 row: 0 saved, 1 not done$/m);
   expect(await run(world, '--redo', "day/a fox's")).toMatchObject({ code: 0 });
   expect(await run(world)).toMatchObject({ code: 0, err: '1 row: 1 saved\n' });
+});
+
+test('a row whose record has expired before its video was saved names --redo', async () => {
+  const world = await World.open();
+  let isExpired = false;
+  const gateway = await fakeGateway((method) => {
+    if (method === 'POST') return { body: { id: 't-1' } };
+    if (isExpired) return { status: 404, body: {} };
+    const content = { video_url: `${gateway.url}/gone.mp4` };
+    return { body: { id: 't-1', status: 'succeeded', content } };
+  });
+  write(world, [{ id: 'a', ...alpha }]);
+  const again = () => world.gw(['batch', 'run', 'day.jsonl'], { env: { GW_BASE_URL: gateway.url } });
+  expect((await again()).code).toBe(12);
+  isExpired = true;
+  const { code, err } = await again();
+  expect(code, err).toBe(12);
+  expect(err).toContain('make it anew: run the batch again with --redo day/a\n');
+  expect(err).toMatch(/^1 row: 0 saved, 1 not done$/m);
 });
 
 test('a row whose wait ran out is not done, and is to be gone on with, not created anew', async () => {

@@ -77,7 +77,7 @@ test('says how an image is had again that the gateway keeps no copy of', async (
     await world.gw(['open', 'last']),
     await world.gw(['jobs', 'download', 'last']),
   ];
-  expect(opened.err).toMatch(/hint: .*pay for a new one with: gw again gw-/);
+  expect(opened.err).toMatch(/hint: .*pay for a new one: gw again gw-/);
   expect(opened.err.split('\n')[1]).toBe(downloaded.err.split('\n')[1]);
   expect(opened.err).toContain(JSON.parse(out).id);
 });

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { expect } from 'vitest';
 import { test, World } from '../helpers/gw.ts';
@@ -24,6 +24,21 @@ test('a preset gives flags, as JSON or YAML, and what is typed wins', async ({ w
   expect(JSON.stringify(bodyOf(wide.out).content)).toContain('https://example.com/a.png');
   const tall = await world.gw([...alpha, '--preset', 'tall']);
   expect(bodyOf(tall.out)).toMatchObject({ ratio: '9:16', watermark: false });
+});
+
+test('a preset of the working directory that others could change is refused by the name that was typed', async ({
+  world,
+}) => {
+  const outside = path.join(world.dir, 'a.json');
+  writeFileSync(outside, '{"duration":5}');
+  const at = preset(world, 'b.json', '{"duration":5}');
+  symlinkSync(outside, path.join(path.dirname(at), 'a.json'));
+  const led = await world.gw([...alpha, '--preset', 'a']);
+  expect(led.code).toBe(2);
+  expect(led.err).toContain('--preset a: lies outside the working directory, at ');
+  chmodSync(path.dirname(at), 0o777);
+  const open = await world.gw([...alpha, '--preset', 'b']);
+  expect(open.err).toContain(`--preset b: ${path.dirname(at)} may be written by other users`);
 });
 
 test.each([

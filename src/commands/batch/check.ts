@@ -275,7 +275,7 @@ async function* faultsIn(
         else if (!(error instanceof OutsideFile)) {
           // A missing asset is a fault of its row.
           const isMissing = error instanceof GwError && error.kind === 'not_found';
-          faults.push(...faultsOf(isMissing ? usage(error.message, error.facts.hint) : error));
+          faults.push(...faultsOf(isMissing ? usage(error.message, error.hint) : error));
         }
       }
     }

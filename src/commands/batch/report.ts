@@ -45,7 +45,7 @@ export class RowSums {
   unknown = 0;
   /** Rows that this run has ended without a final outcome; the next run continues them. */
   open = 0;
-  /** The open rows that wait for a row which this run leaves out: the same command would not make them. */
+  /** The open rows that the same command does not end: their outputs are gone, or they wait for a row left out. */
   stuck = 0;
   /** Rows taken out of the queue. */
   cancelled = 0;

@@ -206,15 +206,13 @@ async function outcomeOf(row: Row, flags: Row['flags'], ctx: Context): Promise<O
   return outcome as Outcome<JobResult>;
 }
 
-/** Rewords the hint of a create for a batch: --retry-failed replaces --again, and --redo of the quoted `key` `gw again`. */
+/** Rewords the hint of a create for a batch: --retry-failed replaces --again, and --redo of the quoted `key` its `anew`. */
 export function ofRow(error: unknown, key?: string): unknown {
   if (!(error instanceof GwError) || error.facts.hint === undefined) return error;
-  const anew = (said: string) => (key === undefined ? said : `: run the batch again with --redo ${key}`);
-  const hint =
-    error.kind === 'task_failed'
-      ? 'change the row, and run the batch again with --retry-failed'
-      : error.facts.hint.replace('--again', '--retry-failed').replace(/ with: gw again .*$/, anew);
-  return error.told({ hint });
+  if (error.kind === 'task_failed')
+    return error.told({ hint: 'change the row, and run the batch again with --retry-failed' });
+  const anew = error.facts.anew && key && `run the batch again with --redo ${key}`;
+  return error.told({ hint: error.facts.hint.replace('--again', '--retry-failed'), ...(anew && { anew }) });
 }
 
 /** True if every further create here would get this error too; an HTTP 403 may concern one model or file. */

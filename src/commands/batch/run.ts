@@ -378,7 +378,7 @@ class BatchRun {
 
   #count(row: Row, { id, files }: RowResult, error: unknown, ms: number): void {
     const { ctx, flags, tally } = this.batch;
-    const kind = error instanceof GwError ? error.kind : undefined;
+    const { kind, facts } = error instanceof GwError ? error : {};
     if (error === undefined) {
       this.#sums.saved += 1;
       if (!ctx.io.mode.bars) {
@@ -389,8 +389,8 @@ class BatchRun {
       }
     } else if (!(error instanceof Interrupted)) {
       const isWaiting = error instanceof NotReached;
-      if (isWaiting && error.leftOut !== undefined) this.#sums.stuck += 1;
       const isOpen = isWaiting || !(kind === undefined || settles.has(kind) || isUnknownOutcome(error));
+      if (isWaiting ? error.leftOut : isOpen && facts?.anew) this.#sums.stuck += 1;
       this.#isSent ||= isOpen && id !== null;
       this.#sums[isUnknownOutcome(error) ? 'unknown' : isOpen ? 'open' : 'failed'] += 1;
       // An example is a missing API key of the account that made the task.

@@ -65,9 +65,11 @@ export async function syncImage(
   }
 }
 
-/** The hint for an image that is missing on disk and that the gateway cannot send again. */
-export const hintAnew = (key: string, ctx: Context): string =>
-  `mend its disk or put it back, or pay for a new one with: ${commandFor(`gw again ${key}`, ctx)}`;
+/** The facts of an error for an image that is missing on disk and that the gateway cannot send again. */
+export const goneFacts = (key: string, ctx: Context) => ({
+  hint: 'mend its disk or put it back, or pay for a new one',
+  anew: commandFor(`gw again ${key}`, ctx),
+});
 
 /** The outcome of an image job once nothing more can be fetched; `copied` are its files at another place. */
 async function settledOutcome(
@@ -93,6 +95,6 @@ async function settledOutcome(
   const unsaved = files.length > 0 && lost ? `its ${lost.role} was not saved` : 'no image was saved';
   const what = lost?.path === undefined ? unsaved : `${lost.path} is gone, unreadable or not what was saved`;
   const message = `image job ${key}: ${what}, and the gateway keeps none to fetch again`;
-  const hint = lost?.path === undefined ? facts.hint : hintAnew(key, ctx);
-  return { ...value, error: new GwError('download', message, { ...facts, hint }) };
+  const told = lost?.path === undefined ? facts : { ...facts, ...goneFacts(key, ctx) };
+  return { ...value, error: new GwError('download', message, told) };
 }

@@ -4,7 +4,7 @@ import { GwError, UnknownOutcome, usage } from '../../errors.ts';
 import { type SaveFlags, saveFlags } from '../../flags/job-flags.ts';
 import { findTaskFamily } from '../../gateway/families.ts';
 import type { Family, TaskFamily } from '../../gateway/task.ts';
-import { holdWhenFree, lostHint } from '../../jobs/create/hold-job.ts';
+import { holdWhenFree, lostFacts } from '../../jobs/create/hold-job.ts';
 import { answerOf, printableRecord } from '../../jobs/job-view.ts';
 import { planTarget } from '../../jobs/save/output-path.ts';
 import { addBeside } from '../../jobs/save/publish.ts';
@@ -180,7 +180,7 @@ function badEnd(job: Job, family: Family | undefined, id: string): GwError | und
     case 'refused':
       return new GwError('task_failed', `job ${id} was never created${because}`, { taskId: id });
     case 'lost':
-      return new GwError('not_found', `${what} ${id} is lost${because}`, { taskId: id, hint: lostHint(id) });
+      return new GwError('not_found', `${what} ${id} is lost${because}`, lostFacts(id));
     default:
       return undefined;
   }

@@ -339,7 +339,7 @@ export class RowHands implements Omit<Hands, 'onTakenAway'> {
     const isLacking =
       error instanceof GwError &&
       (error.kind === 'download' || (error.kind === 'not_found' && error.facts.status === undefined));
-    if (!job && isLacking) return this.#failed(record, usage(error.message, error.facts.hint), false);
+    if (!job && isLacking) return this.#failed(record, usage(error.message, error.hint), false);
     return { ...this.#failed(record, error, made.kind === 'refused'), job: job && carriedJob(job, record) };
   }
 

@@ -23,19 +23,22 @@ export const holdWhenFree = (
 export const isOtherKey = ({ keyId }: Pick<Job, 'keyId'>, inUse: string | undefined): boolean =>
   keyId !== undefined && inUse !== undefined && keyId !== inUse;
 
-/** A hint for a task that the gateway does not know, or no longer knows. */
-export const lostHint = (id: string): string =>
-  `what is known of it: gw jobs show ${id}; make it anew: gw again ${id} --wait`;
+/** The facts of an error for a task that the gateway does not know, or no longer knows. */
+export const lostFacts = (id: string) => ({
+  taskId: id,
+  hint: `what is known of it: gw jobs show ${id}; make it anew`,
+  anew: `gw again ${id} --wait`,
+});
 
 /** Adds a hint to a `not_found` error, for a job of another API key one about that key; others stay as they are. */
 export function explainOtherKey(
   error: unknown,
-  job: Pick<Job, 'keyId' | 'profile' | 'key' | 'id'>,
+  job: Pick<Job, 'key'> & Partial<Job>,
   inUse: string | undefined,
 ): unknown {
   if (!(error instanceof GwError) || error.kind !== 'not_found') return error;
   const { id = job.key, profile } = job;
-  if (!isOtherKey(job, inUse)) return error.told({ taskId: id, hint: lostHint(id) });
+  if (!isOtherKey(job, inUse)) return error.told(lostFacts(id));
   const hint = `it was made under profile ${profile}: use the key of then, with --profile, GW_API_KEY or --api-key-file`;
   return error.told(
     { taskId: id, hint },

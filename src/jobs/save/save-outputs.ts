@@ -9,7 +9,7 @@ import type { Job, LedgerEvent, SavedFile, SavePlan } from '../../ledger/event.t
 import type { Hold, Ledger } from '../../ledger/ledger.ts';
 import { firstOfTask } from '../../ledger/named-jobs.ts';
 import { readTask } from '../../ledger/settled.ts';
-import { holdWhenFree } from '../create/hold-job.ts';
+import { explainOtherKey, holdWhenFree } from '../create/hold-job.ts';
 import { printableRecord } from '../job-view.ts';
 import type { FollowDeps, JobDeps } from '../watch/follow.ts';
 import { endEvent, type SeenTask, type TaskLook } from '../watch/look.ts';
@@ -127,19 +127,14 @@ function warnOfNames(files: readonly SavedFile[], { target }: SavePlan, warn: (t
 
 /** Turns any failure into an error of kind `download` with the task and a hint. */
 function downloadError(error: unknown, output: TaskOutput, names: Naming, isKept: boolean): GwError {
-  const { id: taskId } = names;
-  const facts = error instanceof GwError ? error.facts : {};
   const reason =
     error instanceof Error && errorCode(error) === undefined ? error.message : faultReason(error);
   const goesOn = isKept
     ? 'what has arrived is kept: once that is mended, gw jobs sync goes on from there'
     : 'once that is mended, gw jobs sync fetches it';
-  const hint = error instanceof DiskFault ? goesOn : facts.hint;
-  return new GwError('download', `the ${output.role} of ${jobWord(names)} was not saved: ${reason}`, {
-    ...facts,
-    hint,
-    taskId,
-  });
+  const facts = error instanceof GwError ? error.facts : {};
+  const told = { ...facts, taskId: names.id, ...(error instanceof DiskFault && { hint: goesOn }) };
+  return new GwError('download', `the ${output.role} of ${jobWord(names)} was not saved: ${reason}`, told);
 }
 
 export interface SaveJobInput {
@@ -221,7 +216,9 @@ export async function saveJob(look: SeenTask, input: SaveJobInput, deps: FollowD
       sidecar: job && sidecarOf({ ...job, id, save }, look.view),
       maxDownloads: family.maxDownloads,
       refreshLink: async (role) => {
-        const fresh = await freshLook(input, deps, notes);
+        const fresh = await freshLook(input, deps, notes).catch((error) => {
+          throw explainOtherKey(error, { ...job, key, id }, deps.keyId);
+        });
         record = printableRecord(fresh);
         return outputsIn(fresh).find((output) => output.role === role)?.url;
       },

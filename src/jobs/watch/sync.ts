@@ -3,7 +3,7 @@ import type { RatePool } from '../../gateway/limits.ts';
 import type { Family, TaskFamily } from '../../gateway/task.ts';
 import type { Job } from '../../ledger/event.ts';
 import { lacksOutputs } from '../../ledger/settled.ts';
-import { explainOtherKey, isOtherKey, lostHint } from '../create/hold-job.ts';
+import { explainOtherKey, isOtherKey, lostFacts } from '../create/hold-job.ts';
 import { type Settled, settleUnanswered } from '../create/lost.ts';
 import { canBeLookedUp, idToConfirm, isUnanswered } from '../create/standing.ts';
 import { isOpenImageJob, syncImageJob } from '../image/sync-image-job.ts';
@@ -167,8 +167,7 @@ async function syncTask({ job, id, looks }: Task, deps: FollowDeps, looked: () =
     } finally {
       hold.release();
     }
-    const facts = { taskId: id, hint: lostHint(id) };
-    const lost = new GwError('not_found', `task ${id}: ${message}${unsaved}`, facts);
+    const lost = new GwError('not_found', `task ${id}: ${message}${unsaved}`, lostFacts(id));
     const followed = { status: job.status ?? '', record: job.record, files: [], error: lost };
     return { outcome: 'ended', id, followed };
   }
