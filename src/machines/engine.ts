@@ -46,6 +46,8 @@ export interface Given {
   readonly key: string;
   readonly round: number;
   readonly stage: Stage;
+  /** Names the taken row in `onLost`. */
+  readonly ticket: string;
   readonly fence: number;
   /** The number of times the row was taken in this stage, from 1. */
   readonly attempt: number;
@@ -60,8 +62,8 @@ interface Taker {
   readonly savesAtOnce: number;
   /** Must not throw. */
   readonly work: (given: Given) => Promise<Put>;
-  /** Called for a row that was given to another worker because this one was silent. */
-  readonly onLost: (key: string) => void;
+  /** Called with the tickets of rows that go to another worker because this one was silent. */
+  readonly onLost: (tickets: readonly string[]) => void;
   /** Called if a queue can give out no more rows, because one of its keys holds other data. */
   readonly onForeign: (error: unknown) => void;
 }
@@ -162,16 +164,15 @@ export class Engine {
 
   #open(name: string, stage: Stage, concurrency: number, { host, work, onLost, onForeign }: Taker): void {
     const { door, prefix } = this.store;
-    const keys = new Map<string, string>();
     const give = async (job: Job<unknown>, token?: string): Promise<void> => {
       const read = ticket.safeParse(job.data);
       // An invalid ticket belongs to no row; returning removes it from the queue.
       if (!read.success) return;
       const { key, round } = read.data;
       const attempt = job.attemptsStarted;
-      keys.set(String(job.id), key);
       const keep = async () => (await door.tell(() => job.extendLock(token ?? '', LEASE_MS))) === 1;
-      const put = await work({ key, round, stage, attempt, fence: fenceOf(round, stage, attempt), keep });
+      const fence = fenceOf(round, stage, attempt);
+      const put = await work({ key, round, stage, ticket: String(job.id), attempt, fence, keep });
       if (put === 'done') return;
       // If this fails, the row is found as lost a little later.
       await job.moveToWait(token).catch(() => {});
@@ -193,9 +194,7 @@ export class Engine {
       if (error instanceof SyntaxError) this.#dropDamaged(name).catch(() => {});
       if (isForeignKey(error)) door.ask(() => Promise.reject(error)).catch(onForeign);
     });
-    worker.on('lockRenewalFailed', (ids) => {
-      for (const id of ids) onLost(keys.get(id) ?? '');
-    });
+    worker.on('lockRenewalFailed', onLost);
     this.#workers.push(worker);
   }
 

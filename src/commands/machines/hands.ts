@@ -135,7 +135,7 @@ export class RowHands implements Omit<Hands, 'onTakenAway'> {
         return this.#imagesMade(record, outcome, made);
       case 'unknown':
         return this.#isStopped(error, 'creates')
-          ? { kind: 'nothing_made', waitMs: 0, error: this.#tell(error) }
+          ? { kind: 'nothing_made', waitMs: 0, error: toldError(error, this.#ctx) }
           : this.#lostAs(record, error, made.job);
       default:
         return this.#notMade(record, error, made);
@@ -156,7 +156,8 @@ export class RowHands implements Omit<Hands, 'onTakenAway'> {
   readonly save = async (record: RowRecord, id: string): Promise<Brought> => {
     const image = record.family === 'image' ? await this.#own(record) : undefined;
     if (record.family === 'image' && !image) {
-      const error = record.error ?? this.#tell(new GwError('download', 'its images lie on another machine'));
+      const error =
+        record.error ?? toldError(new GwError('download', 'its images lie on another machine'), this.#ctx);
       return { kind: 'failed', error, isElsewhere: true };
     }
     const saving = image
@@ -313,7 +314,7 @@ export class RowHands implements Omit<Hands, 'onTakenAway'> {
     return {
       kind: 'unknown',
       error: {
-        ...this.#tell(isUnknownOutcome(error) ? error : new UnknownOutcome(reasonOf(error))),
+        ...toldError(isUnknownOutcome(error) ? error : new UnknownOutcome(reasonOf(error)), this.#ctx),
         hint: `it stands in the ledger of ${record.host} as ${key}; ${closingHint(record)}`,
       },
     };
@@ -330,10 +331,10 @@ export class RowHands implements Omit<Hands, 'onTakenAway'> {
     if (error instanceof GwError && (error.kind === 'rate_limited' || error.kind === 'unavailable')) {
       const waitMs = pauseOf(error, this.#ctx);
       if (error.kind === 'rate_limited') this.worker.holdCreates(record.pool, waitMs);
-      return { kind: 'nothing_made', waitMs, error: this.#tell(error) };
+      return { kind: 'nothing_made', waitMs, error: toldError(error, this.#ctx) };
     }
     if (this.#isStopped(error, 'creates'))
-      return { kind: 'nothing_made', waitMs: 0, error: this.#tell(error) };
+      return { kind: 'nothing_made', waitMs: 0, error: toldError(error, this.#ctx) };
     const job = made.job ?? earlier;
     // A missing input output is not the job's own failure: another machine may have it.
     const isLacking =
@@ -352,11 +353,7 @@ export class RowHands implements Omit<Hands, 'onTakenAway'> {
 
   #failed(record: RowRecord, error: unknown, isOfJob = true) {
     this.worker.show({ error: under(record.row.key, error) });
-    return { kind: 'failed', error: this.#tell(ofRow(error)), isOfJob } as const;
-  }
-
-  #tell(error: unknown): ToldError {
-    return toldError(error, this.#ctx);
+    return { kind: 'failed', error: toldError(ofRow(error), this.#ctx), isOfJob } as const;
   }
 }
 

@@ -16,11 +16,10 @@ export async function giveOut(keys: readonly string[], { store, engine }: OpenQu
   const before = await store.read([...new Set(open.flatMap(needs))]);
   const saved = new Set(before.flatMap((record) => (record?.state === 'saved' ? record.row.key : [])));
   const ready = open.filter((record) => needs(record).every((key) => saved.has(key)));
-  const queueOf = ({ state, pool }: RowRecord) => (state === 'ended' ? 'save' : pool);
-  const tickets = ready.map((record) => ({
-    key: record.row.key,
-    round: record.round,
-    queue: queueOf(record),
+  const tickets = ready.map(({ row, round, state, pool }) => ({
+    key: row.key,
+    round,
+    queue: state === 'ended' ? 'save' : pool,
   }));
   await engine.add(tickets, { first });
 }

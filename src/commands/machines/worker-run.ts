@@ -63,8 +63,11 @@ export class WorkerRun {
   readonly #rates: ReadonlyMap<string, PoolRate>;
   readonly #outcomes: Outcome<JobResult>[] = [];
   readonly counters = new Counters();
-  /** The controllers that abort the work on each row, by key. */
-  readonly #underWay = new Map<string, { readonly own: AbortController; readonly ended: Promise<unknown> }>();
+  /** The rows that are worked on, by key, each with the controller that aborts this work. */
+  readonly #underWay = new Map<
+    string,
+    { readonly ticket: string; readonly own: AbortController; readonly ended: Promise<unknown> }
+  >();
   /** The number of rows whose work is not waiting for Redis. */
   #busy = 0;
   #stop: unknown;
@@ -123,8 +126,10 @@ export class WorkerRun {
       atOnce: this.flags.concurrency,
       savesAtOnce: SAVES_AT_ONCE,
       work: (given) => this.#work(given),
-      onLost: (key) =>
-        this.#underWay.get(key)?.own.abort(new Error('the queue has given the row to another')),
+      onLost: (tickets) => {
+        for (const { ticket, own } of this.#underWay.values())
+          if (tickets.includes(ticket)) own.abort(new Error('the queue has given the row to another'));
+      },
       onForeign: (error) => this.stopFor(error, 'creates'),
     });
     const { timeoutMs } = await this.ctx.settings();
@@ -232,11 +237,10 @@ export class WorkerRun {
     await this.#underWay.get(key)?.ended;
     const own = new AbortController();
     if (this.#isOver()) own.abort(this.reason());
-    const ended = this.#workOn(given, own.signal);
-    const entry = { own, ended };
+    const entry = { ticket: given.ticket, own, ended: this.#workOn(given, own.signal) };
     this.#underWay.set(key, entry);
     try {
-      if ((await ended) === 'back') return 'back';
+      if ((await entry.ended) === 'back') return 'back';
       // The row stays on its queue until its dependents are queued, so that after a kill another worker queues them.
       return await giveOutNext(key, this.queue).then(
         () => 'done',
