@@ -30,21 +30,20 @@ export class ShortWrite extends Error {
 
 /** The reason for a failed file operation, with the system's code, and a remedy that can begin a sentence. */
 export function diskFault(error: unknown): { reason: string; remedy: string } {
-  const code = isQuota(error) ? 'EDQUOT' : errorCode(error);
+  const code = codeOf(error);
   const fault = code === undefined ? undefined : faults[code];
   if (fault) return { reason: `${fault.reason} (${code})`, remedy: fault.remedy };
   return { reason: code ?? 'the system gave no reason', remedy: 'check the path' };
 }
 
-/** Node has no name for EDQUOT and reports UNKNOWN. */
-function isQuota(error: unknown): boolean {
+/** The system's code of an error. Node has no name for EDQUOT and reports UNKNOWN. */
+function codeOf(error: unknown): string | undefined {
   const { errno } = (error ?? {}) as { errno?: unknown };
-  return errno === -os.constants.errno.EDQUOT;
+  return errno === -os.constants.errno.EDQUOT ? 'EDQUOT' : errorCode(error);
 }
 
 /** True if the disk or the user's quota is full. */
-export const isFull = (error: unknown): boolean =>
-  errorCode(error) === 'ENOSPC' || isQuota(error) || errorCode(error) === 'EDQUOT';
+export const isFull = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes(codeOf(error) ?? '');
 
 /** True for an error of the system, false for a bug in gw. */
 export function isDiskFault(error: unknown): boolean {

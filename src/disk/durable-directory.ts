@@ -110,11 +110,12 @@ export type AppendCalls = Pick<
   'openSync' | 'fstatSync' | 'writeSync' | 'fdatasyncSync' | 'fsyncSync' | 'closeSync'
 >;
 
-/** The system could not make written data durable; the state of the disk is unknown from here on. */
+/** Written data could not be made durable; the disk's state is unknown from here on. Has the code and call of its cause. */
 export class FailedSync extends Error {
   override readonly name = 'FailedSync';
   constructor(override readonly cause: unknown) {
     super('sync failed');
+    Object.assign(this, cause);
   }
 }
 

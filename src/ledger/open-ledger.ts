@@ -84,7 +84,7 @@ export function openLedger(options: LedgerOptions): Ledger {
     }
   };
 
-  const reads = readsOf(finder, dir, tellDamage);
+  const { reading, ...reads } = readsOf(finder, dir, tellDamage);
   const write = lineWriter(dir, options, refuseNewer);
 
   const holds = new Holds(locks, step, reads.find);
@@ -106,26 +106,24 @@ export function openLedger(options: LedgerOptions): Ledger {
     lockOf: (key) => lockPath(locks, key),
     isHeld: (key) => claiming(locks, 'download', () => isLocked(lockPath(locks, key))),
     append,
-    find: reads.find,
-    each: reads.each,
-    names: reads.names,
+    ...reads,
     get unreadable() {
       return finder.unreadable;
     },
     remove: async (keys) => {
       const { removeJobs } = await import('./rewrite-journal.ts');
-      return reads.reading(() => removeJobs({ dir, locks, step }, keys));
+      return reading(() => removeJobs({ dir, locks, step }, keys), 'rewritten');
     },
   };
 }
 
 /** The reading functions of the ledger. They throw GwError if the ledger cannot be read. */
 function readsOf(finder: JobFinder, dir: string, tellDamage: () => void) {
-  const reading = async <T>(read: () => T): Promise<Awaited<T>> => {
+  const reading = async <T>(read: () => T, failed?: 'rewritten'): Promise<Awaited<T>> => {
     try {
       return await read();
     } catch (error) {
-      throw readError(error, dir);
+      throw readError(error, dir, failed);
     }
   };
 

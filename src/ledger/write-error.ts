@@ -13,9 +13,8 @@ const savingEvents: ReadonlySet<LedgerEvent['event']> = new Set(['get', 'held', 
  */
 export function writeError(error: unknown, path: string, key: string, event: LedgerEvent): unknown {
   if (error instanceof GwError) return error;
-  const cause = error instanceof FailedSync ? error.cause : error;
-  if (!isDiskFault(cause)) return error;
-  const { reason, remedy } = diskFault(cause);
+  if (!isDiskFault(error)) return error;
+  const { reason, remedy } = diskFault(error);
   const failed = error instanceof FailedSync ? 'made durable' : 'written';
   const what = `the ledger ${path} could not be ${failed}: ${reason}`;
   if (event.event === 'intent' || event.event === 'sent') {
@@ -46,10 +45,12 @@ export function claimError(error: unknown, path: string, kind: 'usage' | 'downlo
   return new GwError(kind, `no job can be claimed in ${at}: ${reason}${so}`, { hint, noLedger: true });
 }
 
-/** The error of a ledger that could not be read, with path and reason. */
-export function readError(error: unknown, path: string): unknown {
+/** The error of a ledger that could not be read, or of a removal that may be half done, with path and reason. */
+export function readError(error: unknown, path: string, failed: 'read' | 'rewritten' = 'read'): unknown {
   if (!isDiskFault(error)) return error;
   const { reason, remedy } = diskFault(error);
-  const hint = `${remedy}, or set GW_STATE_DIR to another directory`;
-  return new GwError('usage', `the ledger ${path} could not be read: ${reason}`, { hint, noLedger: true });
+  const again = 'then run this again: some of the jobs may be removed, no other is lost';
+  const hint = `${remedy}, ${failed === 'read' ? 'or set GW_STATE_DIR to another directory' : again}`;
+  const message = `the ledger ${path} could not be ${failed}: ${reason}`;
+  return new GwError('usage', message, { hint, noLedger: true });
 }

@@ -151,6 +151,35 @@ describe('removing jobs', () => {
     expect(journalText(dir).match(/"event":"sent"/g)).toHaveLength(2);
   });
 
+  it.each([1, 2, 3, 4, 5, 6, 7, 8])(
+    'tells of call %i that the disk fails, and loses no other job',
+    async (nth) => {
+      const { dir, clock, make, names } = setUp();
+      const [old, kept] = [make('t-1'), make('t-2')];
+      const file = path.join(dir, 'ledger/2026-10.jsonl');
+      const append = () => fs.appendFileSync(file, `\n{"v":1,"t":5,"job":"${kept}","event":"sent"}\n`);
+      const step = (name: string) => {
+        if (name === 'put the new journal in its place') append();
+      };
+      const ledger = openLedger({ dir, clock, keepPrompts: true, step });
+      let calls = 0;
+      logCalls((name, at) => {
+        if (/^(\.\.|contents)/.test(path.relative(path.join(dir, 'ledger'), at))) return;
+        calls += 1;
+        if (calls === nth) throw Object.assign(new Error(name), { code: 'EIO', syscall: name });
+      });
+      await expect(ledger.remove(new Set([old]))).rejects.toMatchObject({
+        kind: 'usage',
+        message: expect.stringMatching(/could not be rewritten: .*EIO/),
+        facts: { hint: expect.stringContaining('some of the jobs may be removed') },
+      });
+      expect((await ledger.find()).map((job) => job.id)).toContain('t-2');
+      await ledger.remove(new Set([old]));
+      expect((await ledger.find()).map((job) => job.id)).toEqual(['t-2']);
+      expect(names()).toEqual(['2026-10.jsonl']);
+    },
+  );
+
   it('is refused while another process removes jobs', async () => {
     const { dir, ledger, make } = setUp();
     const old = make('t-1');

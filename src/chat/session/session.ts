@@ -3,13 +3,7 @@ import * as path from 'node:path';
 import { trustedStateDir } from '../../config/dirs.ts';
 import type { Context } from '../../context.ts';
 import { diskFault, isDiskFault } from '../../disk/disk-fault.ts';
-import {
-  appendLine,
-  ensureDirectory,
-  FailedSync,
-  renameFile,
-  syncDirectory,
-} from '../../disk/durable-directory.ts';
+import { appendLine, ensureDirectory, renameFile, syncDirectory } from '../../disk/durable-directory.ts';
 import { waitForLock } from '../../disk/lock-file.ts';
 import { errorCode, GwError, usage } from '../../errors.ts';
 import { quietly } from '../../host.ts';
@@ -239,9 +233,8 @@ function cannotOpen(error: unknown, file: string): unknown {
 
 /** The error of an exchange that was shown but could not be stored. */
 function cannotStore(error: unknown, file: string): unknown {
-  const cause = error instanceof FailedSync ? error.cause : error;
-  if (!isDiskFault(cause)) return error;
-  const { reason, remedy } = diskFault(cause);
+  if (!isDiskFault(error)) return error;
+  const { reason, remedy } = diskFault(error);
   return new GwError('internal', `the answer could not be added to the session ${file}: ${reason}`, {
     hint: `${remedy}; the session is as it was before this question`,
   });

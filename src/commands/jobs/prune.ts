@@ -170,7 +170,7 @@ function isGone(job: Job, family: Family, clocks: PruneClocks): boolean {
 
 /**
  * Removes jobs from the ledger. Each is locked and checked again first; a job that another process holds is skipped.
- * Returns the removed keys. If the ledger throws, nothing has been removed.
+ * Returns the removed keys. If a disk stops it, some may be removed: the ledger throws GwError.
  */
 export async function removeSettled(
   jobs: readonly { readonly job: Job; readonly family: Family | undefined }[],
