@@ -17,7 +17,7 @@ import { spendText } from '../jobs/stats.ts';
 import type { Job, SavedFile } from '../ledger/event.ts';
 import { EMBEDDED } from '../ledger/job-key.ts';
 import { nextShot, relatedOutputs } from '../shots/related.ts';
-import { type KnownJob, readOwnJobs, sharedIds } from './jobs/find-jobs.ts';
+import { type KnownJob, pastPricing, readOwnJobs, sharedIds } from './jobs/find-jobs.ts';
 import { batchFilter, listFlags } from './jobs/list.ts';
 import { openOnDesktop } from './open.ts';
 
@@ -53,7 +53,7 @@ export const gallery = defineCommand<typeof flags, Written>({
     const where = (job: Job) => job.files.length > 0 && isMeant(job);
     const jobs = await readOwnJobs({ sinceMs: since?.(nowMs), family, where }, ctx);
     const shared = await sharedIds(ctx);
-    const pricing = await ctx.pricing();
+    const pricing = await pastPricing(ctx);
     const outputs = jobs.map((known) => ({ known, ...outputsBySize(known.job, known.family) }));
     const here = outputs.flatMap(({ known, files, missing }) =>
       [...files, ...missing.flatMap(({ rescued }) => rescued ?? [])].map((file) => ({ known, file })),

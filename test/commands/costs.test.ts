@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { expect } from 'vitest';
 import { cmd } from '../helpers/cmd.ts';
@@ -223,6 +223,22 @@ test('tokens are estimated by their past mean in this ledger, and counted as the
   expect(first.err).toContain(`${amount} CNY by your price file`);
   expect((await world.gw([...create, '--dry-run'])).err).toContain(`estimated cost: ${amount} CNY`);
 });
+
+test.each(['jobs show last', 'jobs stats', 'gallery'])(
+  '%s tells of a price file that is gone, and goes on',
+  async (words) => {
+    const world = await World.open();
+    await price(world, PRICES);
+    await world.ok([...alpha, '4', '--wait']);
+    rmSync(path.join(world.cwd, 'prices.yaml'));
+    const run = await world.ok(words.split(' '));
+    expect(run.err).toMatch(
+      /^warning: the price file .*prices\.yaml: no such file; costs by the price file are left out$/m,
+    );
+    expect(run.out).not.toBe('');
+    expect((await world.gw([...alpha, '5'])).code).toBe(2);
+  },
+);
 
 test('what a job cost: the line at its end, jobs show and jobs stats', async ({ world }) => {
   await price(world, PRICES);

@@ -3,6 +3,7 @@ import { type Context, gatewayName } from '../../context.ts';
 import { findFamily, findTaskFamily } from '../../gateway/families.ts';
 import type { Family } from '../../gateway/task.ts';
 import { counted, durationText } from '../../io/quantity-text.ts';
+import type { Pricing } from '../../jobs/cost.ts';
 import { diesSoonAtMs } from '../../jobs/job-view.ts';
 import { planTarget } from '../../jobs/save/output-path.ts';
 import type { SyncInput } from '../../jobs/watch/sync.ts';
@@ -50,6 +51,15 @@ export async function* eachOwnJob({ limit, ...wanted }: Wanted, ctx: Context): A
 
 export const readOwnJobs = (wanted: Wanted, ctx: Context): Promise<KnownJob[]> =>
   all(eachOwnJob(wanted, ctx));
+
+/** What jobs of the ledger cost. A price file with a fault must not hide a job: it is told, and no price file is used. */
+export async function pastPricing(ctx: Context): Promise<Pricing> {
+  const { Pricing } = await import('../../jobs/cost.ts');
+  return ctx.pricing().catch((error: Error) => {
+    ctx.io.warn(`${error.message}; costs by the price file are left out`);
+    return new Pricing(undefined, ctx.ledger);
+  });
+}
 
 /** Fills in a job whose intent is damaged: an unknown gateway becomes the current one, an unknown target the default. */
 export const completed = (job: Job, inForce: Settings, cwd: string): Job => ({

@@ -8,6 +8,7 @@ import { spendText } from '../../jobs/stats.ts';
 import type { KeptReference } from '../../ledger/event.ts';
 import { EMBEDDED } from '../../ledger/job-key.ts';
 import { namesOutput } from '../../shots/outputs.ts';
+import { pastPricing } from './find-jobs.ts';
 import { jobIdSummary, knownJob } from './jobs-by-id.ts';
 
 type ShownJob = JobView & {
@@ -23,7 +24,7 @@ export const show = defineCommand<Record<string, never>, ShownJob>({
   examples: ['gw jobs show $(gw video alpha create --sandbox "a paper boat")', 'gw jobs show last --json'],
   async run({ args }, ctx) {
     const { job, family } = await knownJob(args, ctx);
-    const known = job.gateway === EMBEDDED ? undefined : (await ctx.pricing()).costOf(job, family);
+    const known = job.gateway === EMBEDDED ? undefined : (await pastPricing(ctx)).costOf(job, family);
     const cost = known ? { spend: known.spend, by: known.by } : null;
     const madeFrom = (job.references ?? []).filter(({ name }) => namesOutput(name));
     const outputs = await savedOutputs(job, family, ctx.signal);

@@ -9,7 +9,7 @@ import { stateNow } from '../../jobs/job-view.ts';
 import { JobStats, type StatsGroup, type StatsKey, spendText, statsKeys } from '../../jobs/stats.ts';
 import { EMBEDDED } from '../../ledger/job-key.ts';
 import { taskOf } from '../../ledger/settled.ts';
-import { eachOwnJob, namesGateway } from './find-jobs.ts';
+import { eachOwnJob, namesGateway, pastPricing } from './find-jobs.ts';
 
 const flags = {
   since: parsed('SPAN|DATE', 'only jobs of the last … (24h, 7d), or since a date', parseMoment),
@@ -46,7 +46,7 @@ export const stats = defineCommand<typeof flags, Stats>({
   async run({ flags }, ctx) {
     const { by = ['model'] } = flags;
     const counts = new JobStats(by);
-    const pricing = await ctx.pricing();
+    const pricing = await pastPricing(ctx);
     const { isHeld } = await ctx.ledger();
     // Sandbox jobs cost nothing, so they are counted only if the flags or settings choose a gateway or the sandbox.
     const isRehearsal = namesGateway(ctx) || gatewayName(await ctx.settings()) === EMBEDDED;
