@@ -48,15 +48,12 @@ export class Awaited {
     const spinner = await loadSpinner(host.stderr);
     if (this.#waits.size === 0 || this.#frames !== undefined) return;
     const show = () => {
-      const wait = [...this.#waits].at(-1);
-      if (!isFree() || wait === undefined) {
-        this.#isDrawn = false;
-        return;
-      }
+      const wait = isFree() ? [...this.#waits].at(-1) : undefined;
+      this.#isDrawn = wait !== undefined;
+      if (wait === undefined) return;
       const mark = canShowUnicode(host) ? `${spinner()} ` : '';
       const room = Math.max(10, sizeOf(host.stderr).columns - BESIDE_COLUMNS);
       draw([`${mark}${oneLine(wait.what, room)} (${durationText(host.clock.steady() - wait.beganMs)})`]);
-      this.#isDrawn = true;
     };
     show();
     this.#frames = setInterval(show, FRAME_MS);

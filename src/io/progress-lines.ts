@@ -103,10 +103,7 @@ export class ProgressLines implements ProgressBoard {
   /** Checks now, for callers with a clock of their own, and then once every second. */
   #watch(): void {
     this.#beat();
-    if (this.#timer === undefined) {
-      this.#timer = setInterval(() => this.#beat(), CHECK_MS);
-      this.#timer.unref();
-    }
+    this.#timer ??= setInterval(() => this.#beat(), CHECK_MS).unref();
   }
 
   #rest(): void {

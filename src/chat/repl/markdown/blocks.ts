@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from 'node:util';
 import type { Token, Tokens } from 'marked';
 import { cutToWidth, displayWidth } from '../../../io/display-width.ts';
 import { visible } from '../../../io/escape.ts';
-import { asIs, type Ink, plainText, type Span, spansOf, wrap } from './spans.ts';
+import { asIs, type Ink, plainText, type Span, spansOf, within, wrap } from './spans.ts';
 
 /** The colours and the width for drawing a text. */
 export interface Drawing {
@@ -57,10 +57,7 @@ const textSpans = (text: string): Span[] => [{ text: visible(text), paint: asIs 
 function headingLines({ depth, tokens }: Tokens.Heading, { ink, columns }: Drawing): string[] {
   const paint = depth === 1 ? ink.title : ink.heading;
   const mark = ink.hasColor ? [] : [{ text: `${'#'.repeat(depth)} `, paint }];
-  const spans = spansOf(tokens, ink).map((span) => ({
-    text: span.text,
-    paint: (text: string) => paint(span.paint(text)),
-  }));
+  const spans = spansOf(tokens, ink).map((span) => repainted(span, paint));
   return wrap([...mark, ...spans], columns);
 }
 
@@ -128,7 +125,7 @@ export function tableLines({ header, rows, align }: Tokens.Table, drawing: Drawi
   const bar = ink.faint(drawing.hasUnicode ? ' │ ' : ' | ');
   const rule = ink.faint(widths.map((width) => line.repeat(width)).join(cross));
   return cells.flatMap((row, index) => {
-    const painted = index === 0 ? row.map((cell) => cell.map((span) => bold(span, ink.strong))) : row;
+    const painted = index === 0 ? row.map((cell) => cell.map((span) => repainted(span, ink.strong))) : row;
     const wrapped = widths.map((width, column) => wrap(painted[column] ?? [], width));
     const height = highest(wrapped.map((lines) => lines.length));
     const lines = Array.from({ length: height }, (_, at) =>
@@ -141,9 +138,9 @@ export function tableLines({ header, rows, align }: Tokens.Table, drawing: Drawi
   });
 }
 
-const bold = ({ text, paint }: Span, strong: Span['paint']): Span => ({
+const repainted = ({ text, paint }: Span, outer: Span['paint']): Span => ({
   text,
-  paint: (plain) => strong(paint(plain)),
+  paint: within(outer, paint),
 });
 
 function naturalWidths(cells: readonly (readonly Span[])[][], count: number): number[] {

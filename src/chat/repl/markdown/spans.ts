@@ -1,4 +1,5 @@
 import type { Token, Tokens } from 'marked';
+import { textOf } from '../../../gateway/json-value.ts';
 import { displayWidth } from '../../../io/display-width.ts';
 import { visible } from '../../../io/escape.ts';
 
@@ -100,14 +101,13 @@ function* link(token: Tokens.Link, ink: Ink, paint: Paint): Generator<Span> {
     yield { text: ` (${href})`, paint: within(paint, ink.faint) };
 }
 
-const within =
+/** A painter that paints twice: with `inner`, and then with `outer` around that. */
+export const within =
   (outer: Paint, inner: Paint): Paint =>
   (text) =>
     outer(inner(text));
 
-function safe(text: unknown): string {
-  return visible(typeof text === 'string' ? text : '');
-}
+const safe = (text: unknown): string => visible(textOf(text));
 
 /** White space, a character of a script that is written without blanks, or a word. */
 const pieces =
