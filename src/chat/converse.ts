@@ -8,7 +8,7 @@ import { requestIdOf } from '../http/read-reply.ts';
 import { WHOLE_LIMIT_BYTES } from '../http/stream-once.ts';
 import type { ChatAnswer, ChatEvent, ChatRequest } from './chat.ts';
 import { EventReader } from './event-reader.ts';
-import { type Heard, loadSurface, type ReplyReader, StreamedError } from './surface.ts';
+import { type Heard, loadSurface, parseReply, type ReplyReader, StreamedError } from './surface.ts';
 
 export interface ConverseDeps {
   readonly client: Pick<Client, 'send' | 'stream'>;
@@ -109,7 +109,7 @@ async function readWhole(
   queue: EventQueue,
 ): Promise<ChatAnswer> {
   try {
-    reader.whole(json, queue, text);
+    reader.whole(parseReply(text, json), queue);
   } catch (error) {
     if (!(error instanceof StreamedError)) throw error;
     queue.fail(toldError('answered with', error.body, requestId ? { requestId } : {}));
@@ -120,7 +120,7 @@ async function readWhole(
 
 function answerOf(reader: ReplyReader, queue: EventQueue, reply: unknown): ChatAnswer {
   const { toolCalls, finishReason, usage, further } = reader;
-  const native = reader.native() as ChatAnswer['turn']['native'];
+  const native = reader.native?.() as ChatAnswer['turn']['native'];
   return {
     text: queue.text,
     hasText: queue.hasText,

@@ -1,6 +1,5 @@
-import { parseJson } from '../http/parse-json.ts';
 import { jsonOf } from '../json-text.ts';
-import type { Heard, ReplyReader } from './surface.ts';
+import { type Heard, parseReply, type ReplyReader } from './surface.ts';
 
 /** After this many events in a row that differ in more than their text, comparing costs more than it saves and stops. */
 const MOST_UNLIKE = 8;
@@ -25,8 +24,7 @@ export class EventReader {
     if (text !== undefined) {
       this.#unlike = 0;
       heard.hear('text', text);
-    } else if (this.keepsWhole || this.#unlike >= MOST_UNLIKE)
-      this.reader.event(parseJson(data), heard, data);
+    } else if (this.keepsWhole || this.#unlike >= MOST_UNLIKE) this.reader.event(parseReply(data), heard);
     else this.#remember(data, heard);
   }
 
@@ -42,7 +40,7 @@ export class EventReader {
         heard.keep(bytes);
       },
     };
-    this.reader.event(parseJson(data), listener, data);
+    this.reader.event(parseReply(data), listener);
     this.#unlike += 1;
     this.#around = this.#unlike < MOST_UNLIKE ? aroundOf(data, said) : undefined;
   }

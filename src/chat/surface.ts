@@ -3,10 +3,11 @@ import { usage } from '../errors.ts';
 import { flagName } from '../flags/flag.ts';
 import { type SaidBy, toldAs } from '../flags/yielding.ts';
 import type { Endpoint } from '../gateway/endpoint.ts';
-import { type Fields, fieldsOf, textOf } from '../gateway/json-value.ts';
+import { type Fields, fieldsOf, isObject, textOf } from '../gateway/json-value.ts';
 import type { RequestInput } from '../http/client.ts';
-import { jsonIn } from '../http/parse-json.ts';
-import { compactJson, placeOf } from '../json-text.ts';
+import { jsonIn, parseJson } from '../http/parse-json.ts';
+import { RawJson } from '../io/escape.ts';
+import { compactJson, membersOf } from '../json-text.ts';
 import type { ChatApi, ChatPart, ChatRequest, ChatSettings, ChatUsage, ToolCall } from './chat.ts';
 
 export type JsonObject = Record<string, unknown>;
@@ -104,11 +105,34 @@ export const given = (fields: Fields): JsonObject =>
 /** The arguments of a tool call as an object; empty if their JSON is missing or cut. */
 export const argumentsOf = (text: string): JsonObject => ({ ...fieldsOf(jsonIn(text)) });
 
-/** A call's arguments as the JSON text that all surfaces share, in their original spelling at a path of `source`. */
-export function argumentsText(value: unknown, source = '', ...path: string[]): string {
-  if (typeof value === 'string') return value;
-  const { start, end } = placeOf(source, path) ?? {};
-  return value && end ? compactJson(source.slice(start, end)) : JSON.stringify(value ?? {});
+/** As `argumentsOf`, for a reply: the model's spelling and long integers stay. */
+export const spelledArguments = (text: string): JsonObject | RawJson =>
+  isObject(jsonIn(text)) ? new RawJson(compactJson(text)) : {};
+
+/** A call's arguments as the JSON text that all surfaces share. */
+export function argumentsText(value: unknown): string {
+  if (value instanceof RawJson) return value.text;
+  return typeof value === 'string' ? value : JSON.stringify(value ?? {});
+}
+
+/**
+ * Parses a reply or an event, unless its `value` is known. The arguments of calls become RawJson unless they are a string,
+ * because their spelling and long integers must stay. Throws UnreadableJson.
+ */
+export function parseReply(text: string, value = parseJson(text)): unknown {
+  if (/"(?:arguments|input|args)"\s*:\s*[{[]/.test(text)) keepArguments(value, text);
+  return value;
+}
+
+/** No call lies deeper than eight levels (geo, in a list of events); a limit keeps this quick for any reply. */
+function keepArguments(value: unknown, text: string, levels = 8): void {
+  const fields: JsonObject = Object(value);
+  for (const { name, start, end } of membersOf(text, 0)) {
+    const source = text.slice(start, end);
+    const isKept = /^(?:arguments|input|args)$/.test(`${name}`) && /^[{[]/.test(source);
+    if (isKept) fields[name] = new RawJson(compactJson(source));
+    else if (levels > 1) keepArguments(fields[name], source, levels - 1);
+  }
 }
 
 /** Receives the parts of an event or of a whole reply. */
@@ -149,9 +173,9 @@ export class FurtherAnswers {
 
 /** Reads one reply of a surface and keeps the facts that the verdict needs. */
 export interface ReplyReader {
-  /** Reads an event's value and text without a schema, which would be slower. Throws StreamedError for an error. */
-  event(value: unknown, heard: Heard, text: string): void;
-  whole(reply: unknown, heard: Heard, text: string): void;
+  /** Reads an event of `parseReply` without a schema, which would be slower. Throws StreamedError for an error. */
+  event(value: unknown, heard: Heard): void;
+  whole(reply: unknown, heard: Heard): void;
   /** True if the surface has marked the answer as complete. */
   isFinished(): boolean;
   readonly toolCalls: readonly ToolCall[];
@@ -161,5 +185,5 @@ export interface ReplyReader {
   /** The equivalent whole reply; only if the answer is kept whole. */
   reply(): unknown;
   /** The turn in the surface's own form, if it is kept whole and plain text would not suffice for the next request. */
-  native(): unknown;
+  native?(): unknown;
 }

@@ -66,4 +66,9 @@ function jsonText(value: unknown): string {
 /** JSON text that is written unchanged, because JavaScript would change its value (integers beyond 2^53). */
 export class RawJson {
   constructor(readonly text: string) {}
+
+  /** The value for JSON.stringify, which rounds those integers. */
+  toJSON(): unknown {
+    return JSON.parse(this.text);
+  }
 }

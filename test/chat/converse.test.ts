@@ -7,11 +7,14 @@ import {
   chatApis,
 } from '../../src/chat/chat.ts';
 import { converse } from '../../src/chat/converse.ts';
+import { geo } from '../../src/chat/geo/surface.ts';
 import { judgeAnswer } from '../../src/chat/verdict.ts';
+import { answerPrinter } from '../../src/commands/chat/print-answer.ts';
 import { GwError } from '../../src/errors.ts';
 import type { Endpoint } from '../../src/gateway/endpoint.ts';
 import type { Client, Reply } from '../../src/http/client.ts';
 import type { WireHead } from '../../src/http/exchange.ts';
+import type { Io } from '../../src/io/io.ts';
 import { recordedStreams } from './recorded-streams.ts';
 
 // Recorded streams are cut at every byte (promise 12).
@@ -35,6 +38,9 @@ const clientOf = (pieces: readonly Uint8Array[], failure?: Error): Pick<Client, 
   },
 });
 
+/** A reply as a reader of its JSON sees it. */
+const parsed = (reply: unknown): unknown => JSON.parse(JSON.stringify(reply));
+
 async function talk(
   api: ChatApi,
   client: Pick<Client, 'send' | 'stream'>,
@@ -57,18 +63,20 @@ async function talk(
 describe.each(recordedStreams)('$name', (recorded) => {
   const { api, wire, text, thinking, toolCalls, finishReason, usage, reply } = recorded;
   const bytes = Buffer.from(wire);
-  const whole = { text, thinking, answer: { text, toolCalls, finishReason, usage, reply } };
+  const whole = { text, thinking, answer: { text, toolCalls, finishReason, usage } };
 
   test('says what it says, in two pieces cut at every byte', async () => {
     for (let at = 0; at <= bytes.length; at += 1) {
       const came = await talk(api, clientOf([bytes.subarray(0, at), bytes.subarray(at)]));
       expect(came, `cut at byte ${at}`).toMatchObject(whole);
-      expect(came.answer?.reply, `cut at byte ${at}`).toEqual(reply);
+      expect(parsed(came.answer?.reply), `cut at byte ${at}`).toEqual(reply);
     }
   });
 
   test('says it byte by byte', async () => {
-    expect(await talk(api, clientOf([...bytes].map((byte) => Uint8Array.of(byte))))).toMatchObject(whole);
+    const came = await talk(api, clientOf([...bytes].map((byte) => Uint8Array.of(byte))));
+    expect(came).toMatchObject(whole);
+    expect(parsed(came.answer?.reply)).toEqual(reply);
   });
 
   test('keeps only what the verdict needs where no more is asked for', async () => {
@@ -417,16 +425,21 @@ describe('arguments of a call are told as they were written', () => {
   const call = `{"type":"tool_use","id":"c","name":"f","input":${input}}`;
   const part = `{"functionCall":{"name":"f","args":${input}}}`;
   const candidate = `{"content":{"parts":[{"text":"so"},${part}]},"finishReason":"STOP"}`;
+  const called = `{"id":"c","function":{"name":"f","arguments":${input}}}`;
   const end = '{"type":"message_stop"}';
   const begin = `{"type":"content_block_start","index":0,"content_block":${call}}`;
   const whole: readonly [ChatApi, string][] = [
     ['messages', `{"content":[{"type":"text","text":"so"},${call}],"stop_reason":"tool_use"}`],
     ['geo', `{"candidates":[${candidate}]}`],
     ['geo', `[{"candidates":[]}, {"candidates": [${candidate}]}]`],
+    ['completions', `{"choices":[{"message":{"tool_calls":[${called}]},"finish_reason":"tool_calls"}]}`],
   ];
+  const delta = { type: 'input_json_delta', partial_json: written };
   const streams: readonly [ChatApi, string[]][] = [
     ['messages', [begin, end]],
+    ['messages', [begin.replace(input, '{}'), JSON.stringify({ type: 'content_block_delta', delta }), end]],
     ['geo', [`{"candidates":[${candidate}]}`]],
+    ['completions', [`{"choices":[{"delta":{"tool_calls":[${called}]},"finish_reason":"tool_calls"}]}`]],
   ];
 
   test.each(whole)('on %s without a stream: %s', async (api, text) => {
@@ -445,6 +458,29 @@ describe('arguments of a call are told as they were written', () => {
       const { answer } = await talk(api, clientOf([bytes]), { keep });
       expect(answer?.toolCalls.map((told) => told.arguments)).toEqual([written]);
     }
+    const { answer } = await talk(api, clientOf([bytes]), { keep: 'reply' });
+    const out: string[] = [];
+    const io = { out: async (text: string) => void out.push(text) } as unknown as Io;
+    await answerPrinter(io, { form: 'reply', showThoughts: false }).finish(answer as ChatAnswer);
+    // The arguments of completions are a text in the reply.
+    expect(out.join('')).toContain(api === 'completions' ? JSON.stringify(written) : `:${written}`);
+  });
+
+  test('a signed call is sent again as an object', async () => {
+    const signed = candidate.replace('{"functionCall"', '{"thoughtSignature":"s","functionCall"');
+    const { answer } = await talk(
+      'geo',
+      clientOf([Buffer.from(`data: {"candidates":[${signed.replace('\n', '')}]}\n\n`)]),
+    );
+    const { turn } = answer as ChatAnswer;
+    expect(turn.native?.api).toBe('geo');
+    const body = geo.body({ model: 'm', turns: [turn], stream: true });
+    expect(geo.schema('m').safeParse(body)).toMatchObject({ success: true });
+    expect(parsed(body)).toMatchObject({
+      contents: [
+        { parts: [{ text: 'so' }, { thoughtSignature: 's', functionCall: { args: { x: 1, s: 'é ]}' } } }] },
+      ],
+    });
   });
 });
 

@@ -94,8 +94,6 @@ export class CompletionsReader implements ReplyReader {
     return this.#rebuilder?.reply();
   }
 
-  native(): undefined {}
-
   /** Reports the first answer as it arrives; the others are reported after it. */
   #hear(choice: unknown, index: number, heard: Heard): void {
     const { delta, message, finish_reason: reason } = fieldsOf(choice);
@@ -146,15 +144,7 @@ export class CompletionRebuilder {
     const choices = [...this.#choices.values()]
       .sort((a, b) => a.index - b.index)
       .map(({ index, message, rest }) => ({ index, message, finish_reason: null, ...rest }));
-    return {
-      id,
-      object: 'chat.completion',
-      created,
-      model,
-      choices,
-      ...(usage !== undefined && { usage }),
-      ...others,
-    };
+    return { id, object: 'chat.completion', created, model, choices, usage, ...others };
   }
 
   #addChoice({ index: at, delta, message, ...rest }: Readonly<Record<string, unknown>>, place: number): void {

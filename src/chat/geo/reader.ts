@@ -1,6 +1,5 @@
 import { isBareError } from '../../gateway/gateway-error.ts';
 import { fieldsOf, itemsOf, numberOf, textOf } from '../../gateway/json-value.ts';
-import { textsAt } from '../../json-text.ts';
 import type { ChatUsage, ToolCall } from '../chat.ts';
 import {
   argumentsText,
@@ -36,10 +35,9 @@ export class GeoReader implements ReplyReader {
 
   constructor(private readonly keepWhole: boolean) {}
 
-  whole(reply: unknown, heard: Heard, text: string): void {
+  whole(reply: unknown, heard: Heard): void {
     // Some services answer an unstreamed request with one list of all events.
-    const texts = Array.isArray(reply) ? textsAt(text) : [text];
-    for (const [place, each] of [reply].flat().entries()) this.event(each, heard, textOf(texts[place]));
+    for (const each of [reply].flat()) this.event(each, heard);
   }
 
   isFinished(): boolean {
@@ -64,7 +62,7 @@ export class GeoReader implements ReplyReader {
       : undefined;
   }
 
-  event(value: unknown, heard: Heard, text: string): void {
+  event(value: unknown, heard: Heard): void {
     const { candidates, error, ...top } = fieldsOf(value);
     if (error !== undefined && error !== null) throw new StreamedError(value);
     if (candidates === undefined && isBareError(value)) throw new StreamedError(value);
@@ -72,12 +70,11 @@ export class GeoReader implements ReplyReader {
     if (this.keepWhole && (candidates || usageMetadata || promptFeedback)) Object.assign(this.#top, top);
     if (usageMetadata) this.#count(fieldsOf(usageMetadata));
     this.finishReason = textOf(fieldsOf(promptFeedback).blockReason) || this.finishReason;
-    const texts = text.includes('"functionCall"') ? textsAt(text, 'candidates') : [];
     for (const [place, each] of itemsOf(candidates).entries())
-      this.#takeCandidate(fieldsOf(each), place, heard, texts[place]);
+      this.#takeCandidate(fieldsOf(each), place, heard);
   }
 
-  #takeCandidate({ index: at, content, ...fields }: Part, place: number, heard: Heard, text = ''): void {
+  #takeCandidate({ index: at, content, ...fields }: Part, place: number, heard: Heard): void {
     // The document lists no index, so candidates are told apart by position.
     const index = numberOf(at) ?? place;
     const { parts, role } = fieldsOf(content);
@@ -85,8 +82,7 @@ export class GeoReader implements ReplyReader {
     const came = itemsOf(parts).map(fieldsOf);
     if (index === 0) {
       this.finishReason = textOf(reason) || this.finishReason;
-      const texts = textsAt(text, 'content', 'parts');
-      for (const [nth, part] of came.entries()) this.#hear(part, heard, texts[nth]);
+      for (const part of came) this.#hear(part, heard);
     } else {
       const words = came.map((part) => (part.thought === true ? '' : textOf(part.text)));
       this.further.add(index, words.join(''), reason, heard);
@@ -100,12 +96,12 @@ export class GeoReader implements ReplyReader {
     this.#candidates.set(index, kept);
   }
 
-  #hear({ text: words, thought, functionCall }: Readonly<Part>, heard: Heard, source?: string): void {
+  #hear({ text: words, thought, functionCall }: Readonly<Part>, heard: Heard): void {
     if (typeof words === 'string') heard.hear(thought === true ? 'thinking' : 'text', words);
     if (!functionCall) return;
     const { id, name: called, args } = fieldsOf(functionCall);
     const name = textOf(called);
-    const text = argumentsText(args, source, 'functionCall', 'args');
+    const text = argumentsText(args);
     heard.keep(CALL_BYTES + text.length);
     const count = this.toolCalls.filter((call) => call.name === name).length + 1;
     this.toolCalls.push({

@@ -1,14 +1,13 @@
 import { isBareError } from '../../gateway/gateway-error.ts';
 import { type Fields, fieldsOf, itemsOf, numberOf, textOf } from '../../gateway/json-value.ts';
-import { textsAt } from '../../json-text.ts';
 import type { ChatUsage, ToolCall } from '../chat.ts';
 import {
-  argumentsOf,
   argumentsText,
   CALL_BYTES,
   type Heard,
   type ReplyReader,
   StreamedError,
+  spelledArguments,
 } from '../surface.ts';
 
 type Block = Record<string, unknown>;
@@ -23,13 +22,12 @@ export class MessagesReader implements ReplyReader {
   #message: Record<string, unknown> = {};
   #isOver = false;
   readonly #blocks = new Map<number, Block>();
-  /** The streamed arguments of a call by block, and the arguments with which its block began. */
+  /** The streamed arguments of a call by block. */
   readonly #inputs = new Map<number, string>();
-  readonly #firstInputs = new Map<number, string>();
 
   constructor(private readonly keepWhole: boolean) {}
 
-  event(value: unknown, heard: Heard, source: string): void {
+  event(value: unknown, heard: Heard): void {
     const event = fieldsOf(value);
     const { type, delta, usage } = event;
     switch (type) {
@@ -40,7 +38,7 @@ export class MessagesReader implements ReplyReader {
         break;
       }
       case 'content_block_start':
-        this.#open(event, heard, source, 'content_block');
+        this.#open(event, heard);
         break;
       case 'message_start': {
         const { usage, ...message } = fieldsOf(event.message);
@@ -63,12 +61,11 @@ export class MessagesReader implements ReplyReader {
     }
   }
 
-  whole(reply: unknown, heard: Heard, source: string): void {
+  whole(reply: unknown, heard: Heard): void {
     const { content, stop_reason, usage, error } = fieldsOf(reply);
     if (error) throw new StreamedError(reply);
-    const sources = textsAt(source, 'content');
     for (const [index, block] of itemsOf(content).entries())
-      this.#open({ index, content_block: block }, heard, sources[index]);
+      this.#open({ index, content_block: block }, heard);
     this.finishReason = textOf(stop_reason) || undefined;
     this.#count(usage);
   }
@@ -78,9 +75,10 @@ export class MessagesReader implements ReplyReader {
   }
 
   get toolCalls(): readonly ToolCall[] {
-    return [...this.#firstInputs].map(([index, first]) => {
-      const { id, name } = fieldsOf(this.#blocks.get(index));
-      return { id: textOf(id), name: textOf(name), arguments: this.#inputs.get(index) || first };
+    const calls = [...this.#blocks].filter(([, { type }]) => type === 'tool_use');
+    return calls.map(([index, { id, name, input }]) => {
+      const text = this.#inputs.get(index) || argumentsText(input);
+      return { id: textOf(id), name: textOf(name), arguments: text };
     });
   }
 
@@ -120,20 +118,17 @@ export class MessagesReader implements ReplyReader {
       .sort(([a], [b]) => a - b)
       .map(([index, block]) => {
         const input = this.#inputs.get(index);
-        return input ? { ...block, input: argumentsOf(input) } : block;
+        return input ? { ...block, input: spelledArguments(input) } : block;
       });
   }
 
-  #open({ index, content_block: came }: Fields, heard: Heard, source?: string, ...path: string[]): void {
+  #open({ index, content_block: came }: Fields, heard: Heard): void {
     const at = numberOf(index) ?? this.#blocks.size;
     const block = { ...fieldsOf(came) };
     if (block.type === 'text') heard.hear('text', textOf(block.text));
     if (block.type === 'thinking') heard.hear('thinking', textOf(block.thinking));
     if (this.keepWhole || block.type === 'tool_use') this.#blocks.set(at, block);
-    if (block.type !== 'tool_use') return;
-    const input = argumentsText(block.input, source, ...path, 'input');
-    this.#firstInputs.set(at, input);
-    heard.keep(CALL_BYTES + input.length);
+    if (block.type === 'tool_use') heard.keep(CALL_BYTES + argumentsText(block.input).length);
   }
 
   /** Appends a delta to its field: `text`, `thinking`, `signature`; a call's arguments come as pieces of JSON. */

@@ -101,18 +101,18 @@ const PIECE_CHARACTERS = 32 * 1024;
 async function printReply(reply: unknown, io: Io): Promise<void> {
   const mark = globalThis.crypto.randomUUID();
   const texts: Iterable<string>[] = [];
-  const framed = (value: unknown): unknown => {
+  const framed = (value: unknown): string => {
     const isLong = value instanceof LongText;
     if (isLong || (typeof value === 'string' && value.length > PIECE_CHARACTERS)) {
       texts.push(pieces(isLong ? value.pieces : [value]));
-      return mark;
+      return `"${mark}"`;
     }
-    if (Array.isArray(value)) return value.map(framed);
-    if (typeof value !== 'object' || value === null) return value;
-    return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, framed(field)]));
+    if (Array.isArray(value)) return `[${value.map(framed).join(',')}]`;
+    if (typeof value !== 'object' || value === null || value instanceof RawJson) return safeJson(value);
+    const members = Object.entries(value).filter(([, field]) => field !== undefined);
+    return `{${members.map(([name, field]) => `${safeJson(name)}:${framed(field)}`).join(',')}}`;
   };
-  const frame = JSON.stringify(framed(reply));
-  const [first = '', ...others] = `${safeJson(new RawJson(frame))}\n`.split(mark);
+  const [first = '', ...others] = `${framed(reply)}\n`.split(mark);
   await io.out(first);
   for (const [index, after] of others.entries()) {
     for (const piece of texts[index] ?? []) await io.out(safeJson(piece).slice(1, -1));
