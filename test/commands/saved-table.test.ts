@@ -254,7 +254,7 @@ describe.each(Object.keys(rows))('%s', (family) => {
       } else if (cameOnce) {
         expect([run.code, run.out], here).toEqual([12, '']);
         expect(run.err, here).toMatch(
-          /is gone, unreadable or not what was saved.*\n(hint: |.*"hint":").*pay for a new one(: run the batch again with --redo| with: gw again gw-)/,
+          /is gone, unreadable or not what was saved.*\n(hint: |.*"hint":").*pay for a new one: (run the batch again with --redo|gw again gw-)/,
         );
       } else {
         const path = run.out.trim();
