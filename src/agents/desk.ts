@@ -264,8 +264,8 @@ export class Desk {
     const own = { ...Object.fromEntries(settingsOf(flags)), prompt: promptFlag, maxCost, unpriced };
     const takes = Object.fromEntries(Object.entries(own).filter(([, flag]) => flag !== undefined));
     const stored = (await this.ctx.settings()).defaults;
-    if (typeof settings.out === 'string' && /^[a-z][a-z0-9+.-]+:/i.test(settings.out))
-      throw usage(`out: ${settings.out}: is an address`, 'name a file or a folder below --out');
+    if (typeof settings.out === 'string' && /^(-$|[a-z][a-z0-9+.-]+:)/i.test(settings.out))
+      throw usage(`out: ${settings.out}: is no file or folder`, 'name a file or a folder below --out');
     const misplaced = Object.keys(settings).find((name) => notSettings.has(name.replaceAll('_', '-')));
     if (misplaced !== undefined)
       throw unknownArgument(`settings.${misplaced}`, misplaced, Object.keys(takes));

@@ -18,7 +18,7 @@ import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/s
 import { faultsOf } from '../batch/rows.ts';
 import type { Context } from '../context.ts';
 import { GwError, usage } from '../errors.ts';
-import { aborted, once } from '../host.ts';
+import { aborted } from '../host.ts';
 import { reportError, safeReport } from '../io/error-lines.ts';
 import type { Answer, Caller, Desk } from './desk.ts';
 import type { ToolFile } from './tools.ts';
@@ -31,7 +31,7 @@ const INSTRUCTIONS =
   'When an answer says "running", the job goes on by itself: call wait_for_job. When an error is of kind budget, stop and ask ' +
   'the user. Files are read below the root folder and saved below the out folder that the user has chosen.';
 
-/** The maximum message size; an image for a call should be a file. */
+/** The maximum message size, checked here: at a limit of its own the SDK ends as if stdin had ended. */
 const MAX_MESSAGE_BYTES = 8 << 20;
 /** How long a user may take to confirm, so that the call itself stays within its time. */
 const CONFIRM_MS = 25_000;
@@ -41,11 +41,10 @@ export interface ServeOptions {
   readonly openDesk: () => Promise<Desk>;
 }
 
-/** Serves the protocol on stdin and stdout until stdin ends or the run is interrupted. */
+/** Serves the protocol until stdin ends or the run is interrupted. Throws `usage` at a message over 8 MB. */
 export async function serve({ confirm, openDesk }: ServeOptions, ctx: Context): Promise<void> {
   const { host, io } = ctx;
-  const desk = once(openDesk);
-  let isOpened = false;
+  let desk = undefined as Promise<Desk> | undefined;
   const { tools } = JSON.parse(readFileSync(path.join(host.assetsDir, 'mcp.json'), 'utf8')) as ToolFile;
   const names = new Set(tools.map(({ name }) => name));
   const confirmations = new Confirmations();
@@ -68,42 +67,44 @@ export async function serve({ confirm, openDesk }: ServeOptions, ctx: Context): 
         throw new ProtocolError(ProtocolErrorCode.InvalidParams, `no tool ${name.slice(0, 60)}`);
       const beganMs = confirmations.beganMs(call.mcpReq.id, ctx.clock.steady());
       try {
-        isOpened = true;
+        desk ??= openDesk();
+        const asked = { tool: JSON.stringify([name, args]), beganMs };
         const caller: Caller = {
           signal: call.mcpReq.signal,
           beganMs,
           progress: progressOf(call, () => ctx.clock.steady() - beganMs),
-          confirm: confirm
-            ? (question) => confirmations.check(question, JSON.stringify([name, args]), call, server)
-            : undefined,
+          confirm: confirm ? (question) => confirmations.check(question, asked, call, server) : undefined,
         };
-        const answer = await (await desk()).call(name, args, caller);
-        confirmations.end(call.mcpReq.id);
+        const answer = await (await desk).call(name, args, caller);
         return await toResult(answer, ctx);
       } catch (error) {
         if (error instanceof NotAsked) return error.question;
-        confirmations.end(call.mcpReq.id);
         if (!(error instanceof GwError)) io.error(error);
         return toResult({ value: {}, error }, ctx);
       }
     });
     return server;
   };
-  const transport = new StdioServerTransport(host.stdin, host.stdout, { maxBufferSize: MAX_MESSAGE_BYTES });
+  const unlimited = { maxBufferSize: Number.POSITIVE_INFINITY };
+  const transport = new StdioServerTransport(host.stdin, host.stdout, unlimited);
   const handle = serveStdio(make, { transport, onerror: (error) => io.warn(`mcp: ${error.message}`) });
+  let bytes = 0;
   const closed = new Promise<void>((resolve) => {
     host.stdin.once('end', resolve).once('close', resolve).once('error', resolve);
     host.stdout.once('error', resolve).once('close', resolve);
-    const { onclose } = transport;
-    transport.onclose = () => {
-      onclose?.();
-      resolve();
-    };
+    host.stdin.on('data', (chunk: Buffer) => {
+      const end = chunk.lastIndexOf('\n');
+      bytes = chunk.length + (end < 0 ? bytes : -end - 1);
+      if (bytes > MAX_MESSAGE_BYTES) resolve();
+    });
   });
   await Promise.race([closed, aborted(ctx.signal)]);
   await handle.close();
-  if (isOpened) await (await desk()).close();
+  host.stdin.pause();
+  await (await desk)?.close();
   ctx.signal.throwIfAborted();
+  if (bytes > MAX_MESSAGE_BYTES)
+    throw usage('a message on stdin is longer than 8 MB', 'give an image as the path of a file');
 }
 
 class NotAsked extends Error {
@@ -111,6 +112,8 @@ class NotAsked extends Error {
     super('the user is to be asked');
   }
 }
+
+type Asked = Readonly<{ tool: string; beganMs: number }>;
 
 /** The questions of --confirm. An answer is valid only for the request that was asked about. */
 class Confirmations {
@@ -120,17 +123,13 @@ class Confirmations {
 
   beganMs(id: string | number, nowMs: number): number {
     const began = this.#began.get(id) ?? nowMs;
-    this.#began.set(id, began);
+    this.#began.delete(id);
     return began;
   }
 
-  end(id: string | number): void {
-    this.#began.delete(id);
-  }
-
   /** Returns if the user has agreed. Throws NotAsked, or `usage` if the answer is no or the client cannot ask. */
-  check(question: string, asked: string, { mcpReq }: ServerContext, server: Server): void {
-    const state = createHmac('sha256', this.#secret).update(asked).digest('hex');
+  check(question: string, { tool, beganMs }: Asked, { mcpReq }: ServerContext, server: Server): void {
+    const state = createHmac('sha256', this.#secret).update(tool).digest('hex');
     const answer = inputResponse(mcpReq.inputResponses, 'confirm');
     if (answer.kind === 'elicit' && mcpReq.requestState() === state) {
       if (answer.action === 'accept') return;
@@ -142,6 +141,7 @@ class Confirmations {
       const hint = 'the user can start gw mcp without --confirm, and with --max-jobs or --max-cost';
       throw usage('each payment is to be confirmed (--confirm), and this client cannot ask its user', hint);
     }
+    this.#began.set(mcpReq.id, beganMs);
     const requestedSchema = { type: 'object' as const, properties: {} };
     throw new NotAsked(
       inputRequired({

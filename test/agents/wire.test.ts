@@ -52,16 +52,30 @@ test.each<[string, string | Buffer]>([
   expect(ended.err).not.toContain('\u001b');
 });
 
+const half = '{"jsonrpc":"2.0","id":1,"method":"tools/ca';
+
 test.each([
-  ['half a message', '{"jsonrpc":"2.0","id":1,"method":"tools/ca'],
-  ['a message of 100 MB', `{"jsonrpc":"2.0","id":1,"method":"${'x'.repeat(100_000_000)}`],
-])('%s ends quietly with stdin', async (_, sent) => {
+  ['half a message ends quietly with stdin', half, 0, ''],
+  ['a message of 100 MB is refused by its limit', half + 'x'.repeat(100_000_000), 2, 'longer than 8 MB'],
+])('%s', async (_, sent, code, told) => {
   const place = await openPlace();
   const running = started(place);
   running.child.stdin?.end(sent);
-  const { code, out } = await running.ended;
-  expect(code).toBe(0);
+  const { out, err, ...ended } = await running.ended;
+  expect(ended.code).toBe(code);
+  expect(err.match(/^(error|warning): .*/gm)?.join('\n') ?? '').toContain(told);
+  expect(err).not.toContain('warning');
   expect(answers({ out }).length).toBeLessThan(2);
+});
+
+test('a message just below the limit is answered, and stdin may stay open at one above it', async () => {
+  const place = await openPlace();
+  const running = started(place);
+  running.child.stdin?.write(call(1, 'x'.repeat(7_000_000), {}));
+  running.child.stdin?.write(call(2, 'x'.repeat(7_000_000), {}));
+  await until(() => running.out().includes('"id":2'));
+  running.child.stdin?.write(half + 'x'.repeat(9_000_000));
+  expect((await running.ended).code).toBe(2);
 });
 
 test('a thousand calls at once are all answered', async () => {
