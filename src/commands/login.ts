@@ -88,7 +88,7 @@ async function askKey(baseUrl: string, { host }: Context): Promise<string> {
       'pipe it in: gw login --with-key < key.txt',
     );
   const { readTyped } = await import('../io/ask.ts');
-  return checkKey(await readTyped(host, `API key for ${originOf(baseUrl)}: `, { echo: false }), 'the key');
+  return checkKey(await readTyped(host, `API key for ${originOf(baseUrl)}: `, { echo: false }), 'the input');
 }
 
 /** `gw logout` deletes the stored API key of a profile; its settings stay. */

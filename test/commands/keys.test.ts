@@ -358,6 +358,13 @@ describe('login', () => {
     });
   });
 
+  test('an empty line is no key', async () => {
+    const { run, work } = await place();
+    const got = await run(['login', '--base-url', work.url], { terminal: true, stdin: answering(['']) });
+    expect(got).toMatchObject({ code: 3, err: expect.stringContaining('the input holds no key') });
+    expect(work.requests).toEqual([]);
+  });
+
   test('an address that cannot be is refused before a key is asked for', async () => {
     const { run, work } = await place();
     const got = await run(['login'], { terminal: true, stdin: answering([`${work.url}/v1`]) });
