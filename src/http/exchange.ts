@@ -139,6 +139,7 @@ export const exchangeCodes = {
   /** The reply breaks HTTP, cannot be decoded, or is too large. */
   unreadable: 'UNREADABLE',
   proxyRefused: 'PROXY_REFUSED',
+  proxyAway: 'PROXY_AWAY',
   bodyFault: 'BODY_FAULT',
   refusedAddress: 'REFUSED_ADDRESS',
   closed: 'TRANSPORT_CLOSED',
@@ -168,9 +169,9 @@ const certificateCodes: ReadonlySet<string> = new Set([
 /** True for a failure that a retry cannot fix. */
 export const isPermanent = (code = ''): boolean => ownPermanent.has(code) || certificateCodes.has(code);
 
-/** A hint for an untrusted certificate or a refusing proxy; undefined for other failures. */
+/** A hint for an untrusted certificate, or for a proxy that refuses or is away; undefined for other failures. */
 export function cureOf(code = ''): string | undefined {
-  if (code === exchangeCodes.proxyRefused)
+  if (code === exchangeCodes.proxyRefused || code === exchangeCodes.proxyAway)
     return 'check HTTPS_PROXY and HTTP_PROXY, or exempt the host with NO_PROXY';
   return certificateCodes.has(code)
     ? 'if the certificate is one of your own, name its root with --cacert FILE'

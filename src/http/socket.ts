@@ -76,6 +76,7 @@ async function open(
     socket,
     'connect',
     (reason) => `cannot connect to ${proxy ? 'the proxy ' : ''}${addressName(first)}: ${reason}`,
+    proxy && exchangeCodes.proxyAway,
   );
   if (proxy?.secure) socket = await secure(socket, proxy, { ca: tls.ca }, opened);
   if (proxy && !route.absoluteForm) {
@@ -136,13 +137,13 @@ async function secure(under: net.Socket, address: Address, of: TlsOptions, opene
   return socket;
 }
 
-/** Waits for a socket's next stage; `sentence` makes the message of a failure. */
-function settled(socket: net.Socket, event: string, sentence: (reason: string) => string): Promise<void> {
-  return new Promise((resolve, reject) => {
+/** Waits for a socket's next stage; `sentence` makes the message of a failure, which has the system's code or `as`. */
+function settled(socket: net.Socket, event: string, sentence: (reason: string) => string, as?: string) {
+  return new Promise<void>((resolve, reject) => {
     const fail = (error: unknown) => {
       if (error instanceof ExchangeError) return reject(error);
       const code = systemCode(error);
-      reject(new ExchangeError(sentence(reasonOf(error, code)), 'no', code));
+      reject(new ExchangeError(sentence(reasonOf(error, code)), 'no', as ?? code));
     };
     // The listener stays for the socket's life: an error after its request must not end the process.
     socket.on('error', fail);

@@ -228,6 +228,17 @@ test('a loop over the limit of slots: the way out, with what the gateway said', 
   );
 });
 
+test('a proxy that is not there is told with the variables that name it', async ({ world }) => {
+  const env = { GW_BASE_URL: 'https://gateway.invalid', HTTPS_PROXY: 'http://127.0.0.1:9' };
+  const run = await world.gw(['balance', '--retries', '0'], { env });
+  expect([run.code, run.err]).toEqual([
+    8,
+    expect.stringMatching(
+      /cannot connect to the proxy 127\.0\.0\.1:9: connection refused\nhint: check HTTPS_PROXY and HTTP_PROXY/,
+    ),
+  ]);
+});
+
 test('a gateway that is not there: nothing was sent, and no list calls it refused', async ({ world }) => {
   const env = { GW_BASE_URL: 'http://127.0.0.1:9' };
   const run = await world.gw([...alpha, 'fox', '--retries', '0'], { env });

@@ -134,7 +134,8 @@ test('a proxy that is not there, or asks for a password: certainly not sent', as
   const gone = open({ httpProxy: `127.0.0.1:${await freePort()}` });
   expect(await failure(gone.exchange(get('http://gw.example/')))).toMatchObject({
     sent: 'no',
-    code: 'ECONNREFUSED',
+    code: 'PROXY_AWAY',
+    message: expect.stringContaining('connection refused'),
   });
   const proxy = await startProxyServer({ refuseWith: 407 });
   const refused = open({ httpProxy: proxy.url, httpsProxy: proxy.url });
