@@ -12,6 +12,7 @@ import { confineFiles } from '../flags/body-flags.ts';
 import { type Flag, type FlagSet, type FlagValues, flagName, mayStandIn, on } from '../flags/flag.ts';
 import { budgetFlags, pollFlags, saveFlags, waitFlags } from '../flags/job-flags.ts';
 import { applySet, assertSafeJson, type BodySet, baseBody, parseSet } from '../flags/json-body.ts';
+import { refuseSharedStdin, stdinReaders } from '../flags/prompt.ts';
 import { quietly } from '../host.ts';
 import { besideOf } from '../jobs/save/output-path.ts';
 import { type Job, type KeptRequest, mayExist } from '../ledger/event.ts';
@@ -78,6 +79,7 @@ export const again = defineCommand<FlagSet, JobResult>({
   human: (result, ctx, failed) =>
     result.family === 'image' ? fileLines(result) : jobLines(result, ctx, failed),
   async *run({ args: [word = ''], flags, globals }, ctx) {
+    refuseSharedStdin(stdinReaders([], flags, globals));
     const named = await sourceOf(word, ctx);
     const { command } = named.request;
     const create = Object.hasOwn(createCommands, command) ? createCommands[command] : undefined;

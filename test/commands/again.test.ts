@@ -45,6 +45,14 @@ const journal = (world: World) => {
     .join('');
 };
 
+test('two flags that would both read stdin are named', async () => {
+  const world = await open();
+  await make(world, ['video', 'alpha', 'create', 'a fox']);
+  expect(await refused(world, ['again', 'last', '--body', '-', '--prompt', '-'])).toContain(
+    '--body and --prompt both read stdin',
+  );
+});
+
 test('a flag is a switch in every create or in none, so that its words can be read before the job is known', () => {
   const forms = new Map<string, boolean>();
   for (const { flags } of Object.values(createCommands)) {
