@@ -383,15 +383,21 @@ test('a task that failed before says nothing of the next attempt that a lost wor
   await stop(worker);
 });
 
-test('an attempt of unknown outcome is not cleared by the task of the one before', async () => {
-  const { studio, anna, change } = await openSecondAttempt(alpha, 1);
-  await change({ state: 'unknown', error: JSON.stringify({ kind: 'unknown_outcome', message: 'lost' }) });
-  const env = { GW_REDIS_URL: studio.redis.url };
-  giveManifest(studio, anna);
-  const { code, err } = await anna.run(['batch', 'run', 'day.jsonl', '--redis'], { env });
-  expect(code, err).toBe(14);
-  expect(err).toContain('error: day.jsonl:1: lost');
-});
+test.each([
+  ['lost', { error: JSON.stringify({ kind: 'unknown_outcome', message: 'lost' }) }],
+  ['it is not known what became of it', {}],
+])(
+  'an attempt of unknown outcome is not cleared by the task of the one before: %s',
+  async (reason, error) => {
+    const { studio, anna, change } = await openSecondAttempt(alpha, 1);
+    await change({ state: 'unknown', ...error });
+    const env = { GW_REDIS_URL: studio.redis.url };
+    giveManifest(studio, anna);
+    const { code, err } = await anna.run(['batch', 'run', 'day.jsonl', '--redis'], { env });
+    expect(code, err).toBe(14);
+    expect(err).toContain(`error: day.jsonl:1: ${reason}\n`);
+  },
+);
 
 test.each([
   ['alpha', alpha],

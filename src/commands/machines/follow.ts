@@ -542,9 +542,8 @@ class BatchOnQueue {
     }
     const isLeft = record && (record.fault?.newer || goesOn(record) || isUnsent(record));
     const isOpen = error?.kind === 'partial' || isLeft;
-    const isCancelled = record?.state === 'cancelled';
-    const isUnknown = tellsUnknown(told) || record?.fault?.isSent;
-    this.#sums[isCancelled ? 'cancelled' : isOpen ? 'open' : isUnknown ? 'unknown' : 'failed'] += 1;
+    const unsaved = tellsUnknown(told) || record?.fault?.isSent ? 'unknown' : 'failed';
+    this.#sums[record?.state === 'cancelled' ? 'cancelled' : isOpen ? 'open' : unsaved] += 1;
     this.#settled.push({ value: result, error: failure });
   }
 
@@ -613,6 +612,8 @@ const doubtful = (record: RowRecord) =>
 /** Why a finished row is not saved; a saved row may keep the error of an earlier round. */
 const toldOf = (record: RowRecord): ToldError | undefined => {
   if (record.state === 'cancelled') return isDoubtful(record) ? doubtful(record) : takenOut;
+  if (record.state === 'unknown')
+    return record.error ?? unknownError('it is not known what became of it', closingHint(record));
   return record.state === 'saved' ? undefined : record.error;
 };
 const unsavedHere = toldAs(
