@@ -204,9 +204,11 @@ test('requests at the same time take connections of their own', async () => {
 });
 
 test('a connection that the server closed while idle is not used again', async () => {
+  let closed: Promise<unknown> = Promise.resolve();
   const server = await serve({
     steps: [
       (socket) => {
+        closed = once(socket, 'close');
         socket.end(replyBytes(200, 'x'));
       },
       reply(200, 'y'),
@@ -214,7 +216,9 @@ test('a connection that the server closed while idle is not used again', async (
   });
   const transport = open();
   await transport.exchange(get(server.url));
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  // The server's socket is closed once the client has ended its own.
+  await closed;
+  await new Promise((resolve) => setImmediate(resolve));
   expect(text((await transport.exchange(get(server.url))).bytes)).toBe('y');
 });
 
