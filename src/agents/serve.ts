@@ -204,7 +204,7 @@ const hints: readonly (readonly [RegExp, string])[] = [
 /** Replaces flag names in an error with argument names. */
 function worded(error: unknown): unknown {
   if (!(error instanceof GwError)) return error;
-  const hint = error.hint?.replace(/(?:; )?also: .*/, '') || undefined; // The message has the rest.
+  const hint = error.facts.hint?.replace(/(?:; )?also: .*/, '') || undefined; // The message has the rest.
   const [, better = hint] = hints.find(([form]) => form.test(hint ?? '')) ?? [];
   const faults = error.kind === 'usage' ? faultsOf(error.told({ hint: undefined })) : [error.message];
   const message = faults.join('; ').replace(/^once: [^:]*: /, 'key: ');

@@ -114,6 +114,15 @@ test('every tool does what it says', async () => {
   expect(agent.log()).not.toContain(KEY);
 });
 
+test('a picture that is gone is told with one command that makes it anew', async () => {
+  const { agent } = await opened();
+  const { value } = await agent.call('make_image', { prompt: 'a fox' });
+  const [{ path: file }] = value.files as [{ path: string }];
+  fs.rmSync(file);
+  const gone = (await agent.call('wait_for_job', { id: value.id })).value.error as { hint: string };
+  expect(gone.hint.match(/gw again/g)).toHaveLength(1);
+});
+
 test('a blind retry of make_again pays once, by key or by the ID of its job', async () => {
   const { agent, sent } = await opened();
   const fox = await agent.call('make_image', { prompt: 'a fox' });
