@@ -12,8 +12,7 @@ import { type Round, torture } from './torture.ts';
 
 type World = Awaited<ReturnType<typeof openPlace>>;
 
-// A chain gets as many kills. The processes behind the last are left alone: on a busy machine a process may need longer for its
-// first step than it would live.
+/** The most kills of one chain. Without a limit it might never end: on a busy machine a process may live too short for one step. */
 const MOST_KILLS = 8;
 
 function writeStory({ cwd }: Place): void {
