@@ -99,10 +99,12 @@ export function checkDefault(name: string, text: string, called: Called): void {
   const { key, flag: found } = flagOf(flag, called);
   if (['prompt', 'promptFile', 'events', 'once', 'body', 'set'].includes(key))
     throw usage(`--${flag} belongs to one run and has no default`, 'type it where it is needed');
-  typedOf(found, name, text, false, '');
+  const values = [typedOf(found, name, text, false, '')].flat().map(String);
   if (key === 'out') parsePattern(text, name);
-  if (found.choices && !found.choices.includes(text))
-    throw usage(`${name} ${text}: one of ${found.choices.join(', ')}`);
+  // Other models than the choices are valid too: a full ID, and one that is newer than gw.
+  const { choices = values } = key === 'model' ? {} : found;
+  if (!values.every((value) => choices.includes(value)))
+    throw usage(`${name} ${text}: one of ${choices.join(', ')}`);
 }
 
 /** Merges flags from a file under the typed input. Throws `usage` with a message that begins with `where`. */
@@ -185,8 +187,7 @@ function presetFile(name: string, host: Host): { readonly file: string; readonly
     const file = endings.map((ending) => path.join(dir, `${name}.${ending}`)).find(fs.existsSync);
     if (file !== undefined) return { file, isOwn: dir === own };
   }
-  const names = dirs.flatMap(namesIn);
-  const [near] = nearest(name, names);
+  const [near] = nearest(name, dirs.flatMap(namesIn));
   throw usage(
     `--preset ${name}: no such preset in ${dirs.join(' or ')}`,
     near ? `did you mean ${near}?` : `write its flags into ${path.join(own, `${name}.yaml`)}`,
@@ -194,9 +195,8 @@ function presetFile(name: string, host: Host): { readonly file: string; readonly
 }
 
 function namesIn(dir: string): string[] {
-  const preset = new RegExp(`^(.+)\\.(?:${endings.join('|')})$`);
   const files = quietly(() => fs.readdirSync(dir)) ?? [];
-  return files.flatMap((file) => preset.exec(file)?.[1] ?? []);
+  return files.map(path.parse).flatMap(({ name, ext }) => (endings.includes(ext.slice(1)) ? name : []));
 }
 
 async function readPreset(file: string): Promise<Record<string, unknown>> {

@@ -508,6 +508,39 @@ test("one's own defaults are set, listed, used and taken out; what is typed and 
 });
 
 test.each([
+  ['defaults.video.alpha.model', 'alpha-video-2-0-260128', alpha, { model: 'alpha-video-2-0-260128' }],
+  [
+    'defaults.image.create.model',
+    'img-9',
+    ['image', 'create', 'a fox', '--dry-run', '--json'],
+    { model: 'img-9' },
+  ],
+  [
+    'defaults.asset.create.type',
+    'image',
+    [
+      'asset',
+      'create',
+      '--group',
+      'g-1',
+      '--url',
+      'https://e.com/a.png',
+      '--name',
+      'a',
+      '--dry-run',
+      '--json',
+    ],
+    { AssetType: 'Image' },
+  ],
+])('config set %s %s takes what the typed flag takes', async (name, value, words, body) => {
+  const world = await World.open();
+  const typed = await world.ok([...words, `--${name.split('.').at(-1)}`, value]);
+  expect(bodyOf(typed.out)).toMatchObject(body);
+  await world.ok(['config', 'set', name, value]);
+  expect((await world.ok(words)).out).toBe(typed.out);
+});
+
+test.each([
   ['defaults.video.alpha.resolution', '4000p', /resolution 4000p: one of 480p, 720p, 1080p, 4k/],
   [
     'defaults.video.alpha.resolutoin',
