@@ -6,6 +6,8 @@ interface Result {
   readonly family: string;
   readonly id: string;
   readonly status: string;
+  readonly record: unknown;
+  readonly files: readonly object[];
 }
 
 interface RowResult extends RowOf, Omit<Result, 'id'> {
@@ -128,7 +130,7 @@ export class JobEvents {
     if (!subject || nowMs - (this.#toldAtMs.get(key) ?? Number.NEGATIVE_INFINITY) < DOWNLOAD_EVERY_MS) return;
     this.#toldAtMs.set(key, nowMs);
     const { role, bytes, totalBytes: total } = update;
-    this.#tell('download', subject, { role, bytes, ...(total !== undefined && { total }) });
+    this.tell('download', subject, { role, bytes, ...(total !== undefined && { total }) });
   }
 
   /** Reports one outcome of the command: its error and result. Throws the error of writing to stdout. */
@@ -152,14 +154,14 @@ export class JobEvents {
 
   /** Reports a result for each job that has none yet, at the end of the run. Throws the error of writing to stdout. */
   async close(): Promise<void> {
-    await Promise.all([...this.#due].map((due) => this.#end(due, resultOf(due, undefined), undefined)));
+    await Promise.all([...this.#due].map((due) => this.#end(due, resultOf(due), undefined)));
   }
 
   async #end(subject: Subject, result: Result | RowResult, error: ToldError | undefined): Promise<void> {
     this.#due.delete(subject);
     // These errors end a wait but not the job.
     if (error && !['wait_timeout', 'interrupted'].includes(error.kind)) {
-      this.#tell(error.kind === 'unknown_outcome' ? 'unknown' : 'failed', subject, { error });
+      this.tell(error.kind === 'unknown_outcome' ? 'unknown' : 'failed', subject, { error });
     }
     await this.#write('result', subject, result);
   }
@@ -181,7 +183,7 @@ export class JobEvents {
     switch (event.event) {
       case 'intent':
         this.#due.add(Object.assign(subject, { isOwn: true }));
-        if (!subject.isAdopted) this.#tell('intent', subject, { model: event.model });
+        if (!subject.isAdopted) this.tell('intent', subject, { model: event.model });
         break;
       case 'accepted':
         // If the disk refused the ID, it is written again with the end, but was reported already.
@@ -189,12 +191,12 @@ export class JobEvents {
         subject.id = event.id;
         subject.status = event.status;
         this.#byId.set(event.id, subject);
-        if (!subject.isAdopted) this.#tell('accepted', subject, { status: event.status });
+        if (!subject.isAdopted) this.tell('accepted', subject, { status: event.status });
         break;
       case 'status':
       case 'final':
         if (subject.isOwn && subject.status !== event.status)
-          this.#tell('status', subject, { status: event.status });
+          this.tell('status', subject, { status: event.status });
         subject.status = event.status;
         break;
       case 'refused':
@@ -210,13 +212,14 @@ export class JobEvents {
         break;
       case 'saved': {
         const { role, path, bytes, sha256, type } = event;
-        this.#tell('saved', subject, { role, path, bytes, sha256, type });
+        this.tell('saved', subject, { role, path, bytes, sha256, type });
         break;
       }
     }
   }
 
-  #tell(event: string, subject: Subject, more: object): void {
+  /** Reports one event, also of a job on another machine; `more` has its other fields, and `t` of an earlier event. */
+  tell(event: string, subject: Subject, more: object): void {
     // The failure is reported with the result, whose write fails the same way.
     this.#write(event, subject, more).catch(() => {});
   }
@@ -228,10 +231,7 @@ export class JobEvents {
 }
 
 /** The state of a job for which the command gave no result. */
-const resultOf = (
-  { key, family, id, status }: Subject,
-  error: ToldError | undefined,
-): Result & { readonly record: null; readonly files: readonly [] } => ({
+const resultOf = ({ key, family, id, status }: Subject, error?: ToldError): Result => ({
   family,
   id: id ?? key ?? '',
   status: status ?? (error?.kind === 'unknown_outcome' ? 'unknown' : ''),

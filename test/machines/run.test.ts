@@ -2,10 +2,12 @@ import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { expect, test, vi } from 'vitest';
+import { openLibrary } from '../../src/agents/gw.ts';
 import { isAlive } from '../../src/disk/lock-file.ts';
 import { onceJobKey } from '../../src/ledger/job-key.ts';
 import { openServer } from '../cli/fake-gateway.ts';
 import { KEY, sha256Of, until } from '../cli/place.ts';
+import { assetsDir } from '../helpers/assets-dir.ts';
 import { make, pngHead } from '../media/fixtures.ts';
 import { framesOf, ids, story } from '../shots/chain.ts';
 import { openRedisProxy } from './redis-proxy.ts';
@@ -299,6 +301,23 @@ test('--events tells of an image that it ended well, and of a task that failed t
     ['result', 'failed', 'string'],
   ];
   expect(told('day/r1')).toEqual([['intent', ...none], ['accepted', undefined, 'string'], ...failed]);
+  await stop(worker);
+});
+
+test('a program gets the events of rows that other machines work on, and none of them as a result', async () => {
+  const studio = await openNearStudio();
+  write(studio, [alpha]);
+  const worker = studio.worker('anna');
+  const { laptop } = studio;
+  const events: string[] = [];
+  const gw = openLibrary({ version: '0.0.0-test', distDir: assetsDir });
+  const { results } = await gw(['batch', 'run', 'day.jsonl', '--redis'], {
+    env: { ...laptop.env(), ...studio.env },
+    cwd: laptop.cwd,
+    onEvent: ({ event }) => events.push(event),
+  });
+  expect(results).toEqual([expect.objectContaining({ row_key: 'day/r0', status: 'succeeded' })]);
+  expect(events).toEqual(['intent', 'accepted', 'status', 'download', 'saved', 'result']);
   await stop(worker);
 });
 

@@ -485,28 +485,25 @@ class BatchOnQueue {
     await this.#endChains();
   }
 
-  /** Prints a step as an event, with --events. */
+  /** Reports a step of a row's worker, with --events. */
   #tell({ at, key, entry }: RowEvent, record: RowRecord | undefined): void {
     const row = this.#open.get(key)?.row;
     if (!row || !entry || !record) return;
     const { step, host, id } = entry;
-    const atMs = Number(at.split('-')[0]);
-    if (step === 'sending') this.#say('intent', row, record, { model: record.job?.model, host }, atMs);
-    if (step === 'accepted') this.#say('accepted', row, record, { id, host }, atMs);
+    const told = { t: new Date(Number(at.split('-')[0])).toISOString(), host };
+    if (step === 'sending') this.#say('intent', row, record, { ...told, model: record.job?.model });
+    if (step === 'accepted') this.#say('accepted', row, record, { ...told, id });
     if (step !== 'ended') return;
     this.#hasEnded.add(key);
-    this.#say('status', row, record, { id: record.id, status: record.status, host }, atMs);
+    this.#say('status', row, record, { ...told, id: record.id, status: record.status });
   }
 
-  /** Prints one event of a row, as a run on one machine does. */
-  #say(event: string, row: Row, record: RowRecord, more: object, atMs = this.batch.ctx.clock.now()): void {
-    const { ctx } = this.batch;
-    if (!ctx.events) return;
-    const t = new Date(atMs).toISOString();
-    void ctx.io.outJson({ event, t, ...namedBy(row), key: keyOf(record) ?? null, ...more });
+  #say(event: string, row: Row, record: RowRecord, more: object): void {
+    const { family, key: _, ...of } = namedBy(row);
+    this.batch.ctx.events?.tell(event, { family, key: keyOf(record) ?? null, of }, more);
   }
 
-  /** Prints events that have no step: a failed task, and downloaded and saved files. */
+  /** Reports events that have no step: a failed task, and downloaded and saved files. */
   #sayEnd(row: Row, record: RowRecord, result: RowResult): void {
     const { state, status, family, error } = record;
     const isImage = family === 'image';
