@@ -64,7 +64,7 @@ export class GwError extends Error {
     message: string,
     readonly facts: ErrorFacts = {},
   ) {
-    super(message);
+    super(withoutPasswords(message));
   }
   get exitCode(): number {
     return errorKinds[this.kind].exitCode;
@@ -72,13 +72,23 @@ export class GwError extends Error {
   get hint(): string | undefined {
     const { hint, anew, when } = this.facts;
     const whole = anew ? `${hint}: ${anew}` : hint;
-    return [whole, this.kind !== 'unknown_outcome' && when].filter(Boolean).join('; ') || undefined;
+    const all = [whole, this.kind !== 'unknown_outcome' && when].filter(Boolean).join('; ');
+    return withoutPasswords(all) || undefined;
   }
   /** Returns the same failure with more facts, or with another message. */
   told(facts: ErrorFacts, message = this.message): GwError {
     return new GwError(this.kind, message, { ...this.facts, ...facts });
   }
 }
+
+/**
+ * A text for a message, with `***` for the password in each address (`ftp://user:***@host`). The word PASSWORD stays,
+ * because a hint has it where the user writes a password.
+ */
+export const withoutPasswords = (text: string): string => text.replace(passwords, '://$1***@');
+// A colon with digits begins a port and no password; a password that nobody has encoded may hold / and @.
+const passwords =
+  /:\/\/(?!\w*:PASSWORD@)(?:([^\s/?#@:"'[]*:)(?!\d*[/?#])(?:[^\s/"']*|[^\s@"']{0,999})|[^\s/?#"']*)@/g;
 
 /** A paid create was sent and no complete reply came: the job may exist. What came is kept, as it may name the ID. */
 export class UnknownOutcome extends GwError {

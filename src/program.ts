@@ -36,6 +36,12 @@ const ofTasks = (family: string): Node[] => [
   ),
 ];
 
+// The files that hold several commands.
+const assets = () => import('./commands/asset/asset.ts');
+const groups = () => import('./commands/asset/group.ts');
+const config = () => import('./commands/config.ts');
+const profiles = () => import('./commands/profile.ts');
+
 /** The command tree. Each command is loaded when it is called; nothing here imports one. */
 export const program: Node = group(
   'gw',
@@ -90,37 +96,27 @@ export const program: Node = group(
     ]),
     group('asset', 'the asset library of family A', [
       leaf('create', 'put a file into the library by its URL', async () =>
-        (await import('./commands/asset/asset.ts')).assetCreate('create'),
+        (await assets()).assetCreate('create'),
       ),
-      leaf('upload', 'as create, by the REST alias', async () =>
-        (await import('./commands/asset/asset.ts')).assetCreate('upload'),
-      ),
-      leaf('get', 'show assets', async () => (await import('./commands/asset/asset.ts')).get),
+      leaf('upload', 'as create, by the REST alias', async () => (await assets()).assetCreate('upload')),
+      leaf('get', 'show assets', async () => (await assets()).get),
       leaf('list', 'list assets', async () => (await import('./commands/asset/list.ts')).list),
-      leaf('update', 'rename an asset', async () => (await import('./commands/asset/asset.ts')).update),
-      leaf(
-        'delete',
-        'delete assets for good',
-        async () => (await import('./commands/asset/asset.ts')).assetDelete,
-      ),
+      leaf('update', 'rename an asset', async () => (await assets()).update),
+      leaf('delete', 'delete assets for good', async () => (await assets()).assetDelete),
       leaf(
         'wait',
         'wait until assets can be used',
         async () => (await import('./commands/asset/wait.ts')).wait,
       ),
       group('group', 'groups of assets', [
-        leaf('create', 'make a group', async () => (await import('./commands/asset/group.ts')).create),
-        leaf('get', 'show groups', async () => (await import('./commands/asset/group.ts')).get),
-        leaf('list', 'list groups', async () => (await import('./commands/asset/group.ts')).list),
-        leaf(
-          'update',
-          'change the name or description of a group',
-          async () => (await import('./commands/asset/group.ts')).update,
-        ),
+        leaf('create', 'make a group', async () => (await groups()).create),
+        leaf('get', 'show groups', async () => (await groups()).get),
+        leaf('list', 'list groups', async () => (await groups()).list),
+        leaf('update', 'change the name or description of a group', async () => (await groups()).update),
         leaf(
           'delete',
           'delete a group, and with it the use of its assets',
-          async () => (await import('./commands/asset/group.ts')).groupDelete,
+          async () => (await groups()).groupDelete,
         ),
       ]),
     ]),
@@ -242,33 +238,17 @@ export const program: Node = group(
     leaf('login', 'store a gateway and its key', async () => (await import('./commands/login.ts')).login),
     leaf('logout', 'forget a stored key', async () => (await import('./commands/login.ts')).logout),
     group('config', 'settings, and where each comes from', [
-      leaf('get', 'print one setting', async () => (await import('./commands/config.ts')).get),
-      leaf(
-        'set',
-        'change one setting of the profile',
-        async () => (await import('./commands/config.ts')).set,
-      ),
-      leaf(
-        'unset',
-        'remove one setting of the profile',
-        async () => (await import('./commands/config.ts')).unset,
-      ),
-      leaf(
-        'list',
-        'every setting, its value and where it comes from',
-        async () => (await import('./commands/config.ts')).list,
-      ),
-      leaf('path', 'where the configuration is', async () => (await import('./commands/config.ts')).path),
+      leaf('get', 'print one setting', async () => (await config()).get),
+      leaf('set', 'change one setting of the profile', async () => (await config()).set),
+      leaf('unset', 'remove one setting of the profile', async () => (await config()).unset),
+      leaf('list', 'every setting, its value and where it comes from', async () => (await config()).list),
+      leaf('path', 'where the configuration is', async () => (await config()).path),
     ]),
     group('profile', 'stored gateways', [
-      leaf('list', 'list profiles', async () => (await import('./commands/profile.ts')).list),
-      leaf('use', 'make a profile the current one', async () => (await import('./commands/profile.ts')).use),
-      leaf('add', 'add a profile', async () => (await import('./commands/profile.ts')).add),
-      leaf(
-        'remove',
-        'remove a profile and its key',
-        async () => (await import('./commands/profile.ts')).remove,
-      ),
+      leaf('list', 'list profiles', async () => (await profiles()).list),
+      leaf('use', 'make a profile the current one', async () => (await profiles()).use),
+      leaf('add', 'add a profile', async () => (await profiles()).add),
+      leaf('remove', 'remove a profile and its key', async () => (await profiles()).remove),
     ]),
     group('sandbox', 'the embedded gateway, to try things and to test', [
       leaf(

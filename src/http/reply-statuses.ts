@@ -63,7 +63,7 @@ const unsettled: Readonly<Record<number, Pick<StatusMeaning, 'sentence' | 'hint'
   304: { sentence: 'the gateway says that nothing has changed, and gw keeps nothing to compare with' },
   407: {
     sentence: 'a proxy asks for a user and password',
-    hint: 'put the user into the address of the proxy: http://user:password@host:port',
+    hint: 'put the user into the address of the proxy: http://user:PASSWORD@host:port',
   },
   408: { sentence: 'the gateway waited too long for the request' },
   409: { sentence: 'the gateway says that this conflicts with something else' },

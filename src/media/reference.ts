@@ -1,4 +1,4 @@
-import { usage } from '../errors.ts';
+import { usage, withoutPasswords } from '../errors.ts';
 
 /** A parsed media reference, not yet looked up (the contract, "References to media"). */
 export type Reference =
@@ -36,9 +36,10 @@ const blankOrControl = /[\s\x00-\x1f\x7f-\x9f]/;
 // At least two letters: a single one before the colon is a Windows drive (`C:\photo.png`).
 const scheme = /^\s*([A-Za-z][A-Za-z0-9+.-]+):/;
 
-/** A reference or a path for a message, shortened if it is long, as data URIs are. */
+/** A reference or a path for a message, without a password, and shortened if it is long, as data URIs are. */
 export function shorten(raw: string, maxCharacters = 80): string {
-  return raw.length <= maxCharacters ? raw : `${raw.slice(0, maxCharacters)}…`;
+  const told = withoutPasswords(raw);
+  return told.length <= maxCharacters ? told : `${told.slice(0, maxCharacters)}…`;
 }
 
 /**
@@ -127,8 +128,7 @@ export function parseDataUri(uri: string, named: string): DataUri {
     const place = `character ${digits + 1} of its data is "${tail.slice(0, 1)}"`;
     throw usage(`${named}: not valid Base64: ${place}`, 'Base64 has A-Z a-z 0-9 + / and = at the end');
   }
-  const length = payload.length - tail.length;
-  if (length % 4 === 1 || (tail !== '' && payload.length % 4 !== 0))
+  if ((payload.length - tail.length) % 4 === 1 || (tail !== '' && payload.length % 4 !== 0))
     throw usage(`${named}: not valid Base64: ${payload.length} characters are no whole number of bytes`);
   return { mime: mime.trim().toLowerCase(), content: Buffer.from(payload, 'base64') };
 }

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { Readable } from 'node:stream';
 import { expect } from 'vitest';
@@ -298,4 +298,45 @@ test('what is refused is not said to be sent', async ({ world }) => {
       new RegExp(`^warning: ${given} \\(the document says: Request bodies of the [^\n]*: not shown\\)\n$`),
     );
   }
+});
+
+const address = 'ftp://user:pw-canary@host/a.png';
+test.for<[argv: readonly string[], named: string]>([
+  [[...alpha, 'x', '--image', address], '--image ftp://user:***@host/a.png'],
+  [[...alpha, 'x', '--image', `ftp://user:${'pw-canary'.repeat(9)}@host/`], '--image ftp://user:***@host/'],
+  [[...alpha, 'x', '--image', 'ftp://user:pw/nary@host/a.png'], '--image ftp://user:***@host/a.png'],
+  [[...alpha, 'x', '--image', 'ftp://pw-canary@host/a.png'], '--image ftp://***@host/a.png'],
+  [[...alpha, 'x', '--image', 'ftp://host:80/@a.png'], '--image ftp://host:80/@a.png'],
+  [['chat', 'x', '--image', 'https://user:pw-canary@ho st/'], '--image https://user:***@ho st/'],
+  [[...alpha, 'x', '--preset', 'foreign'], '--image ftp://user:***@host/a.png'],
+  [
+    [...alpha, 'x', '--set', 'content.1.type=image_url', '--set', `content.1.image_url.url=${address}`],
+    'content.1.image_url.url ftp://user:***@host/a.png',
+  ],
+  [['video', 'beta', 'create', 'x', '--callback-url', address], '--callback-url ftp://user:***@host/a.png'],
+  [
+    ['video', 'beta', 'create', 'x', '--callback-url', address, '--no-validate', '--dry-run'],
+    '***@host/a.png',
+  ],
+  [
+    ['image', 'edit', 'x', '--image', 'a.png', address.replace('ftp', 'https')],
+    'https://user:***@host/a.png',
+  ],
+  [['asset', 'create', '--group', 'g', '--url', address], '--url ftp://user:***@host/a.png'],
+  [['jobs', 'show', address], 'ftp://user:***@host/a.png'],
+  [['api', 'GET', address], 'ftp://user:***@host/a.png'],
+  [['batch', 'run', address], 'ftp://user:***@host/a.png'],
+  [
+    ['batch', 'check', 'rows.jsonl', '--command', 'video alpha'],
+    'rows.jsonl:1: image: ftp://user:***@host/a.png',
+  ],
+])('no message holds a password of the address in %j', async ([argv, named], { world }) => {
+  const preset = path.join(world.dir, '.config/gw/presets/foreign.json');
+  mkdirSync(path.dirname(preset), { recursive: true });
+  writeFileSync(preset, JSON.stringify({ image: address }));
+  writeFileSync(path.join(world.cwd, 'rows.jsonl'), JSON.stringify({ image: address, prompt: 'x' }));
+  const { out, err } = await world.gw(argv);
+  const told = argv[1] === 'check' ? out : err;
+  expect(told).toContain(named);
+  expect(err + (argv.includes('--dry-run') ? '' : out)).not.toMatch(/pw|nary/);
 });

@@ -6,7 +6,7 @@ import { type Manifest, openJsonLines, openManifest } from '../../batch/read-man
 import { fieldsOf, nameFault, placeText, type Row, type RowsInput, readRows } from '../../batch/rows.ts';
 import type { Context } from '../../context.ts';
 import { confinedPaths } from '../../disk/confined-path.ts';
-import { shellQuote, usage } from '../../errors.ts';
+import { shellQuote, usage, withoutPasswords } from '../../errors.ts';
 import { placeFiles } from '../../flags/body-flags.ts';
 import { type Flag, type FlagSet, type FlagValues, filled, on, oneOf, text } from '../../flags/flag.ts';
 import { defaultsOf } from '../../presets.ts';
@@ -163,8 +163,8 @@ export function runCommand(
   const takesNext = (word = '') => isDropped(word) && !word.includes('=') && !switches.includes(word);
   const words = argv.flatMap((word, at) => {
     if (isDropped(word) || takesNext(argv[at - 1])) return [];
-    // The password is masked, so the user has to type it again.
-    return [word.replace(/(rediss?:\/\/[^:@/]*:)[^@]*@/, '$1***@')];
+    // The user has to type a password again.
+    return [withoutPasswords(word)];
   });
   const isTyped = (word: string) => words.some((each) => each === word || each.startsWith(`${word}=`));
   const others = added.filter((word) => !word.startsWith('--') || !isTyped(word));
