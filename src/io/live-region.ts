@@ -36,7 +36,7 @@ export class LiveRegion {
     if (this.hold && lines.length > 0 && this.#letGo === undefined) {
       // A frame hides the cursor, and Ctrl-Z must be able to restore it.
       this.#isShown = false;
-      this.#letGo = this.hold(this.#show);
+      this.#letGo = this.hold(this.show);
     }
     const isSame = lines.length === this.#drawn.length && lines.every((line, at) => line === this.#drawn[at]);
     if (!isSame) this.#emit('');
@@ -56,13 +56,14 @@ export class LiveRegion {
   /** Removes the lines permanently and shows the cursor again. */
   end(): void {
     this.#wanted = [];
-    this.#show(false);
+    this.show(false);
     this.#isShown = true;
     void this.#letGo?.then((letGo) => letGo());
     this.#letGo = undefined;
   }
 
-  readonly #show: ShowBars = (isShown) => {
+  /** Removes the lines for now and shows the cursor, or draws the lines again. */
+  readonly show: ShowBars = (isShown) => {
     this.#isShown = isShown;
     if (isShown) return this.draw(this.#wanted);
     this.lift();

@@ -4,7 +4,7 @@ import * as path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { bundle } from '../ledger/bundle.ts';
 import { KEY } from './fixtures.ts';
-import { openPlaceFor } from './terminal.ts';
+import { openPlaceFor, Terminal } from './terminal.ts';
 
 const script = bundle(path.join(import.meta.dirname, 'scripts', 'talk.ts'));
 const PROMPT = /^>$/m;
@@ -136,6 +136,34 @@ describe('a conversation on a terminal', { tags: ['tmux'] }, () => {
     await terminal.shows(/Ctrl-D or \/exit leaves\n>$/);
     terminal.line('/exit');
     await terminal.shows('[exit 0]');
+  });
+
+  it('Ctrl-Z gives the terminal to the shell at once, and fg goes on with answer and line', async () => {
+    const { dir, stateDir } = openPlaceFor(script);
+    const stopped = 'echo; stty -a | grep -o .icanon; read pasted; echo "got $pasted" | cat -v; fg';
+    const gw = `HOME=${dir} GW_STATE_DIR=${stateDir} ${process.execPath} ${script}`;
+    const terminal = new Terminal(`bash -mc '${gw}; ${stopped}; ${stopped}'`);
+    await terminal.shows(PROMPT);
+    terminal.line('slow');
+    await terminal.shows('word20');
+    terminal.keys('C-z');
+    await terminal.shows(/[^-]icanon$/);
+    terminal.paste('this');
+    terminal.keys('Enter');
+    const went = /\ngot this\n[\s\S]*word\d+ word/;
+    await expect.poll(() => terminal.all(), { timeout: 10_000 }).toMatch(went);
+    terminal.keys('C-c');
+    await terminal.shows(/stopped; what came is kept\n\n>$/);
+    terminal.keys('half a line', 'C-z');
+    await terminal.shows(/[^-]icanon$/);
+    terminal.line('that');
+    await terminal.shows(/\ngot that\n[\s\S]*\n> half a line$/);
+    terminal.keys('C-c');
+    terminal.paste('echo 1\n2\n');
+    terminal.keys('Enter');
+    await terminal.shows('<1 2>');
+    terminal.keys('C-d');
+    expect(await terminal.shows('[exit')).toMatch(/\nLEFT\n\[exit 0\]\n icanon$/);
   });
 
   it('what is typed while an answer comes stands in the next line', async () => {

@@ -1,12 +1,9 @@
 import {
   type CompleterResult,
-  clearScreenDown,
   createInterface,
-  cursorTo,
   emitKeypressEvents,
   type Interface,
   type Key,
-  moveCursor,
 } from 'node:readline';
 import { PassThrough } from 'node:stream';
 import type { Host } from '../../host.ts';
@@ -21,7 +18,7 @@ export type Entered =
   | { readonly kind: 'left' };
 
 export interface LineEditorOptions {
-  readonly host: Pick<Host, 'stdin' | 'stdout'>;
+  readonly host: Pick<Host, 'stdin' | 'stdout' | 'platform'>;
   readonly page: Page;
   /** Newest first. */
   readonly history: readonly string[];
@@ -34,6 +31,7 @@ type Stroke = { readonly text: string | undefined; readonly key: Key } | { reado
 
 const PASTE_MODE_ON = '\x1b[?2004h';
 const PASTE_MODE_OFF = '\x1b[?2004l';
+const upBy = (rows: number): string => (rows > 0 ? `\x1b[${rows}A` : '');
 /** The limit for keys typed while an answer arrives; more is no intended input. */
 const MAX_AHEAD = 10_000;
 const HISTORY_SIZE = 1_000;
@@ -55,7 +53,6 @@ export class LineEditor {
   #hasLeft = false;
   /** The cursor's row below the first row of the prompt, to compute moves after a change of width. */
   #row = 0;
-  readonly #stop: () => void;
 
   constructor(private readonly options: LineEditorOptions) {
     const { stdin, stdout } = options.host;
@@ -74,24 +71,14 @@ export class LineEditor {
     // Node 24 reverses a line with newlines when it reports it, as in its history, so the kept line is used.
     this.#lines.on('line', () => this.#entered(this.#line));
     this.#lines.on('SIGINT', () => this.#interrupted());
-    this.#lines.on('close', () => this.#leave());
-    this.#lines.on('SIGCONT', () => {
-      stdout.write(PASTE_MODE_ON);
-      this.#lines.prompt(true);
-    });
-    const onKey = (text: string | undefined, key: Key) => this.#arrived(text, key);
-    const onEnd = () => this.#leave();
-    const onResize = () => this.#resized();
+    this.#lines.on('SIGTSTP', () => this.#suspend());
+    this.#lines.on('close', this.#leave);
     emitKeypressEvents(stdin);
-    stdin.on('keypress', onKey).on('end', onEnd).on('error', onEnd).on('close', onEnd);
-    stdout.prependListener('resize', onResize);
+    stdin.on('keypress', this.#arrived).on('end', this.#leave);
+    stdin.on('error', this.#leave).on('close', this.#leave);
+    stdout.prependListener('resize', this.#resized);
     stdout.write(PASTE_MODE_ON);
     stdin.resume();
-    this.#stop = () => {
-      stdin.off('keypress', onKey).off('end', onEnd).off('close', onEnd).pause();
-      stdout.off('resize', onResize);
-      if (!stdout.destroyed) stdout.write(PASTE_MODE_OFF);
-    };
   }
 
   /** Shows the prompt, which may be coloured, and resolves when the user ends it. */
@@ -111,14 +98,15 @@ export class LineEditor {
 
   /** Ends an open prompt, and restores the terminal. */
   close(): void {
-    if (this.#answer !== undefined) this.options.host.stdout.write('\n');
-    this.#hasLeft = true;
+    const { stdin, stdout } = this.options.host;
+    this.#leave();
     this.#lines.close();
-    this.#answered({ kind: 'left' });
-    this.#stop();
+    stdin.off('keypress', this.#arrived).off('end', this.#leave).off('close', this.#leave).pause();
+    stdout.off('resize', this.#resized);
+    if (!stdout.destroyed) stdout.write(PASTE_MODE_OFF);
   }
 
-  #arrived(text: string | undefined, key: Key): void {
+  readonly #arrived = (text: string | undefined, key: Key): void => {
     if (key.name === 'paste-start') this.#pasting = '';
     else if (key.name === 'paste-end') {
       const paste = this.#pasting ?? '';
@@ -126,7 +114,7 @@ export class LineEditor {
       this.#take({ paste });
     } else if (this.#pasting !== undefined) this.#pasting += key.sequence ?? text ?? '';
     else this.#take({ text, key });
-  }
+  };
 
   #take(stroke: Stroke): void {
     if (this.#answer === undefined) {
@@ -143,10 +131,12 @@ export class LineEditor {
   }
 
   #wait(stroke: Stroke): void {
-    if ('key' in stroke && stroke.key.ctrl === true && stroke.key.name === 'c') {
+    const control = 'key' in stroke && stroke.key.ctrl === true ? stroke.key.name : undefined;
+    if (control === 'c') {
       this.#ahead = [];
       this.options.onInterrupt();
-    } else if (this.#ahead.length < MAX_AHEAD) this.#ahead.push(stroke);
+    } else if (control === 'z' && this.options.host.platform !== 'win32') this.#suspend();
+    else if (this.#ahead.length < MAX_AHEAD) this.#ahead.push(stroke);
   }
 
   /** True for Alt-Enter, or Enter after a backslash at the end. */
@@ -186,7 +176,22 @@ export class LineEditor {
     this.#lines.write(null, { ctrl: true, name: 'u' });
   }
 
-  #leave(): void {
+  /** Stops gw and its process group until the shell continues them, as Ctrl-Z does outside raw mode. */
+  #suspend(): void {
+    const { host, page } = this.options;
+    if (this.#answer !== undefined) this.#lift();
+    page.options.region.show(false);
+    host.stdout.write(PASTE_MODE_OFF);
+    host.stdin.setRawMode?.(false);
+    // This returns when gw is continued, or at once if no shell could continue it.
+    process.kill(0, 'SIGTSTP');
+    host.stdin.setRawMode?.(true);
+    host.stdout.write(PASTE_MODE_ON);
+    page.options.region.show(true);
+    if (this.#answer !== undefined) this.#restore();
+  }
+
+  readonly #leave = (): void => {
     if (this.#hasLeft) return;
     this.#hasLeft = true;
     if (this.#answer !== undefined && !this.options.host.stdout.destroyed)
@@ -194,7 +199,7 @@ export class LineEditor {
     // Once the terminal is gone, nobody reads the answer under way.
     else this.options.onInterrupt();
     this.#answered({ kind: 'left' });
-  }
+  };
 
   #answered(entered: Entered): void {
     const answer = this.#answer;
@@ -204,11 +209,7 @@ export class LineEditor {
   }
 
   #lift(): void {
-    const { stdout } = this.options.host;
-    const { rows } = this.#lines.getCursorPos();
-    if (rows > 0) moveCursor(stdout, 0, -rows);
-    cursorTo(stdout, 0);
-    clearScreenDown(stdout);
+    this.options.host.stdout.write(`${upBy(this.#lines.getCursorPos().rows)}\r\x1b[J`);
   }
 
   #restore(): void {
@@ -218,15 +219,14 @@ export class LineEditor {
   }
 
   /** After a resize the terminal rewraps lines; this moves the cursor to the row that readline expects. */
-  #resized(): void {
+  readonly #resized = (): void => {
     if (this.#answer === undefined) return;
-    const { stdout } = this.options.host;
     const { rows } = this.#lines.getCursorPos();
-    if (rows > this.#row) moveCursor(stdout, 0, this.#row - rows);
     // On the last row of the screen, only newlines can move the cursor down.
-    else stdout.write('\n'.repeat(this.#row - rows));
+    const move = rows > this.#row ? upBy(rows - this.#row) : '\n'.repeat(this.#row - rows);
+    this.options.host.stdout.write(move);
     this.#row = rows;
-  }
+  };
 }
 
 /** Pasted blocks that are too long to show, by the placeholder in the line. */
