@@ -1,7 +1,7 @@
 import * as fs from 'node:fs';
 import { usage } from '../errors.ts';
 import { quietly } from '../host.ts';
-import { headOf } from './small-file.ts';
+import { headOf, oddKind } from './small-file.ts';
 
 /** A file that gw writes beside outputs under a name that the user chose: a report or a gallery. */
 export interface OwnFile {
@@ -21,7 +21,7 @@ export function refuseForeign({ file, named, what, isOwn, hint }: OwnFile): void
   // If lstat fails, writing will fail too, with a proper message.
   const there = quietly(() => fs.lstatSync(file, { throwIfNoEntry: false }));
   if (there === undefined || (there.isFile() && isOwn(headOf(file, HEAD_BYTES).toString()))) return;
-  throw usage(`${named}: is there already, and is not ${what}`, hint);
+  throw usage(`${named}: is there already, and is ${oddKind(there) ?? `not ${what}`}`, hint);
 }
 
 /** The mark that identifies gw's own file is within these first bytes. */

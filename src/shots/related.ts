@@ -69,7 +69,7 @@ export function nextShot(job: Job, made: Family | undefined, id: string, role: s
     gamma: [...flagOf('model', 'gamma-H3'), ...flagOf('resolution', '768P'), ...flagOf('duration', '5')],
   };
   const name = family === 'image' ? 'alpha' : family;
-  const where = gateway === EMBEDDED ? ['--sandbox'] : profile === 'default' ? [] : ['--profile', profile];
+  const where = gateway === EMBEDDED ? ['--sandbox'] : ['--profile', profile];
   const words = ['video', name, 'create', 'what happens next', ...(flags[name] ?? [])];
   return ['gw', ...words, '--first-frame', shot, '--wait', ...where].map(shellQuote).join(' ');
 }

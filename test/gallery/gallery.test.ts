@@ -36,7 +36,7 @@ describe('what is written', () => {
         ...{ settings: 'resolution 720p, duration 5', cost: '', amount: 0, type: 'video/mp4' },
         ...{ createdAtMs: world.clock.ms - 1000, file: 'cgt-fox.mp4', href: '../cgt-fox.mp4' },
         command: 'gw again cgt-fox',
-        next: "gw video alpha create 'what happens next' --first-frame job:cgt-fox --wait",
+        next: "gw video alpha create 'what happens next' --first-frame job:cgt-fox --wait --profile default",
         ...{ from: [], into: [] },
       },
     ]);
@@ -137,11 +137,15 @@ describe('what is written', () => {
     const mine = path.join(world.cwd, 'mine.html');
     writeFileSync(mine, `<p>mine</p>${' '.repeat(600)}${GALLERY_MARK}`);
     symlinkSync(path.join(world.cwd, 'gallery.html'), path.join(world.cwd, 'link.html'));
-    for (const name of ['mine.html', 'link.html', 'cgt-a.mp4']) {
+    for (const [name, kind] of [
+      ['mine.html', 'not a gallery that gw wrote'],
+      ['link.html', 'a symbolic link'],
+      ['cgt-a.mp4', 'not a gallery that gw wrote'],
+    ] as const) {
       const run = await world.gw(['gallery', '-o', name]);
       expect([run.code, run.err]).toEqual([
         2,
-        `error: ${path.join(world.cwd, name)}: is there already, and is not a gallery that gw wrote\n` +
+        `error: ${path.join(world.cwd, name)}: is there already, and is ${kind}\n` +
           'hint: give the page another name with -o\n',
       ]);
     }

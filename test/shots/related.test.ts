@@ -83,5 +83,6 @@ test.each<[string, Partial<Job>, string, string | null]>([
   const job = jobOf('gw-1', family, [...files, fileOf('audio', 'a.mp3', 'audio/mpeg')], more);
   const next = nextShot(job, isImage ? imageFamily : alphaFamily, 'id', role);
   const sorted = (text: string | null) => text?.split(/ (?=--)/).sort();
-  expect(sorted(next)).toEqual(sorted(said === null ? null : `gw video ${said}`));
+  const where = 'profile' in more || 'gateway' in more ? '' : ' --profile default';
+  expect(sorted(next)).toEqual(sorted(said === null ? null : `gw video ${said}${where}`));
 });
