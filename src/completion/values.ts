@@ -52,7 +52,8 @@ export function valuesFor(
 
 function fileValues(completes: Completes | undefined, typed: string): Values | undefined {
   const files = { kind: 'file', candidates: [] } as const;
-  if (completes === 'file') return files;
+  // A job is also named by the path of a file that it saved.
+  if (completes === 'file' || completes === 'task' || completes === 'output') return files;
   if (completes === 'named-file') return { ...files, before: /^\w+=/.exec(typed)?.[0] ?? '' };
   return undefined;
 }
@@ -99,7 +100,7 @@ const modelFits: Readonly<Record<string, (id: string) => boolean>> = {
   chat: (id) => (kindOf({ id }) ?? 'chat') === 'chat',
 };
 
-/** Jobs by ID, with those of the wanted state first. */
+/** Jobs by ID, with those of the wanted state first; then by the user's own keys, which no family's command takes. */
 function jobsFor(
   jobs: readonly RecentJob[],
   what: 'task' | 'output',
@@ -107,19 +108,24 @@ function jobsFor(
 ): readonly Candidate[] {
   const mine = jobs.filter((job) => family === undefined || (job.family === family && job.id !== undefined));
   const isFirst = (job: RecentJob) => (what === 'task' ? job.isOpen : job.state === 'succeeded');
-  return [...mine.filter(isFirst), ...mine.filter((job) => !isFirst(job))].map((job) => ({
-    value: job.id ?? job.key,
+  const sorted = [...mine.filter(isFirst), ...mine.filter((job) => !isFirst(job))];
+  const keyed = sorted.filter(({ once = '' }) => family === undefined && isSafeWord(once));
+  const named = (job: RecentJob, value = job.id ?? job.key) => ({
+    value,
     summary: [job.family, job.state, job.prompt && safeText(job.prompt)].filter(Boolean).join(' · '),
-  }));
+  });
+  return [...sorted.map((job) => named(job)), ...keyed.map((job) => named(job, job.once))];
 }
 
 /** A job as described at the end of the newest journal. */
 export interface RecentJob {
   readonly key: string;
-  readonly id: string | undefined;
-  readonly family: string | undefined;
-  readonly profile: string | undefined;
-  readonly prompt: string | undefined;
+  readonly id?: string | undefined;
+  readonly family?: string | undefined;
+  readonly profile?: string | undefined;
+  readonly prompt?: string | undefined;
+  /** The user's own key: of --once, or of a batch's row. */
+  readonly once?: string | undefined;
   readonly state: string;
   /** True if the job was accepted or may have been, and is not known to be finished. */
   readonly isOpen: boolean;
@@ -143,20 +149,14 @@ export function recentJobs(ledgerDir: string): RecentJob[] {
   return [...jobs.values()].reverse().slice(0, MAX_JOBS);
 }
 
-const unknownJob = (key: string): RecentJob => ({
-  key,
-  id: undefined,
-  family: undefined,
-  profile: undefined,
-  prompt: undefined,
-  state: '',
-  isOpen: false,
-});
+const unknownJob = (key: string): RecentJob => ({ key, state: '', isOpen: false });
 
 function next(job: RecentJob, line: LedgerLine): RecentJob {
   switch (line.event) {
-    case 'intent':
-      return { ...job, family: line.family, profile: line.profile, prompt: line.prompt, state: 'not sent' };
+    case 'intent': {
+      const { family, profile, prompt, once } = line;
+      return { ...job, family, profile, prompt, once: once?.key, state: 'not sent' };
+    }
     case 'accepted':
       return isSafeWord(line.id) ? { ...job, id: line.id, state: 'running', isOpen: true } : job;
     case 'sent':

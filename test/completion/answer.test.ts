@@ -104,6 +104,23 @@ test("with --sandbox or --profile only that profile's jobs are offered", () => {
   expect(ids('--profile', 'studio')).toEqual(['vt-2']);
 });
 
+test.each(['show', 'wait', 'download', 'resolve', 'again', 'open'])(
+  '%s offers the keys of jobs after their IDs, and files for another word',
+  (name) => {
+    const job = { key: 'gw-1', id: 'vt-1', family: 'alpha', state: 'running', isOpen: true };
+    const sources = { ...none, jobs: () => [job, { ...job, id: 'vt-2', once: 'day/boat' }] };
+    const words = /again|open/.test(name) ? [name] : ['jobs', name];
+    const said = (typed: string) => answer(table, words, typed, sources);
+    expect(said('').candidates.map(({ value }) => value)).toEqual(['vt-1', 'vt-2', 'day/boat']);
+    expect(said('da').candidates.map(({ value }) => value)).toEqual(['day/boat']);
+    expect(said('fox')).toMatchObject({ kind: 'file', candidates: [] });
+    expect(answer(table, ['video', 'alpha', 'wait'], 'da', sources)).toMatchObject({
+      kind: 'value',
+      candidates: [],
+    });
+  },
+);
+
 test('every choice of every flag means itself in every shell', () => {
   for (const { names, choices = [] } of table.flags) {
     for (const choice of choices) expect(choice, names.join()).toMatch(/^[A-Za-z0-9][A-Za-z0-9._:/+-]*$/);
