@@ -55,8 +55,8 @@ export interface Caller {
   readonly signal: AbortSignal;
   readonly beganMs: number;
   readonly progress: (text: string) => void;
-  /** Set with --confirm: returns if the user has agreed to this payment, and throws otherwise. */
-  readonly confirm?: ((question: string) => void) | undefined;
+  /** Set with --confirm: resolves if the user has agreed to this payment, and rejects otherwise. */
+  readonly confirm?: ((question: string) => Promise<void>) | undefined;
 }
 
 export interface Answer {
@@ -242,7 +242,7 @@ export class Desk {
     caller: Caller,
   ): Promise<Answer> {
     const { current } = await lastOfKey(key, this.ctx);
-    if (caller.confirm && !this.#works.has(key) && !current) caller.confirm(await question());
+    if (caller.confirm && !this.#works.has(key) && !current) await caller.confirm(await question());
     const known = this.#works.get(key) ?? this.#begin(key, make, asked);
     if (known.asked !== asked) {
       if (known.asked !== undefined || !current)

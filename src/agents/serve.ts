@@ -54,7 +54,6 @@ export async function serve({ confirm, openDesk }: ServeOptions, ctx: Context): 
       {
         capabilities: { tools: {} },
         instructions: INSTRUCTIONS,
-        inputRequired: { roundTimeoutMs: CONFIRM_MS, maxRounds: 2 },
         // Answers here have no fields, so this avoids loading the SDK's own validator.
         jsonSchemaValidator: {
           getValidator: () => (data) => ({ valid: true, data: data as never, errorMessage: undefined }),
@@ -65,15 +64,15 @@ export async function serve({ confirm, openDesk }: ServeOptions, ctx: Context): 
     server.setRequestHandler('tools/call', async ({ params: { name, arguments: args } }, call) => {
       if (!names.has(name))
         throw new ProtocolError(ProtocolErrorCode.InvalidParams, `no tool ${name.slice(0, 60)}`);
-      const beganMs = confirmations.beganMs(call.mcpReq.id, ctx.clock.steady());
+      const beganMs = ctx.clock.steady();
       try {
         desk ??= openDesk();
-        const asked = { tool: JSON.stringify([name, args]), beganMs };
+        const tool = JSON.stringify([name, args]);
         const caller: Caller = {
           signal: call.mcpReq.signal,
           beganMs,
           progress: progressOf(call, () => ctx.clock.steady() - beganMs),
-          confirm: confirm ? (question) => confirmations.check(question, asked, call, server) : undefined,
+          confirm: confirm ? (question) => confirmations.check(question, tool, call, server) : undefined,
         };
         const answer = await (await desk).call(name, args, caller);
         return await toResult(answer, ctx);
@@ -113,43 +112,43 @@ class NotAsked extends Error {
   }
 }
 
-type Asked = Readonly<{ tool: string; beganMs: number }>;
-
 /** The questions of --confirm. An answer is valid only for the request that was asked about. */
 class Confirmations {
   readonly #secret = randomBytes(32);
-  /** Start times: a client of the 2025 protocol is asked within a call, which is then repeated with the answer. */
-  readonly #began = new Map<string | number, number>();
 
-  beganMs(id: string | number, nowMs: number): number {
-    const began = this.#began.get(id) ?? nowMs;
-    this.#began.delete(id);
-    return began;
-  }
-
-  /** Returns if the user has agreed. Throws NotAsked, or `usage` if the answer is no or the client cannot ask. */
-  check(question: string, { tool, beganMs }: Asked, { mcpReq }: ServerContext, server: Server): void {
-    const state = createHmac('sha256', this.#secret).update(tool).digest('hex');
-    const answer = inputResponse(mcpReq.inputResponses, 'confirm');
-    if (answer.kind === 'elicit' && mcpReq.requestState() === state) {
-      if (answer.action === 'accept') return;
-      throw usage('the user did not agree to this payment; nothing was sent', 'ask the user what to do');
-    }
+  /** Resolves if the user has agreed. Throws NotAsked, or `usage` without a yes or if the client cannot ask. */
+  async check(question: string, tool: string, { mcpReq }: ServerContext, server: Server): Promise<void> {
     const envelope = mcpReq.envelope as Record<string, ClientCapabilities | undefined> | undefined;
-    const able = envelope?.[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities();
-    if (able?.elicitation === undefined) {
+    const { elicitation } = envelope?.[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities() ?? {};
+    // Without a mode, the client shows forms, which are older than the modes.
+    if (elicitation === undefined || (elicitation.url && !elicitation.form)) {
       const hint = 'the user can start gw mcp without --confirm, and with --max-jobs or --max-cost';
       throw usage('each payment is to be confirmed (--confirm), and this client cannot ask its user', hint);
     }
-    this.#began.set(mcpReq.id, beganMs);
-    const requestedSchema = { type: 'object' as const, properties: {} };
-    throw new NotAsked(
-      inputRequired({
-        inputRequests: { confirm: inputRequired.elicit({ message: question, requestedSchema }) },
-        requestState: state,
-      }),
-    );
+    const params = { message: question, requestedSchema: { type: 'object' as const, properties: {} } };
+    const action = envelope ? this.#answer(params, tool, mcpReq) : await askNow(params, mcpReq, server);
+    if (action === 'accept') return;
+    const said = action === undefined ? 'gave no answer about' : 'did not agree to';
+    throw usage(`the user ${said} this payment; nothing was sent`, 'ask the user what to do');
   }
+
+  /** The answer that a repeated call of the 2026 protocol brings. Throws NotAsked if the call brings none. */
+  #answer(params: Question, tool: string, { inputResponses, requestState }: ServerContext['mcpReq']): string {
+    const state = createHmac('sha256', this.#secret).update(tool).digest('hex');
+    const answer = inputResponse(inputResponses, 'confirm');
+    if (answer.kind === 'elicit' && requestState() === state) return answer.action;
+    const inputRequests = { confirm: inputRequired.elicit(params) };
+    throw new NotAsked(inputRequired({ inputRequests, requestState: state }));
+  }
+}
+
+type Question = Parameters<typeof inputRequired.elicit>[0];
+
+/** Asks within a call, as the 2025 protocol does; undefined without a usable answer in time. */
+async function askNow(params: Question, { id, signal }: ServerContext['mcpReq'], server: Server) {
+  const options = { timeout: CONFIRM_MS, signal, relatedRequestId: id };
+  const asked = server.request({ method: 'elicitation/create', params }, options);
+  return (await asked.catch(() => undefined))?.action;
 }
 
 /** Sends progress of a call to the client, if it asked for progress. */

@@ -45,7 +45,7 @@ interface AgentOptions {
   readonly env?: Record<string, string | undefined>;
   readonly client?: ClientOptions;
   /** The user's answer to a confirmation; without this function the client cannot ask. */
-  readonly confirms?: (question: string) => 'accept' | 'decline' | 'cancel';
+  readonly confirms?: (question: string) => string;
 }
 
 type Server = (
@@ -93,7 +93,7 @@ export async function openAgent(
   const client = new Client({ name: 'test', version: '1' }, { capabilities, ...more });
   if (confirms) {
     client.setRequestHandler('elicitation/create', ({ params }) => ({
-      action: confirms(params.message),
+      action: confirms(params.message) as 'accept',
       content: {},
     }));
   }

@@ -422,6 +422,25 @@ describe.each<[string, object]>([
   });
 });
 
+test.each<[string, () => string, { url?: Record<string, never> }, RegExp]>([
+  [
+    'fails to ask',
+    () => {
+      throw new Error('no dialog');
+    },
+    {},
+    /gave no answer .* nothing was sent/,
+  ],
+  ['answers with an unknown word', () => 'yes', {}, /gave no answer .* nothing was sent/],
+  ['can only open addresses', () => 'accept', { url: {} }, /this client cannot ask/],
+])('--confirm sends nothing where the client %s', async (_, confirms, elicitation, message) => {
+  const client = { capabilities: { elicitation } };
+  const { agent, sent } = await opened(['--confirm'], { client, confirms });
+  const { value } = await agent.call('make_image', { prompt: 'x' });
+  expect(value.error).toMatchObject({ kind: 'usage', message: expect.stringMatching(message) });
+  expect(sent()).toBe(0);
+});
+
 test.each<[string, string, RegExp]>([
   ['refuses the key', 'create:401', /auth/],
   ['has no balance', 'create:402', /balance/],
