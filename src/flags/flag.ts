@@ -129,7 +129,7 @@ export const whole = (
 ): Flag<number> =>
   parsed(value, summary, (raw, flag) => {
     if (/^\d{1,9}$/.test(raw) && Number(raw) >= min) return Number(raw);
-    throw usage(`${withValue(flag, raw)}: not a whole number${min > 0 ? ` from ${min} on` : ''}`, hint);
+    throw usage(`${withValue(flag, raw)}: not a whole number from ${min} on`, hint);
   });
 
 export function portOf(raw: string, flag: string): number {

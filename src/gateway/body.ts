@@ -369,6 +369,9 @@ function isBase64From(text: string, start: number): boolean {
 /** True if the whole text is Base64. */
 export const isBase64 = (text: string): boolean => isBase64From(text, 0);
 
+/** True if a text is plain Base64 of an image; a shorter text is more likely an ID or a file name. */
+export const isBareImage = (text: string): boolean => text.length >= 64 && isBase64(text);
+
 export const base64Text = () => z.string().check(z.refine(isBase64, { error: 'not Base64' }));
 
 /** True if a text is a Base64 data URI of this modality, with one of the MIME `subtypes` if they are given. */

@@ -94,12 +94,8 @@ export const hasRole = (content: readonly ContentItem[], role: string): boolean 
   countRole(content, role) > 0;
 
 export function countMedia(content: readonly ContentItem[]): { readonly [M in Modality]: number } {
-  const counts = { image: 0, video: 0, audio: 0 };
-  for (const item of content) {
-    const medium = mediumOf(item);
-    if (medium) counts[medium.modality] += 1;
-  }
-  return counts;
+  const count = (of: Modality) => content.filter((item) => mediumOf(item)?.modality === of).length;
+  return { image: count('image'), video: count('video'), audio: count('audio') };
 }
 
 /** "at most 1 first frame, 1 last frame": a rule that allows each frame once. */

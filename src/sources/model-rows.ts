@@ -1,5 +1,6 @@
 // The document's literal words about each row of a model sheet; ` … ` separates words from different places.
 import { AlphaCreateBody } from '../gateway/alpha/create.ts';
+import { BetaTextBody } from '../gateway/beta/create.ts';
 import { fieldsOf, saysOf } from '../gateway/body.ts';
 import { GammaCreateBody } from '../gateway/gamma/create.ts';
 import { ImageGenerateBody } from '../gateway/image/create.ts';
@@ -28,11 +29,7 @@ const alpha: Sources = {
 };
 
 const beta: Sources = {
-  'several shots': 'settings.multi_shot boolean no true',
-  audio: 'settings.audio string no off',
-  resolutions: 'settings.resolution string no 720p',
-  ratios: '16:9 16:9, 9:16, 1:1',
-  duration: 'settings.duration integer no 5 3-15 seconds',
+  ...saidOf(BetaTextBody),
   prompt: 'max 3,072 characters (2,500 recommended)',
   body: 'Request bodies of the image-to-video endpoints, the omni endpoint and the motion-control endpoint of family B (other than the O1 endpoint): not shown.',
   shots: 'up to six shots … each shot prompt at most 512 characters',
@@ -41,7 +38,6 @@ const beta: Sources = {
 
 const betaO1: Sources = {
   ...beta,
-  duration: 'settings.duration integer no 5 3-10',
   prompt: 'up to 2,500 characters',
   'first frame alone': 'first-frame-only input without other references supports only 5 or 10',
   'images and elements': 'Image plus element count at most 7 without a reference video, 4 with one.',

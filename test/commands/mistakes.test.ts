@@ -153,6 +153,42 @@ test.each<[argv: readonly string[], err: string]>([
     ['image', 'create', 'fox', '-m', 'legacy-image-3', '--quality', 'low'],
     'error: --quality low: legacy-image-3 takes standard, hd, auto; low is for img-2, img-2.5-sunburst, img-2.5-flare\n',
   ],
+  [
+    ['video', 'beta', 'create', 'fox', '--duration', '2'],
+    'error: --duration 2: beta text takes 3-15 seconds\n' +
+      'hint: the document says: /text-to-video/beta-3.0 … 3-15 … /omni-video/beta-o1 … 3-10\n',
+  ],
+  [
+    ['video', 'beta', 'create', 'fox', '--ratio', '4:3'],
+    'error: --ratio 4:3: one of 16:9, 9:16, 1:1; did you mean 1:1?\nhint: the document says: 16:9, 9:16, 1:1\n',
+  ],
+  [
+    'video beta create fox --mode o1 --ratio 1:1 --multi-shot'.split(' '),
+    'error: --multi-shot: not a setting of beta o1; it is for text\nhint: the document says: settings.multi_shot ',
+  ],
+  [
+    `video beta create fox --mode o1 --ratio 1:1${[1, 2, 3, 4, 5, 6, 7, 8].map((at) => ` --image https://e.com/${at}.png`).join('')}`.split(
+      ' ',
+    ),
+    'error: --image: at most 7 images and elements without a reference video, 8 given\n',
+  ],
+  [
+    [
+      ...'video gamma create --resolution 768P --duration 5'.split(' '),
+      '--first-frame',
+      'https://e.com/a.png',
+    ],
+    'error: --prompt: a prompt is required in every scenario: at least one text item that is not empty\n',
+  ],
+  [
+    ['video', 'alpha', 'create', 'fox', '--task-type', 'edit'],
+    'error: --task-type edit: editing needs a reference video\n' +
+      'hint: the document says: reference_video plus editing prompt ratio adaptive, duration -1 … ',
+  ],
+  [
+    ['video', 'beta', 'list', '--limit', '-1'],
+    'error: --limit -1: not a whole number from 0 on\nhint: give a number from 1 to 500\n',
+  ],
 ])('%j', async (argv, err) => {
   const world = await World.open();
   writeFileSync(path.join(world.cwd, 'p.txt'), 'a fox');

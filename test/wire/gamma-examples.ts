@@ -36,7 +36,7 @@ export const gammaExamples: readonly Example[] = [
   {
     rule: 'content is required',
     body: without('content'),
-    refused: /content: (is required|a prompt is required)/,
+    refused: /content: is required|a prompt is required in every scenario/,
   },
   { rule: 'content is a list', body: { ...t2v, content: 'a fox' }, refused: /must be a list/ },
   { rule: 'content holds a text', body: { ...t2v, content: [] }, refused: /a prompt is required in every/ },

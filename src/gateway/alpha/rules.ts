@@ -154,7 +154,8 @@ export const alphaRules: readonly Rule<AlphaCreateBody>[] = [
   {
     name: 'alpha.edit-and-extend',
     verdict: 'refuse',
-    sentence: 'ratio adaptive, duration -1, video 4-30 s … ratio adaptive, duration 4-30 or -1',
+    sentence:
+      'reference_video plus editing prompt ratio adaptive, duration -1 … reference_video plus extension prompt ratio adaptive, duration 4-30 or -1',
     *check(body) {
       const { content, ratio, duration, omni_reference_task_type: task } = body;
       if (versionOf(body) !== '2.5' || (task !== 'edit' && task !== 'extend')) return;

@@ -5,7 +5,7 @@ import {
   fieldsOf,
   type ItemFlag,
   inOurWords,
-  isBase64,
+  isBareImage,
   isDataUri,
   isWebUrl,
   type ObjectMaker,
@@ -41,28 +41,33 @@ const settings = shared((object: ObjectMaker) =>
         negatable: true,
         takes: ({ multiShot }: BetaSettings) => (multiShot ? ['true', 'false'] : undefined),
         row: 'several shots',
+        says: 'settings.multi_shot boolean no true … there is no settings.multi_shot and no settings.audio',
         fallback: betaDefaults.multiShot,
       }),
       audio: field(z.enum(betaAudio), `sound (the service: ${betaDefaults.audio})`, {
         takes: ({ audio }: BetaSettings) => audio,
         row: 'audio',
+        says: '/text-to-video/beta-3.0 … native, off … there is no settings.multi_shot and no settings.audio … /omni-video/beta-o1 … original, off',
         fallback: betaDefaults.audio,
       }),
       resolution: field(z.enum(betaResolutions), 'output resolution', {
         takes: ({ resolutions }: BetaSettings) => resolutions,
         row: 'resolutions',
+        says: '/text-to-video/beta-3.0 … 720p, 1080p, 4k … /text-to-video/beta-3.0-turbo … 720p, 1080p … /omni-video/beta-o1 … 720p, 1080p',
         fallback: betaDefaults.resolution,
       }),
       aspect_ratio: field(z.enum(betaAspectRatios), 'output aspect ratio', {
         flag: 'ratio',
         takes: ({ aspectRatios }: BetaSettings) => aspectRatios,
         row: 'ratios',
+        says: '16:9, 9:16, 1:1',
         fallback: betaDefaults.aspectRatio,
       }),
       duration: field(z.int(), 'length in seconds', {
         value: 'SECONDS',
         takes: ({ durationS }: BetaSettings) => durationS,
         row: 'duration',
+        says: '/text-to-video/beta-3.0 … 3-15 … /omni-video/beta-o1 … 3-10',
         fallback: BETA_DEFAULT_DURATION_S,
       }),
     }),
@@ -108,8 +113,6 @@ export const BetaTextBody = withRules(textFields, plainRules);
 export const BetaTurboBody = withRules(textFields, turboRules);
 export type BetaTextBody = z.infer<ReturnType<typeof textFields>>;
 
-// A text shorter than any Base64 image is more likely an ID or a file name.
-const isBareImage = (text: string) => text.length >= 64 && isBase64(text);
 const imageUrl = z.string().check(
   z.refine((url) => isWebUrl(url) || isDataUri(url, 'image', ['jpeg', 'jpg', 'png']) || isBareImage(url), {
     error: 'not a URL, or a JPG or PNG in Base64',

@@ -18,9 +18,9 @@ import {
 
 // The rules of family B between fields and per endpoint ("Family B endpoints").
 
-const settingsRule = (mode: keyof typeof betaSettings, sentence: string) =>
+const settingsRule = (mode: keyof typeof betaSettings) =>
   takenByModel<unknown, BetaSettings>(
-    { name: `beta.settings-of-${mode.replace(' --', '-')}`, sentence },
+    { name: `beta.settings-of-${mode.replace(' --', '-')}`, sentence: 'Family B endpoints' },
     betaSettings,
     () => mode,
     'beta ',
@@ -96,7 +96,7 @@ const shotRules = (endpoint: 'text' | 'turbo', sentence: string): Rule<BetaTextB
 ];
 
 export const plainRules: readonly Rule<BetaTextBody>[] = [
-  settingsRule('text', 'native, off … 720p, 1080p, 4k … 16:9, 9:16, 1:1 … 3-15'),
+  settingsRule('text'),
   promptLength,
   ...shotRules('text', `up to six shots, each at least one second, totaling the duration`),
   {
@@ -112,10 +112,7 @@ export const plainRules: readonly Rule<BetaTextBody>[] = [
 ];
 
 export const turboRules: readonly Rule<BetaTextBody>[] = [
-  settingsRule(
-    'text --turbo',
-    'there is no settings.multi_shot and no settings.audio; settings.resolution values 720p, 1080p … aspect ratio and duration as above',
-  ),
+  settingsRule('text --turbo'),
   promptLength,
   {
     name: 'beta.shot-syntax-of-turbo',
@@ -168,7 +165,7 @@ const named = ({ contents }: BetaO1Body) =>
 
 /** The rules of O1 ("O1 combination rules"). */
 export const o1Rules: readonly Rule<BetaO1Body>[] = [
-  settingsRule('o1', 'original, off … 720p, 1080p … 16:9, 9:16, 1:1 … 3-10'),
+  settingsRule('o1'),
   {
     name: 'beta.o1-prompt-length',
     verdict: 'refuse',
@@ -243,7 +240,8 @@ export const o1Rules: readonly Rule<BetaO1Body>[] = [
       const most = hasVideo ? betaO1References.withVideo : betaO1References.withoutVideo;
       if (given <= most) return;
       const message = `at most ${most} images and elements ${hasVideo ? 'beside' : 'without'} a reference video, ${given} given`;
-      yield { path: ['contents'], message };
+      const type = count(body, 'refer_image') > 0 ? 'refer_image' : 'element';
+      yield { path: ['contents', type], message };
     },
   },
   {

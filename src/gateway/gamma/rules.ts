@@ -86,7 +86,7 @@ export const gammaRules: readonly Rule<GammaCreateBody>[] = [
     *check({ content }) {
       if (content.some((item) => item.type === 'text' && item.text.trim() !== '')) return;
       const message = 'a prompt is required in every scenario: at least one text item that is not empty';
-      yield { path: ['content'], message };
+      yield { path: ['content', 'text'], message };
     },
   },
   {

@@ -1,4 +1,4 @@
-import { isBase64, isImageUrl, type Note, type Rule } from '../body.ts';
+import { isBareImage, isImageUrl, type Note, type Rule } from '../body.ts';
 import { codePoints } from '../limits.ts';
 import type { ImageEditBody, ImageGenerateBody } from './create.ts';
 import {
@@ -204,9 +204,6 @@ const inputImages = <B extends ImageSettings>(
   },
 });
 
-/** A shorter text is more likely a word or a file name that was not read than Base64. */
-const SHORTEST_BASE64 = 64;
-
 const imagesOf = ({ image }: ImageGenerateBody): readonly string[] =>
   image === undefined ? [] : [image].flat();
 const isDelta = ({ model }: ImageSettings) => imageModel(model)?.family === 'delta';
@@ -284,7 +281,7 @@ export const generateRules: readonly Rule<ImageGenerateBody>[] = [
     *check(body) {
       for (const [index, url] of imagesOf(body).entries()) {
         // "a single reference string URL/Base64": a delta model also takes plain Base64.
-        if (isImageUrl(url) || (isDelta(body) && url.length >= SHORTEST_BASE64 && isBase64(url))) continue;
+        if (isImageUrl(url) || (isDelta(body) && isBareImage(url))) continue;
         const path = typeof body.image === 'string' ? ['image'] : ['image', index];
         yield { path, message: 'not a URL or a Base64 data URL of an image' };
       }
