@@ -127,13 +127,6 @@ export function encode({ row, ...changes }: Partial<RowRecord>): Record<string, 
 const stages = ['task', 'save'] as const;
 export type Stage = (typeof stages)[number];
 
-/** The errors that mean a failed task, or a task that the gateway has lost. */
-export const badEnds: ReadonlySet<string> = new Set(['task_failed', 'not_found']);
-
-/** True if the task of a finished row may still hold a slot of the account; its worker finds out for how long. */
-export const mayRun = ({ state, id, error }: RowRecord): boolean =>
-  state === 'unknown' || (state === 'failed' && id !== undefined && !badEnds.has(error?.kind ?? ''));
-
 /** The number of the attempt after the known ones of a row. */
 export const nextAttempt = ({ job, wanted = 1 }: RowRecord): number =>
   Math.max(job?.attempt ?? 1, wanted) + 1;

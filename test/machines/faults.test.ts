@@ -356,6 +356,8 @@ test('a row of unknown outcome is taken out, and is not sent again unasked', asy
   const { code, err } = await batch(laptop, env, 'run').ended;
   expect(code, err).toBe(13);
   expect(err).toContain('it may have been created');
+  // The same run again would not send it either.
+  expect(err).toMatch(/^1 row: 0 saved, 1 taken out$/m);
   expect(paid(studio)).toHaveLength(1);
   worker.child.kill('SIGTERM');
   await worker.ended;

@@ -655,6 +655,8 @@ test('images that were made on this machine and are not saved are made nowhere e
   const { code, out, err } = await studio.batch('run');
   expect([code, out], err).toEqual([12, '']);
   expect(err).toContain('gw jobs sync');
+  // Neither this command again nor --retry-failed goes on with the row.
+  expect(err).toMatch(/^1 row: 0 saved, 1 not done$/m);
   expect(paid(studio)).toHaveLength(1);
   await stop(worker);
 });

@@ -155,13 +155,14 @@ export class Tally {
     this.kinds.set(kind, { command, model, rows: (this.kinds.get(kind)?.rows ?? 0) + 1 });
   }
 
-  /** Says how many rows repeat requests made under keys outside this manifest; empty if none do. */
-  madeBefore(): string {
+  /** Warns of rows that repeat requests made under keys outside this manifest; true if there are any. */
+  warnOfAlike({ io }: Pick<Context, 'io'>): boolean {
     const others = [...this.alike.values()].filter((key) => !this.chains.has(key));
     const names = [...new Set(others.map((key) => key.replace(/\/.*$/s, '/…')))];
     const as = `${names.slice(0, 3).join(', ')}${names.length > 3 ? ' and others' : ''}`;
     const rows = counted(others.length, 'row was', 'rows were');
-    return names[0] ? `${rows} made before as ${as}: made under another key they are paid for again` : '';
+    if (names[0]) io.warn(`${rows} made before as ${as}: made under another key they are paid for again`);
+    return names.length > 0;
   }
 
   /** Describes the longest chain of rows that wait for each other. */
@@ -333,8 +334,7 @@ export const check = defineCommand({
     }
     if (input.files.outside.size > 0) await allowOutside(input, false, ctx);
     warnOfChanged(tally, named, false, ctx);
-    const before = tally.madeBefore();
-    if (before) ctx.io.warn(before);
+    tally.warnOfAlike(ctx);
     if (tally.faults > 0) {
       const of = tally.faults === 1 ? 'one row is' : `${tally.faults} rows are`;
       const others = `${tally.rows} can be sent as ${tally.rows === 1 ? 'it stands' : 'they stand'}`;

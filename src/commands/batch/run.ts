@@ -173,7 +173,9 @@ export const run = defineCommand({
       const batch = { input, flags, tally, report, ctx, announced };
       // Without a queue this run needs the gateway, so a fault of it is reported once here.
       if (!queue) await ctx.gateway();
-      await askOfAlike(tally, (typed as { readonly yes?: boolean }).yes === true, ctx);
+      const { yes } = typed as { readonly yes?: boolean };
+      if (tally.warnOfAlike(ctx) && !yes && canAsk(ctx))
+        await askFirst('Make them once more?', ctx, 'nothing was sent');
       yield* queue ? queue.run(batch) : new BatchRun(batch).outcomes();
       isOver = true;
     } finally {
@@ -448,13 +450,6 @@ function refuseUnsettled({ known, isRedone }: Tally): void {
         `--redo ${key}: it is not known what became of its job ${id}`,
         `find out first, and say it: gw jobs resolve ${id} --as ID (or --as none)`,
       );
-}
-
-/** Warns of rows that were made before under other keys, and asks if possible. Throws `usage` if the answer is no. */
-async function askOfAlike(tally: Tally, yes: boolean, ctx: Context): Promise<void> {
-  const before = tally.madeBefore();
-  if (before) ctx.io.warn(before);
-  if (before && !yes && canAsk(ctx)) await askFirst('Make them once more?', ctx, 'nothing was sent');
 }
 
 const beingHandedOver =

@@ -11,7 +11,6 @@ import {
   closingHint,
   isEnd,
   isOver,
-  mayRun,
   nextAttempt,
   type RowRecord,
   type Step,
@@ -38,7 +37,8 @@ import { hearOfRows } from './heard.ts';
 import { Memory } from './memory.ts';
 import { giveOut, neededBy } from './next-rows.ts';
 import { type OpenQueue, openQueue, type RedisWords } from './open.ts';
-import { AT_ONCE, isDoubtful, takeOut } from './queue-status.ts';
+import { AT_ONCE, takeOut } from './queue-status.ts';
+import { endOf, ends } from './row-end.ts';
 
 // A batch on the queue, seen from the machine with the manifest: it hands rows over and follows them.
 
@@ -67,8 +67,6 @@ export async function openFollower(words: RedisWords, name: string, ctx: Context
   };
 }
 
-/** How a row on the queue is put back: the same attempt again, or a new attempt. */
-type ToMake = 'again' | 'anew' | undefined;
 type RowEvent = Awaited<ReturnType<OpenQueue['store']['events']>>[number];
 
 class BatchOnQueue {
@@ -146,7 +144,7 @@ class BatchOnQueue {
     const keys = rows.map(({ key }) => key);
     const records = await store.read(keys, true);
     const fresh: Row[] = [];
-    const there: (readonly [row: Row, record: RowRecord, toMake: ToMake])[] = [];
+    const there: (readonly [row: Row, record: RowRecord, isToMake: boolean])[] = [];
     const arrived: Row[] = [];
     const isFull = () => this.#standing + this.#handedOver >= (flags.limit ?? Number.POSITIVE_INFINITY);
     for (const [at, row] of rows.entries()) {
@@ -160,15 +158,15 @@ class BatchOnQueue {
       const local = tally.known.get(row.key);
       const told = this.memory.rows.get(row.key);
       const isHere = local !== undefined && local.state !== 'failed';
-      const isOff = record?.state === 'cancelled' || (record && isUnsent(record));
+      const makes = record && endOf(record)?.makes;
       // A row that was taken out or never sent may have been created on this machine since.
-      if (record && !(isOff && isHere)) {
-        const toMake = this.#toMake(record);
-        const isLeft = toMake && isFull();
+      if (record && !(makes && isHere)) {
+        const isToMake = makes === 'always' || (makes !== undefined && flags[makes] === true);
+        const isLeft = isToMake && isFull();
         if (isLeft) this.batch.report.add(this.#resultOf(row, record, toldOf(record)));
         if (isLeft) continue;
-        if (toMake) this.#handedOver += 1;
-        there.push([row, record, toMake]);
+        if (isToMake) this.#handedOver += 1;
+        there.push([row, record, isToMake]);
         if (!isOver(record.state)) this.#standing += 1;
         if (told?.isOnItsWay) arrived.push(row);
       } else if (!isRenewed && (told?.saved || local?.state === 'saved')) {
@@ -181,7 +179,7 @@ class BatchOnQueue {
       else if (isHere && (record || local.family === 'image' || local.family !== familyOf(row.command)))
         this.#settle(row, undefined, unsavedHere, local);
       else if (told && !told.isOnItsWay && !isRenewed && !flags.refill && !isOpen(local))
-        this.#settle(row, undefined, forgotten);
+        this.#settle(row, undefined);
       else if (local?.state === 'failed' && !flags.retryFailed)
         this.#settle(row, undefined, failedHere, local);
       else if (!isFull()) {
@@ -192,7 +190,7 @@ class BatchOnQueue {
     // This may refuse, so it comes before anything is put back.
     this.#remember(fresh);
     try {
-      for (const [row, record, toMake] of there) await this.#takeUp(row, record, toMake);
+      for (const [row, record, isToMake] of there) await this.#takeUp(row, record, isToMake);
       for (const row of fresh) {
         const record = await this.#recordOf(row, tally.known.get(row.key));
         await store.follows(row.key, neededBy(row));
@@ -206,15 +204,6 @@ class BatchOnQueue {
       const open = keys.filter((key) => this.#open.has(key));
       await giveOut(open, this.queue);
     }
-  }
-
-  /** Decides whether a row on the queue is put back: taken out or never sent, or a new attempt after a failure. */
-  #toMake(record: RowRecord): ToMake {
-    const { refill, retryFailed } = this.batch.flags;
-    if (record.fault) return undefined;
-    if (isUnsent(record)) return 'again';
-    if (record.state === 'cancelled') return !isDoubtful(record) || refill ? 'again' : undefined;
-    return record.state === 'failed' && retryFailed && !goesOn(record) ? 'anew' : undefined;
   }
 
   /** Puts a row that this machine saved by itself on the queue too, if other rows need its output. */
@@ -254,6 +243,7 @@ class BatchOnQueue {
         if (records[at]?.state !== 'waiting' || !hindrance) continue;
         this.#settle(row, undefined, toldError(hindrance, this.batch.ctx));
         this.#between.end(row.key, hindrance);
+        if (hindrance.leftOut) this.#sums.stuck += 1;
       }
     }
   }
@@ -312,7 +302,7 @@ class BatchOnQueue {
   }
 
   /** Puts a row on the queue back if its outcome calls for it; then it is followed or settled. */
-  async #takeUp(row: Row, record: RowRecord, toMake: ToMake): Promise<void> {
+  async #takeUp(row: Row, record: RowRecord, isToMake: boolean): Promise<void> {
     const { store, host } = this.queue;
     if (record.fault) return this.#found(row, record);
     const put = async (step: Step, changes: Changes) => {
@@ -328,14 +318,14 @@ class BatchOnQueue {
       const [now] = await store.read([row.key]);
       return this.#found(row, now);
     };
-    const another = toMake === 'anew' ? { again: true, wanted: nextAttempt(record), id: '' } : {};
-    const isToBeMade = record.state === 'waiting' || toMake !== undefined;
-    const changed = await this.#changedTo(row, record, isToBeMade);
+    const end = endOf(record);
+    const another = end === ends.failed ? { again: true, wanted: nextAttempt(record), id: '' } : {};
+    const changed = await this.#changedTo(row, record, isToMake || record.state === 'waiting');
     if (changed) return put('changed', { ...changed, ...another });
-    if (toMake) return put('again', another);
+    if (isToMake) return put('again', another);
     const known = await this.#inReach(record);
     if (known) return put(...known);
-    return goesOn(record) ? put(lacksImages(record) ? 'unsaved' : 'resumed', {}) : this.#found(row, record);
+    return end?.goesOn ? put(end.goesOn, {}) : this.#found(row, record);
   }
 
   /** The changed request of a row that is still to be created; a change of a finished row is only reported. */
@@ -375,13 +365,14 @@ class BatchOnQueue {
     if (record && !isOver(record.state)) this.#open.set(row.key, { row, record });
     else if (record?.state === 'saved' && this.memory.rows.get(row.key)?.saved)
       this.#countBefore(this.#resultOf(row, record));
-    else this.#settle(row, record, record ? undefined : forgotten);
+    else this.#settle(row, record);
   }
 
   /** What this machine's ledger knows of a row that is waiting or unknown on the queue: a task, or saved images. */
   async #inReach(record: RowRecord): Promise<[step: Step, changes: Changes] | undefined> {
     const isMadeHere = record.state === 'waiting' && this.batch.tally.known.has(record.row.key);
-    if (!isMadeHere && record.state !== 'unknown' && !lacksImages(record)) return undefined;
+    const end = endOf(record);
+    if (!isMadeHere && end !== ends.unknown && end !== ends.lacksImages) return undefined;
     const { current } = await lastOfKey(record.row.key, this.batch.ctx);
     if (!isWanted(current, record) || current.family !== record.family) return undefined;
     if (record.family !== 'image') return current.id ? ['cleared', { id: current.id }] : undefined;
@@ -452,7 +443,8 @@ class BatchOnQueue {
     } catch (error) {
       if (ctx.signal.aborted)
         throw endedBy(ctx.signal.reason, `follow them with: ${this.#commandLine()}`, 'the workers go on');
-      throw error instanceof GwError && store.door.awayMs() > 0 ? this.#gone() : error;
+      const hint = `the workers finish what they run; follow the batch again with: ${this.#commandLine()}`;
+      throw error instanceof GwError && store.door.awayMs() > 0 ? store.door.gone({ hint }) : error;
     } finally {
       bars.stop();
       this.#reportOpen();
@@ -478,9 +470,9 @@ class BatchOnQueue {
     for (const [at, record] of records.entries()) {
       const row = this.#open.get(wanted[at] ?? '')?.row;
       if (!row) continue;
-      if (!record) this.#settle(row, undefined, forgotten);
-      else if (isOver(record.state) && (record.fault || ended.includes(row.key))) this.#settle(row, record);
-      else this.#open.set(row.key, { row, record });
+      const isOpen = record && !(isOver(record.state) && (record.fault || ended.includes(row.key)));
+      if (isOpen) this.#open.set(row.key, { row, record });
+      else this.#settle(row, record);
     }
     await this.#endChains();
   }
@@ -518,10 +510,10 @@ class BatchOnQueue {
     for (const file of files) this.#say('saved', row, record, { id, ...file });
   }
 
-  /** Prints and counts a row's result; `error` if the queue does not know it, `local` if this machine's ledger does. */
+  /** Prints and counts a row's result; `error` says why the queue does not know it, `local` is its job on this machine. */
   #settle(row: Row, record: RowRecord | undefined, error?: ToldError, local?: KnownRow): void {
     const { input, report } = this.batch;
-    const told = error ?? (record && toldOf(record));
+    const told = error ?? (record ? toldOf(record) : forgotten);
     const result = local
       ? { ...resultOfKnown(row, local), error: told ?? null }
       : this.#resultOf(row, record, told);
@@ -531,17 +523,12 @@ class BatchOnQueue {
     this.#between.end(row.key, record?.state === 'saved' ? undefined : failure);
     this.#justOver.push(row.key);
     if (record) this.#sayEnd(row, record, result);
-    if (record?.state === 'saved') {
-      this.#sums.saved += 1;
-      this.memory.saved(row, result, record.job?.attempt);
-      this.#settled.push({ value: result });
-      return;
-    }
-    const isLeft = record && (record.fault?.newer || goesOn(record) || isUnsent(record));
-    const isOpen = error?.kind === 'partial' || isLeft;
-    const unsaved = tellsUnknown(told) || record?.fault?.isSent ? 'unknown' : 'failed';
-    this.#sums[record?.state === 'cancelled' ? 'cancelled' : isOpen ? 'open' : unsaved] += 1;
-    this.#settled.push({ value: result, error: failure });
+    const beside = { state: 'failed', family: result.family, id: local?.id, error: told } as const;
+    const end = endOf(record ?? beside);
+    this.#sums[end?.sum ?? 'failed'] += 1;
+    if (end?.isStuck || error === unsavedHere) this.#sums.stuck += 1;
+    if (record?.state === 'saved') this.memory.saved(row, result, record.job?.attempt);
+    this.#settled.push({ value: result, ...(record?.state !== 'saved' && { error: failure }) });
   }
 
   #resultOf(row: Row, record: RowRecord | undefined, error?: ToldError): RowResult {
@@ -565,27 +552,10 @@ class BatchOnQueue {
   }
 
   readonly #commandLine = (...added: string[]): string => runCommand(['--redis', ...added], this.batch.ctx);
-
-  #gone(): GwError {
-    const hint = `the workers finish what they run; follow the batch again with: ${this.#commandLine()}`;
-    return this.queue.store.door.gone({ hint });
-  }
 }
 
 const keyOf = (record: RowRecord | undefined): string | undefined =>
   record?.job?.key ?? (record?.family === 'image' ? record.id : undefined);
-
-/** True if a paid row failed only in its wait or download: it is continued, never created again. */
-const goesOn = (record: RowRecord): boolean =>
-  lacksImages(record) || (record.state === 'failed' && record.family !== 'image' && mayRun(record));
-
-/** True if a row failed before anything was sent, because its worker lacked something. */
-const isUnsent = ({ state, id, sender, error, fault }: RowRecord): boolean =>
-  state === 'failed' && !fault && id === undefined && sender === undefined && error?.kind === 'usage';
-
-/** True if paid images are not saved: another machine would create and pay for them again. */
-const lacksImages = ({ state, family, error }: RowRecord): boolean =>
-  state === 'failed' && family === 'image' && error?.kind === 'download';
 
 const forgotten = unknownError(
   'the queue does not know this row any more, which was handed over: it may have been created, and was not sent again',
@@ -608,7 +578,7 @@ const doubtful = (record: RowRecord) =>
   );
 /** Why a finished row is not saved; a saved row may keep the error of an earlier round. */
 const toldOf = (record: RowRecord): ToldError | undefined => {
-  if (record.state === 'cancelled') return isDoubtful(record) ? doubtful(record) : takenOut;
+  if (record.state === 'cancelled') return endOf(record) === ends.doubtful ? doubtful(record) : takenOut;
   if (record.state === 'unknown')
     return record.error ?? unknownError('it is not known what became of it', closingHint(record));
   return record.state === 'saved' ? undefined : record.error;

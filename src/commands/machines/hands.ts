@@ -8,13 +8,11 @@ import { readImages } from '../../gateway/image/reply.ts';
 import { once, quietly } from '../../host.ts';
 import { reportError, safeReport } from '../../io/error-lines.ts';
 import { oneLine } from '../../io/escape.ts';
-import { holdWhenFree } from '../../jobs/create/hold-job.ts';
 import type { Made as JobMade } from '../../jobs/create/make.ts';
 import { planTarget } from '../../jobs/save/output-path.ts';
 import { type Job, mayExist } from '../../ledger/event.ts';
 import { LEASE_MS } from '../../machines/engine.ts';
 import {
-  badEnds,
   type CarriedJob,
   closingHint,
   type RowRecord,
@@ -42,7 +40,7 @@ import {
   under,
 } from '../batch/row-command.ts';
 import { withFamily } from '../jobs/find-jobs.ts';
-import { endedOutcome, planToSave, taskJob } from '../jobs/task-job.ts';
+import { endedOutcome, planToSave, taskJob, whileHeld } from '../jobs/task-job.ts';
 import { goOnWith, lastOfKey } from '../once.ts';
 import {
   followFromFlags,
@@ -54,6 +52,7 @@ import {
 import { createFollowers } from '../video/followers.ts';
 import { carriedJob, requestOf } from './carried.ts';
 import { type Around, accessAround } from './observe.ts';
+import { badEnds } from './row-end.ts';
 import type { WorkerRun } from './worker-run.ts';
 
 // The work of a worker on one row: the row's create command, the wait and the download, with this machine's ledger and
@@ -213,15 +212,10 @@ export class RowHands implements Omit<Hands, 'onTakenAway'> {
     if (current?.id === id) return current;
     const lost = isWanted(current, record) && current.id === undefined ? current : undefined;
     const jobKey = lost?.key ?? key;
-    const silenceMs = (await this.#ctx.settings()).timeoutMs.value;
-    const hold = lost
-      ? await holdWhenFree(jobKey, { ...this.#ctx, ledger, silenceMs }, () => {})
-      : ledger.begin(await this.#carriedIntent(record, attempt), jobKey);
-    try {
-      ledger.append(jobKey, { event: 'accepted', id, status: record.status });
-    } finally {
-      hold.release();
-    }
+    await whileHeld(jobKey, this.#ctx, async ({ job: there }) => {
+      if (!there) ledger.append(jobKey, await this.#carriedIntent(record, attempt));
+      if (there?.id !== id) ledger.append(jobKey, { event: 'accepted', id, status: record.status });
+    });
     const [job] = await ledger.find({ ids: [jobKey] });
     if (!job) throw new Error('a job that was begun is in the ledger');
     return job;
@@ -384,9 +378,7 @@ function folderOf(out: string | undefined, cwd: string): string {
 }
 
 /** The row's lease has expired since the queue was asked, after a pause of this machine or a slow connection. */
-class LeaseOver extends Error {
-  override readonly name = 'LeaseOver';
-}
+const leaseOver = new Error('the lease of the row is over');
 
 /**
  * A gateway that calls `before` ahead of each paid request and never retries one, because the queue decides on retries.
@@ -398,7 +390,7 @@ function guardedGateway(ctx: Context, before: () => Promise<() => boolean>): Con
     for (;;) {
       const isInTime = await before();
       const mayLeave = () => {
-        if (!isInTime()) throw new LeaseOver();
+        if (!isInTime()) throw leaseOver;
       };
       const onSend = () => {
         mayLeave();
@@ -407,7 +399,7 @@ function guardedGateway(ctx: Context, before: () => Promise<() => boolean>): Con
       try {
         return await send({ ...options, retries: 0, onSend, onConnected: mayLeave });
       } catch (error) {
-        if (!(error instanceof LeaseOver)) throw error;
+        if (error !== leaseOver) throw error;
       }
     }
   };

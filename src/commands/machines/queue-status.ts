@@ -3,19 +3,13 @@ import type { Context } from '../../context.ts';
 import { GwError, shellQuote, usage } from '../../errors.ts';
 import { loadTaskFamily } from '../../gateway/families.ts';
 import { chunksOf } from '../../host.ts';
-import {
-  type LogEntry,
-  nextAttempt,
-  type RowRecord,
-  type RowState,
-  rowStates,
-  tellsUnknown,
-} from '../../machines/row.ts';
+import { type LogEntry, nextAttempt, type RowRecord, type RowState, rowStates } from '../../machines/row.ts';
 import { type OpenRows, soundRows } from '../batch/flags.ts';
 import { noTaskOfImage, unchanged } from '../jobs/task-job.ts';
 import { createFollowers } from '../video/followers.ts';
 import { Memory } from './memory.ts';
 import { type OpenQueue, openQueue, type RedisWords } from './open.ts';
+import { endOf, ends } from './row-end.ts';
 
 // Commands on a queue besides following it: the state of rows, the log of a row, and taking rows out.
 
@@ -105,14 +99,10 @@ export async function takeOut(
   const records = (await store.read(taken)).flatMap((record) => record ?? []);
   const sound = records.filter(({ fault }) => !fault);
   await engine.remove(sound.map(({ row: { key }, round, pool: queue }) => ({ key, round, queue })));
-  const unsent = records.filter((record) => !record.fault?.isSent && !isDoubtful(record));
+  const unsent = records.filter((record) => !record.fault?.isSent && endOf(record) !== ends.doubtful);
   memory.takenBack(unsent.map(({ row }) => row.key));
   return taken.length;
 }
-
-/** True if a row was taken out while its outcome was unknown. */
-export const isDoubtful = ({ state, error }: RowRecord): boolean =>
-  state === 'cancelled' && tellsUnknown(error);
 
 export const cancelOnMachines = (input: OpenRows, redis: RedisWords, ctx: Context) =>
   withQueue(redis, ctx, async (queue) => {
@@ -151,7 +141,7 @@ export const resolveOnMachines = (key: string, as: string, redis: RedisWords, ct
       await store.absolve(key);
       return { row_key: key, state: 'failed', id: null };
     }
-    const isOpen = record.state === 'unknown' || isDoubtful(record);
+    const isOpen = record.state === 'unknown' || endOf(record) === ends.doubtful;
     if (record.fault || !isOpen)
       throw usage(
         `row ${key} cannot be resolved: ${record.fault ? record.error?.message : `it is ${record.state}`}`,

@@ -15,7 +15,6 @@ import { PoolRate } from '../../machines/rates.ts';
 import {
   type Changes,
   closingHint,
-  mayRun,
   type RowRecord,
   type Step,
   toldAs,
@@ -31,6 +30,7 @@ import { hearOfRows } from './heard.ts';
 import { giveOutNext } from './next-rows.ts';
 import { Counters, countedAccess } from './observe.ts';
 import type { OpenQueue } from './open.ts';
+import { endOf } from './row-end.ts';
 
 // One worker: it takes rows from the queue and works on each separately, until it is told to end.
 
@@ -48,8 +48,6 @@ const KEPT_LOOK_MS = 2_000;
 const DECLINED_MS = 30_000;
 /** How long a worker that creates no more rows waits for outputs to save. */
 const LAST_SAVES_MS = 3_000;
-
-type Found = Parameters<Desk['found']>[0];
 
 export interface WorkerFlags {
   readonly concurrency?: number;
@@ -73,7 +71,7 @@ export class WorkerRun {
   #stop: unknown;
   /** Why this worker creates no more tasks; it ends once it has saved the outputs of its rows. */
   #noCreates: GwError | undefined;
-  /** What blocks this worker, one sentence each, with the end time by this machine's clock. */
+  /** What blocks this worker, one sentence each, with the monotonic time until which it is so. */
   readonly #stands = new Map<string, number>();
   #saidOfStands = new Set<string>();
   /** Rows that lack something on this worker, with the monotonic time until which others may take them. */
@@ -160,8 +158,9 @@ export class WorkerRun {
     const { board, host, account, engine } = this.queue;
     const mine = (await this.ctx.settings()).account.value;
     while (!this.#isOver()) {
-      const nowMs = this.ctx.clock.now();
-      for (const [what, untilMs] of this.#stands) if (untilMs < nowMs) this.#stands.delete(what);
+      const nowMs = this.ctx.clock.steady();
+      for (const times of [this.#stands, this.#declined])
+        for (const [of, untilMs] of times) if (untilMs < nowMs) times.delete(of);
       const stands = [...this.#stands.keys()];
       if (this.counters.isGatewayAway)
         stands.push('the gateway does not answer: nothing is made until it does');
@@ -172,7 +171,7 @@ export class WorkerRun {
       const now = (await engine.account().catch(() => account)) ?? account;
       const again = now === account ? '' : ': start this worker again to use them';
       const what = `it is set to a ${mine} account, and the limits of ${now} hold${again}`;
-      if (now !== mine || now !== account) this.#stands.set(what, this.ctx.clock.now() + 2 * BEAT_MS);
+      if (now !== mine || now !== account) this.#stands.set(what, this.ctx.clock.steady() + 2 * BEAT_MS);
       await this.ctx.clock.sleep(BEAT_MS);
     }
   }
@@ -180,9 +179,10 @@ export class WorkerRun {
   /** Stops creates of a pool for the time that the gateway asked for. */
   holdCreates(pool: string, ms: number): void {
     this.#rate(pool).holdCreates(ms);
-    const untilMs = this.ctx.clock.now() + ms;
-    const until = new Date(untilMs).toISOString();
-    this.#stands.set(`no ${pool} task is made until ${until}: the gateway answered HTTP 429`, untilMs);
+    const { clock } = this.ctx;
+    const until = new Date(clock.now() + ms).toISOString();
+    const what = `no ${pool} task is made until ${until}: the gateway answered HTTP 429`;
+    this.#stands.set(what, clock.steady() + ms);
   }
 
   /** Stops creates, or all work, after an error that every further one would get too. */
@@ -279,7 +279,7 @@ export class WorkerRun {
       }
     };
     try {
-      if ((this.#declined.get(key) ?? 0) > clock.steady()) {
+      if (this.#declined.has(key)) {
         await clock.sleep(LEFT_TO_OTHERS_MS, signal);
         return 'back';
       }
@@ -328,7 +328,8 @@ export class WorkerRun {
       for (;;) {
         const [record] = await store.read([key]);
         // A worker with a --concurrency would have no place left for other rows.
-        const isOurs = record?.round === round && mayRun(record) && this.flags.concurrency === undefined;
+        const isOurs =
+          record?.round === round && endOf(record)?.mayRun && this.flags.concurrency === undefined;
         if (!isOurs || !pools.find(({ name }) => name === record.pool)?.concurrentTasks) return 'done';
         let leftMs = Number.POSITIVE_INFINITY;
         if (record.state === 'unknown') {
@@ -416,7 +417,7 @@ export class WorkerRun {
     };
   }
 
-  async #found({ row: { key }, round, pool }: RowRecord, made: Found): Promise<boolean> {
+  async #found({ row: { key }, round, pool }: RowRecord, made: Parameters<Desk['found']>[0]) {
     const { engine, host } = this.queue;
     const { id, status } = made;
     const changes = { id, status, round: round + 1 };
