@@ -663,6 +663,24 @@ describe('what a hostile, careful user tries', () => {
     });
   });
 
+  test('the short name of a model stands for its ID in --set, --body and the set of a row as after -m', async ({
+    world,
+  }) => {
+    const model = 'alpha-video-2-0-fast-260128';
+    writeFileSync(path.join(world.cwd, 'b.json'), '{"model":"2.0-fast"}');
+    for (const how of [
+      ['-m', '2.0-fast'],
+      ['--set', 'model=2.0-fast'],
+      ['--body', 'b.json'],
+    ]) {
+      const run = await world.ok([...create, 'a fox', ...how, '--dry-run', '--json']);
+      expect(JSON.parse(run.out).body, how.join(' ')).toMatchObject({ model });
+    }
+    const row = { command: 'video alpha', prompt: 'a fox', set: { model: '2.0-fast' }, resolution: '720p' };
+    writeFileSync(path.join(world.cwd, 'm.jsonl'), JSON.stringify(row));
+    expect((await world.ok(['batch', 'check', 'm.jsonl'])).out).toContain(model);
+  });
+
   test('-v shows the fetch of the output too, without its signature', async ({ world }) => {
     const run = await world.gw([...create, 'a fox', '--wait', '-v']);
     expect(run.err).toMatch(/> GET \S+\/outputs\/\S+/);

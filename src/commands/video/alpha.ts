@@ -34,7 +34,7 @@ export const create = videoCreate({
   }),
   totalReferenceS: (model) => alphaModels[model]?.totalReferenceS,
   place: placeContent,
-  fill: fillAlphaBody,
+  fill: (body) => fillAlphaBody({ ...body, model: alphaModelId(body.model) }),
   checkFirst: checkAssets,
   examples: [
     'gw video alpha create --sandbox "a paper boat at dawn" --wait',

@@ -76,6 +76,6 @@ export const alphaModels: Readonly<Record<string, AlphaModel>> = {
 
 export const ALPHA_MAX_BODY_BYTES = 64 * MB;
 
-/** The full ID for a model's short name; any other text is returned unchanged. */
-export const alphaModelId = (typed: string): string =>
+/** The full ID for a model's short name; any other value is returned unchanged. */
+export const alphaModelId = <T>(typed: T): string | T =>
   Object.entries(alphaModels).find(([, { short }]) => short === typed)?.[0] ?? typed;
