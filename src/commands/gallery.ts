@@ -64,7 +64,7 @@ export const gallery = defineCommand<typeof flags, Written>({
     const gone = outputs.flatMap(({ missing }) => missing.filter(({ rescued }) => !rescued)).length;
     if (gone > 0) ctx.io.note(`${gone} of ${here.length + gone} outputs are not on disk as saved: left out`);
     await write(target, galleryPage(items, `Written by gw ${ctx.host.version} on ${localDay(nowMs)}`));
-    if (open && (await openOnDesktop(target, ctx))) ctx.io.note(`opened ${target}`);
+    if (open) await openOnDesktop(target, ctx);
     return { value: { path: target, outputs: items.length } };
   },
   human: ({ path: target }) => `${target}\n`,

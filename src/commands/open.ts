@@ -33,9 +33,7 @@ export const open = defineCommand<typeof flags, Opened>({
     const file = files[0] ?? missing.find(({ rescued }) => rescued)?.rescued;
     if (!file) throw await nothingToOpen({ job, family }, missing[0]?.path, ctx);
     const target = flags.folder ? path.dirname(file.path) : file.path;
-    const opened = await openOnDesktop(target, ctx);
-    ctx.io.note(opened ? `opened ${target}` : 'no desktop opened it, so its path is printed');
-    return { value: { id, path: target, opened } };
+    return { value: { id, path: target, opened: await openOnDesktop(target, ctx) } };
   },
   human: ({ path: target, opened }) => (opened ? '' : `${target}\n`),
 });
@@ -59,18 +57,20 @@ function openerOf({ platform, env }: Pick<Host, 'platform' | 'env'>): string | u
   if (platform === 'darwin') return 'open';
   // `start` is built into the Windows shell; this is the program behind it.
   if (platform === 'win32') return 'explorer.exe';
-  const display = readVariable(env, 'DISPLAY') ?? readVariable(env, 'WAYLAND_DISPLAY');
-  return display === undefined ? undefined : 'xdg-open';
+  return (readVariable(env, 'DISPLAY') ?? readVariable(env, 'WAYLAND_DISPLAY')) && 'xdg-open';
 }
 
 /** A program that fails exits within this time; a viewer that runs longer is left alone. */
 const SAYS_SO_MS = 2_000;
 
-/** Opens an absolute path without a shell; returns whether it succeeded, as far as can be told. */
-export async function openOnDesktop(
-  target: string,
-  { host, settings }: Pick<Context, 'host' | 'settings'>,
-): Promise<boolean> {
+/** Opens an absolute path without a shell and says so; returns whether it succeeded, as far as can be told. */
+export async function openOnDesktop(target: string, ctx: Context): Promise<boolean> {
+  const opened = await isOpened(target, ctx);
+  ctx.io.note(opened ? `opened ${target}` : 'no desktop opened it, so its path is printed');
+  return opened;
+}
+
+async function isOpened(target: string, { host, settings }: Context): Promise<boolean> {
   const opener = openerOf(host);
   if (opener === undefined) return false;
   const { spawn } = await import('node:child_process');

@@ -42,6 +42,8 @@ test('prints the path where there is no desktop, none of its programs, or one th
   writeFileSync(file, 'cut');
   const said = { code: 0, out: `${file}\n`, err: 'no desktop opened it, so its path is printed\n' };
   expect(await world.gw(['open', 'last'])).toMatchObject(said);
+  const page = `${path.join(world.cwd, 'gallery.html')}\n`;
+  expect(await world.gw(['gallery', '--open'])).toMatchObject({ code: 0, out: page, err: said.err });
   expect((await world.gw(['open', 'last'], { env: { DISPLAY: ':0', PATH: '/nowhere' } })).out).toBe(
     `${file}\n`,
   );

@@ -44,6 +44,16 @@ test('a key that nobody knows, new in each run, printed with what holds', async 
   expect(new Set(keys).size).toBe(2);
 });
 
+test.each([
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const)('%s ends it with %i and no error', async (signal, code) => {
+  const running = await serve([]);
+  const printed = running.err();
+  running.child.kill(signal);
+  expect(await running.ended).toMatchObject({ code, err: printed });
+});
+
 test('--fresh forgets what earlier runs made, for later runs too', async () => {
   const place = await openNearPlace();
   const during = async (flags: readonly string[], ...args: string[]) => {

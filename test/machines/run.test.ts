@@ -1146,7 +1146,8 @@ exec redis-server "$@"
   expect(code, err).toBe(0);
   expect(err).not.toContain('warning');
   await stop(worker);
-  expect(await stop(queue)).toMatchObject({ code: 143 });
+  const printed = queue.err();
+  expect(await stop(queue)).toMatchObject({ code: 143, err: printed });
 });
 
 test('a Redis that outlives its gw queue serve keeps its journal to itself', async () => {

@@ -9,7 +9,7 @@ import { trustedStateDir } from '../../config/dirs.ts';
 import type { Context } from '../../context.ts';
 import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { holderName, tryLock } from '../../disk/lock-file.ts';
-import { GwError, usage } from '../../errors.ts';
+import { ended, GwError, usage } from '../../errors.ts';
 import { port } from '../../flags/flag.ts';
 import { aborted } from '../../host.ts';
 
@@ -42,7 +42,7 @@ export const serve = defineCommand<typeof flags, Served>({
     const chosen = port === 0 ? await freePort() : port;
     const password = passwordIn(dir);
     const server = start({ dir, port: chosen, password }, ctx);
-    const ended = new Promise<string>((resolve) => {
+    const gone = new Promise<string>((resolve) => {
       server.child.on('error', (error) => resolve(error.message));
       server.child.on('close', (code) =>
         resolve(server.said().split('\n').at(-2) ?? `it ended with ${code}`),
@@ -53,24 +53,24 @@ export const serve = defineCommand<typeof flags, Served>({
       timer = setTimeout(resolve, START_MS, `it did not say within ${START_MS / 1000} s that it is ready`);
     });
     try {
-      const failed = await Promise.race([server.ready, ended, late, aborted(ctx.signal)]);
+      const failed = await Promise.race([server.ready, gone, late, aborted(ctx.signal)]);
       ctx.signal.throwIfAborted();
       if (/in use/i.test(server.said()))
         throw usage(`--port ${chosen}: another program has it`, 'choose another --port');
       if (failed !== undefined) throw new GwError('unavailable', `redis-server did not start: ${failed}`);
       yield { value: { url: `redis://:${password}@127.0.0.1:${chosen}` } };
       ctx.io.note(`Redis listens on 127.0.0.1:${chosen} and keeps its rows in ${dir}, until Ctrl-C`);
-      const why = await Promise.race([aborted(ctx.signal), ended]);
+      const why = await Promise.race([aborted(ctx.signal), gone]);
       if (why !== undefined) throw new GwError('unavailable', `redis-server ended by itself: ${why}`);
     } finally {
       clearTimeout(timer);
       server.child.kill('SIGTERM');
       timer = setTimeout(() => server.child.kill('SIGKILL'), END_MS);
-      await ended;
+      await gone;
       clearTimeout(timer);
       server.lock.release();
     }
-    throw ctx.signal.reason;
+    throw ended(ctx.signal);
   },
 });
 

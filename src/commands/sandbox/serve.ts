@@ -4,7 +4,7 @@ import { defineCommand } from '../../command.ts';
 import { sandboxKey } from '../../config/settings.ts';
 import { readSmallFile } from '../../disk/typed-input.ts';
 import { clipsDir, sandboxStateDir, wasmDir } from '../../embedded-sandbox.ts';
-import { usage } from '../../errors.ts';
+import { ended, usage } from '../../errors.ts';
 import { type Flag, on, oneOf, parsed, port, portOf, text, withValue } from '../../flags/flag.ts';
 import { KEY_RULE, keyFault } from '../../gateway/endpoint.ts';
 import { accountTypes } from '../../gateway/limits.ts';
@@ -151,7 +151,7 @@ export const serve = defineCommand<typeof flags, Served>({
       await sandbox.close();
       if (cacert) fs.rmSync(cacert, { force: true });
     }
-    throw ctx.signal.reason;
+    throw ended(ctx.signal);
   },
   human: ({ base_url, key, cacert }) =>
     `GW_BASE_URL=${base_url}\nGW_API_KEY=${key}\n${cacert ? `GW_CACERT=${cacert}\n` : ''}`,
