@@ -11,6 +11,7 @@ import { NewerFormat, refuseNewer } from './formats.ts';
 import type { AccountType } from './gateway/limits.ts';
 import type { Host } from './host.ts';
 import type { Transport } from './http/exchange.ts';
+import { diskStore } from './sandbox/disk-store.ts';
 import { type Sandbox, startSandbox } from './sandbox/server.ts';
 
 /** The speed-up of the embedded sandbox: a five-second clip takes about four seconds. */
@@ -28,6 +29,8 @@ export function sandboxStateDir(host: Host, name: 'sandbox' | 'sandbox-serve'): 
   try {
     refuseNewerTasks(dir);
     ensureDirectory(dir);
+    // The first use writes a secret, for which a full disk has no room.
+    diskStore(dir);
   } catch (error) {
     if (error instanceof GwError) throw error;
     const { reason, remedy } = diskFault(error);

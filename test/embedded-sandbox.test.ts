@@ -1,5 +1,7 @@
+import fs from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import * as path from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { World } from './helpers/gw.ts';
 
 // The gateway behind --sandbox in a home that nobody can write to.
@@ -45,4 +47,26 @@ test('a create says that its job cannot be kept, and nothing is made', async () 
   expect({ code, out }).toEqual({ code: 2, out: '' });
   expect(err).toContain('error: ');
   expect(err).toContain('GW_STATE_DIR');
+});
+
+test('where the disk is full at the first use, --sandbox forgets, and sandbox serve is refused', async () => {
+  const { writeFileSync } = fs;
+  fs.writeFileSync = ((file: string, bytes: Buffer, how: object) => {
+    if (!file.includes('/secret.')) return writeFileSync(file, bytes, how);
+    writeFileSync(file, '', how);
+    throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC', syscall: 'write' });
+  }) as typeof writeFileSync;
+  syncBuiltinESMExports();
+  onTestFinished(() => {
+    fs.writeFileSync = writeFileSync;
+    syncBuiltinESMExports();
+  });
+  const full = await World.open();
+  const state = path.join(full.dir, '.local/state/gw');
+  const said = `the state directory ${state} cannot be made or written: the disk is full (ENOSPC)`;
+  const listed = await full.gw(['models', '--sandbox'], { bare: true });
+  expect([listed.code, listed.err]).toEqual([0, expect.stringContaining(`${said}: the sandbox forgets`)]);
+  const served = await full.gw(['sandbox', 'serve'], { bare: true });
+  expect([served.code, served.err]).toEqual([2, expect.stringContaining(`error: ${said}\nhint: `)]);
+  expect(fs.readdirSync(state, { recursive: true }).join()).not.toContain('.tmp');
 });

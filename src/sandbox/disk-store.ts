@@ -194,8 +194,8 @@ function writeWhole(
   publish: (from: string, to: string) => void,
 ): void {
   const temporary = `${path}.${process.pid}-${randomBytes(6).toString('hex')}.tmp`;
-  fs.writeFileSync(temporary, bytes, { mode: 0o600, flag: 'wx' });
   try {
+    fs.writeFileSync(temporary, bytes, { mode: 0o600, flag: 'wx' });
     publish(temporary, path);
   } finally {
     unlink(temporary);
