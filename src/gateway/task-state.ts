@@ -22,15 +22,15 @@ export interface ReadStatus {
 }
 
 /**
- * Reads a gateway status in any case. `succeeded` is a success and five words are failures; any other word, or none,
- * counts as still running ("States and transitions": an unknown state keeps waiting).
+ * Reads a gateway status in any case. `succeeded` is a success and five words are failures; any other word counts as
+ * still running ("States and transitions": an unknown state keeps waiting), and a missing one is read as `running`.
  */
 export function taskState(word: unknown): ReadStatus {
-  const raw = typeof word === 'string' ? word : '';
+  const raw = typeof word === 'string' && word !== '' ? word : 'running';
   const status = raw.toLowerCase();
   if (status === 'succeeded') return { status, state: 'succeeded', statusKnown: true };
   if (badEnds.has(status)) return { status, state: 'failed', statusKnown: true };
-  const statusKnown = knownRunning.has(status);
+  const statusKnown = knownRunning.has(status) && raw === word;
   return { status: statusKnown ? status : raw, state: 'running', statusKnown };
 }
 

@@ -1,6 +1,6 @@
 import type { Endpoint } from './endpoint.ts';
 import { type Fields, fieldsOf, isObject } from './json-value.ts';
-import { type ReadStatus, taskIdPattern } from './task-state.ts';
+import { type ReadStatus, taskIdPattern, taskState } from './task-state.ts';
 
 export const taskIdOf = (value: unknown): string | undefined =>
   typeof value === 'string' && taskIdPattern.test(value) ? value : undefined;
@@ -9,8 +9,7 @@ export const taskIdOf = (value: unknown): string | undefined =>
 export function createdTask({ id, status, error, message }: Fields): CreateReply | undefined {
   const usable = taskIdOf(id);
   if (usable === undefined) return undefined;
-  const word = typeof status === 'string' ? status : undefined;
-  return { id: usable, status: word, error: readTaskError(error ?? message) };
+  return { id: usable, status: taskState(status).status, error: readTaskError(error ?? message) };
 }
 
 /** One file that a finished task offers. */

@@ -187,6 +187,16 @@ describe('through the command', () => {
     expect(gateway.requests.filter((line) => line.startsWith('GET'))).toHaveLength(3 + 1 + 3);
   });
 
+  test('a reply without a status counts as running wherever the status is told, with one warning in a wait', async () => {
+    const { world, env } = await start(() => ({ body: { id: 'task-1' } }));
+    const created = await world.ok(['video', 'alpha', 'create', 'a fox', '--json'], { env });
+    expect(JSON.parse(created.out)).toMatchObject({ id: 'task-1', status: 'running' });
+    const wait = await world.gw(['jobs', 'wait', 'task-1', '--wait-timeout', '1m', '--json'], { env });
+    expect(JSON.parse(wait.out)).toMatchObject({ id: 'task-1', status: 'running' });
+    expect(wait.err.match(/task task-1: no status, taken as still running/g)).toHaveLength(1);
+    expect((await world.ok(['jobs', 'list'], { env })).out).toMatch(/^task-1\trunning\t/);
+  });
+
   test('401 ends a wait at once; 404 only after the first minute of the task', async () => {
     for (const [status, looks, code] of [
       [401, 1, 3],

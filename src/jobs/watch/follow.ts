@@ -90,14 +90,12 @@ export async function followJob(input: FollowInput, deps: FollowDeps): Promise<F
   const { clock, looker, progress, signal } = deps;
   const unfollow = looker.follow(id);
   const startedMs = clock.steady();
-  // A status that the ledger already has is not written again.
-  let { status } = input;
   let strange: string | undefined;
   let last: TaskLook | undefined;
-  const show = (word: string, percent?: number) =>
+  const show = (status: string, percent?: number) =>
     progress.task({
       id,
-      status: word || 'running',
+      status,
       elapsedMs: clock.steady() - startedMs,
       percent,
       estimateMs: input.estimateMs,
@@ -130,13 +128,15 @@ export async function followJob(input: FollowInput, deps: FollowDeps): Promise<F
           ? undefined
           : startedMs + (notAhead(acceptedAtMs, clock.now()) + YOUNG_MS - clock.now()),
       onUpdate: async (seen) => {
-        if (!seen.view.statusKnown && seen.view.status !== strange) {
-          strange = seen.view.status;
-          deps.warn(`task ${id}: unknown status "${seen.view.status}", taken as still running`);
+        const { status, statusKnown, progressPercent } = seen.view;
+        if (!statusKnown && status !== strange) {
+          strange = status;
+          const what = status === 'running' ? 'no status' : `unknown status "${status}"`;
+          deps.warn(`task ${id}: ${what}, taken as still running`);
         }
-        show(seen.view.status, seen.view.progressPercent);
-        await record(seen, status, input, deps);
-        status = seen.view.status;
+        show(status, progressPercent);
+        // A status that the ledger already has is not written again.
+        await record(seen, last?.view.status ?? input.status, input, deps);
         last = seen;
       },
       onTrouble: (error, failures) => {
