@@ -8,7 +8,8 @@ import { requestIdOf } from '../http/read-reply.ts';
 import { WHOLE_LIMIT_BYTES } from '../http/stream-once.ts';
 import type { ChatAnswer, ChatEvent, ChatRequest } from './chat.ts';
 import { EventReader } from './event-reader.ts';
-import { type Heard, loadSurface, parseReply, type ReplyReader, StreamedError } from './surface.ts';
+import type { Heard, ReplyReader } from './surface.ts';
+import { loadSurface, parseReply, StreamedError, spelled } from './surface.ts';
 
 export interface ConverseDeps {
   readonly client: Pick<Client, 'send' | 'stream'>;
@@ -37,7 +38,7 @@ export async function converse(
   const reader = surface.reader(keepsWhole);
   const queue = new EventQueue(onEvent, { text: keepsWhole && request.keep !== 'reply', events: keepsWhole });
   const endpoint = surface.endpoint(stream);
-  const input = surface.input(model, body, stream);
+  const input = spelled(surface.input(model, body, stream));
   const options = { signal, silenceMs };
   if (!stream) {
     const reply = await deps.client.send(endpoint, input, options);

@@ -5,8 +5,8 @@ import { type SaidBy, toldAs } from '../flags/yielding.ts';
 import type { Endpoint } from '../gateway/endpoint.ts';
 import { type Fields, fieldsOf, isObject, textOf } from '../gateway/json-value.ts';
 import type { RequestInput } from '../http/client.ts';
-import { jsonIn, parseJson } from '../http/parse-json.ts';
-import { RawJson } from '../io/escape.ts';
+import { jsonIn, MAX_JSON_DEPTH, parseJson } from '../http/parse-json.ts';
+import { holdsRaw, jsonText, RawJson } from '../io/escape.ts';
 import { compactJson, membersOf } from '../json-text.ts';
 import type { ChatApi, ChatPart, ChatRequest, ChatSettings, ChatUsage, ToolCall } from './chat.ts';
 
@@ -102,8 +102,22 @@ export function splitDataUri(url: string): { readonly mime: string; readonly bas
 export const given = (fields: Fields): JsonObject =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 
+/** The input of a request, its body spelled out as text if that holds integers that JavaScript would round. */
+export const spelled = (input: RequestInput): RequestInput =>
+  holdsRaw(input.body) ? { ...input, bodyText: jsonText(input.body) } : input;
+
+const isRounded = (text: string): boolean => /^-?\d{16,}$/.test(text) && !Number.isSafeInteger(Number(text));
+
+/** Parses JSON, unless its `value` is known; integers that JavaScript would round become RawJson. */
+export function exactJson(text: string, value = jsonIn(text)): unknown {
+  // Such an integer alone stays a text.
+  if (isRounded(text.trim())) return undefined;
+  if (/\d{16}/.test(text)) keepTexts(value, text, MAX_JSON_DEPTH, (_, source) => isRounded(source));
+  return value;
+}
+
 /** The arguments of a tool call as an object; empty if their JSON is missing or cut. */
-export const argumentsOf = (text: string): JsonObject => ({ ...fieldsOf(jsonIn(text)) });
+export const argumentsOf = (text: string): JsonObject => ({ ...fieldsOf(exactJson(text)) });
 
 /** As `argumentsOf`, for a reply: the model's spelling and long integers stay. */
 export const spelledArguments = (text: string): JsonObject | RawJson =>
@@ -117,21 +131,24 @@ export function argumentsText(value: unknown): string {
 
 /**
  * Parses a reply or an event, unless its `value` is known. The arguments of calls become RawJson unless they are a string,
- * because their spelling and long integers must stay. Throws UnreadableJson.
+ * because their spelling must stay, and so do integers that JavaScript would round. Throws UnreadableJson.
  */
 export function parseReply(text: string, value = parseJson(text)): unknown {
-  if (/"(?:arguments|input|args)"\s*:\s*[{[]/.test(text)) keepArguments(value, text);
+  // No call lies deeper than eight levels (geo, in a list of events); a limit keeps this quick for any reply.
+  if (/"(?:arguments|input|args)"\s*:\s*[{[]|\d{16}/.test(text)) keepTexts(value, text, 8, isKept);
   return value;
 }
 
-/** No call lies deeper than eight levels (geo, in a list of events); a limit keeps this quick for any reply. */
-function keepArguments(value: unknown, text: string, levels = 8): void {
+const isKept = (name: string | number, source: string): boolean =>
+  isRounded(source) || (/^(?:arguments|input|args)$/.test(`${name}`) && /^[{[]/.test(source));
+
+/** Replaces members of a parsed value by the RawJson of their text, down to a number of levels. */
+function keepTexts(value: unknown, text: string, levels: number, isToKeep: typeof isKept): void {
   const fields: JsonObject = Object(value);
   for (const { name, start, end } of membersOf(text, 0)) {
     const source = text.slice(start, end);
-    const isKept = /^(?:arguments|input|args)$/.test(`${name}`) && /^[{[]/.test(source);
-    if (isKept) fields[name] = new RawJson(compactJson(source));
-    else if (levels > 1) keepArguments(fields[name], source, levels - 1);
+    if (isToKeep(name, source)) fields[name] = new RawJson(compactJson(source));
+    else if (levels > 1) keepTexts(fields[name], source, levels - 1, isToKeep);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { ChatAnswer, ChatRequest, ChatTurn } from '../chat/chat.ts';
-import { flagOf } from '../chat/surface.ts';
+import { flagOf, spelled } from '../chat/surface.ts';
 import { judgeAnswer, usageLine, wordsSoFar } from '../chat/verdict.ts';
 import { defineCommand, type Outcome } from '../command.ts';
 import type { Context } from '../context.ts';
@@ -70,7 +70,7 @@ async function askOnce(
   const asked = { model, system: start.system, turns: [...before, ...added], signal: ctx.signal };
   const request = readyRequest(flags, start, asked, ctx);
   const input = { ...surface.input(request.model, request.body, request.stream), stream: request.stream };
-  const shown = await showInstead(surface.endpoint(request.stream), withShown(input, added, ctx), ctx);
+  const shown = await showInstead(surface.endpoint(input.stream), spelled(withShown(input, added, ctx)), ctx);
   if (shown) request.warn();
   if (shown) return { value: shown };
 

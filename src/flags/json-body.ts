@@ -5,6 +5,7 @@ import { usage } from '../errors.ts';
 import { valueAt } from '../gateway/body.ts';
 import { MB } from '../gateway/limits.ts';
 import { type Host, isObject } from '../host.ts';
+import { RawJson } from '../io/escape.ts';
 import { leavesOf } from '../io/layout.ts';
 import { counted } from '../io/quantity-text.ts';
 import { JsonTokens, jsonOf } from '../json-text.ts';
@@ -40,13 +41,11 @@ export const baseBody = async ({ globals: { body = {} }, host, signal }: BodyWor
 
 /** The fields that --body (`base`) and --set (`sets`) give. */
 export const saidIn = (base: JsonObject, sets: readonly string[] = []): Said[] => [
-  ...[...leavesOf(base)].map(([at]) => ['--body', at.split('.')] as const),
-  ...sets
-    .map(parseSet)
-    .flatMap(({ path, value }) =>
-      [...leavesOf(value, path.join('.'))].map(([at]) => ['--set', at.split('.')] as const),
-    ),
+  ...saidBy('--body', leavesOf(base)),
+  ...sets.map(parseSet).flatMap(({ path, value }) => saidBy('--set', leavesOf(value, path.join('.')))),
 ];
+const saidBy = (flag: '--body' | '--set', leaves: ReturnType<typeof leavesOf>): Said[] =>
+  [...leaves].map(([at]) => [flag, at.split('.')]);
 
 /** Tests whether --body (`base`) or --set (`sets`) gives the value of a path in the body. */
 export const givenIn =
@@ -105,7 +104,7 @@ function kindOf(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'a list';
   const words = { string: 'a text', number: 'a number', boolean: 'true or false' };
-  return words[typeof value as 'string'] ?? 'this';
+  return value instanceof RawJson ? 'a number' : (words[typeof value as 'string'] ?? 'this');
 }
 
 /** A parsed `--set PATH=VALUE`. */
@@ -198,7 +197,7 @@ function itemIndex(list: readonly unknown[], name: string, at: readonly string[]
 function copyOf(here: unknown, next: string, at: readonly string[], named: string): JsonObject | unknown[] {
   if (here === undefined) return /^\d+$/.test(next) ? [] : {};
   if (Array.isArray(here)) return [...here];
-  if (typeof here === 'object' && here !== null) return { ...here };
+  if (typeof here === 'object' && here !== null && !(here instanceof RawJson)) return { ...here };
   throw usage(`${named}: ${shorten(at.join('.'))} is ${kindOf(here)}, so nothing can be set in it`);
 }
 

@@ -51,16 +51,17 @@ export function safeJson(value: unknown): string {
   return jsonText(value).replace(unsafeInJson, unicodeEscape);
 }
 
-/** JSON on one line; a RawJson, alone or directly in an object, is written as its text. */
-function jsonText(value: unknown): string {
+/** True for a RawJson, and for a list or object that holds one at any depth. */
+export const holdsRaw = (value: unknown): boolean =>
+  typeof value === 'object' && (value instanceof RawJson || Object.values(value ?? {}).some(holdsRaw));
+
+/** JSON on one line; a RawJson in it is written as its text. */
+export function jsonText(value: unknown): string {
   if (value instanceof RawJson) return value.text;
-  const fields = typeof value === 'object' && value !== null ? value : {};
-  if (!Object.values(fields).some((each) => each instanceof RawJson)) return JSON.stringify(value) ?? 'null';
-  const members = Object.entries(fields).map(([name, field]) => {
-    const text = field instanceof RawJson ? field.text : JSON.stringify(field);
-    return text === undefined ? [] : [`${JSON.stringify(name)}:${text}`];
-  });
-  return `{${members.flat().join(',')}}`;
+  if (!holdsRaw(value)) return JSON.stringify(value) ?? 'null';
+  if (Array.isArray(value)) return `[${value.map(jsonText).join(',')}]`;
+  const members = Object.entries(Object(value)).filter(([, field]) => field !== undefined);
+  return `{${members.map(([name, field]) => `${JSON.stringify(name)}:${jsonText(field)}`).join(',')}}`;
 }
 
 /** JSON text that is written unchanged, because JavaScript would change its value (integers beyond 2^53). */

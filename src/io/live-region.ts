@@ -62,7 +62,6 @@ export class LiveRegion {
     this.#letGo = undefined;
   }
 
-  /** Removes the lines for now and shows the cursor, or draws the lines again. */
   readonly show: ShowBars = (isShown) => {
     this.#isShown = isShown;
     if (isShown) return this.draw(this.#wanted);

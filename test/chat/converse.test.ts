@@ -8,13 +8,15 @@ import {
 } from '../../src/chat/chat.ts';
 import { converse } from '../../src/chat/converse.ts';
 import { geo } from '../../src/chat/geo/surface.ts';
+import { openSession } from '../../src/chat/session/session.ts';
 import { judgeAnswer } from '../../src/chat/verdict.ts';
 import { answerPrinter } from '../../src/commands/chat/print-answer.ts';
 import { GwError } from '../../src/errors.ts';
 import type { Endpoint } from '../../src/gateway/endpoint.ts';
-import type { Client, Reply } from '../../src/http/client.ts';
+import type { Client, Reply, RequestInput } from '../../src/http/client.ts';
 import type { WireHead } from '../../src/http/exchange.ts';
 import type { Io } from '../../src/io/io.ts';
+import { sessionContext, tempDir } from './fixtures.ts';
 import { recordedStreams } from './recorded-streams.ts';
 
 // Recorded streams are cut at every byte (promise 12).
@@ -40,6 +42,14 @@ const clientOf = (pieces: readonly Uint8Array[], failure?: Error): Pick<Client, 
 
 /** A reply as a reader of its JSON sees it. */
 const parsed = (reply: unknown): unknown => JSON.parse(JSON.stringify(reply));
+
+/** The reply of an answer as --json prints it. */
+async function printed(answer: ChatAnswer | undefined): Promise<string> {
+  const out: string[] = [];
+  const io = { out: async (text: string) => void out.push(text) } as unknown as Io;
+  await answerPrinter(io, { form: 'reply', showThoughts: false }).finish(answer as ChatAnswer);
+  return out.join('');
+}
 
 async function talk(
   api: ChatApi,
@@ -459,15 +469,49 @@ describe('arguments of a call are told as they were written', () => {
       expect(answer?.toolCalls.map((told) => told.arguments)).toEqual([written]);
     }
     const { answer } = await talk(api, clientOf([bytes]), { keep: 'reply' });
-    const out: string[] = [];
-    const io = { out: async (text: string) => void out.push(text) } as unknown as Io;
-    await answerPrinter(io, { form: 'reply', showThoughts: false }).finish(answer as ChatAnswer);
     // The arguments of completions are a text in the reply.
-    expect(out.join('')).toContain(api === 'completions' ? JSON.stringify(written) : `:${written}`);
+    expect(await printed(answer)).toContain(api === 'completions' ? JSON.stringify(written) : `:${written}`);
+  });
+
+  const signature = '{"thoughtSignature":"s","functionCall"';
+  const thought =
+    '{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"t"}}';
+  test.each<[string, ChatApi, string[]]>([
+    ['a call', 'messages', [begin, end]],
+    ['a call after a thought', 'messages', [thought, begin.replace('"index":0', '"index":1'), end]],
+    ['a call', 'geo', [`{"candidates":[${candidate}]}`]],
+    ['a signed call', 'geo', [`{"candidates":[${candidate.replace('{"functionCall"', signature)}]}`]],
+  ])('%s on %s is sent again with its integers, from a session too', async (_, api, events) => {
+    const bytes = Buffer.from(events.map((data) => `data: ${data.replace('\n', '')}\n\n`).join(''));
+    const { answer } = await talk(api, clientOf([bytes]));
+    const dir = tempDir();
+    const { turn } = answer as ChatAnswer;
+    await (await openSession('s', {}, sessionContext(dir))).append([turn]);
+    const result = { role: 'tool', toolCallId: 'c', content: written } as const;
+    for (const turns of [[turn], (await openSession('s', {}, sessionContext(dir))).turns]) {
+      let sent = '';
+      const send = async (_: Endpoint, { body, bodyText = JSON.stringify(body) }: RequestInput) => {
+        sent = bodyText;
+        throw new Error('not answered');
+      };
+      await talk(api, { send, stream: send }, { turns: [...turns, result], stream: false });
+      // On messages a result is a text.
+      expect(sent.match(/"n":12345678901234567890/g)).toHaveLength(api === 'geo' ? 2 : 1);
+    }
+  });
+
+  test.each<[ChatApi, string[]]>([
+    ['messages', ['{"type":"message_start","message":{"at":9007199254740993,"usage":{}}}', end]],
+    ['geo', [`{"candidates":[${candidate}],"at":9007199254740993}`]],
+    ['completions', ['{"at":9007199254740993,"choices":[{"delta":{"content":"x"},"finish_reason":"stop"}]}']],
+  ])('an integer of a streamed reply on %s stays as it came', async (api, events) => {
+    const bytes = Buffer.from(events.map((data) => `data: ${data.replace('\n', '')}\n\n`).join(''));
+    const { answer } = await talk(api, clientOf([bytes]), { keep: 'reply' });
+    expect(await printed(answer)).toContain('"at":9007199254740993');
   });
 
   test('a signed call is sent again as an object', async () => {
-    const signed = candidate.replace('{"functionCall"', '{"thoughtSignature":"s","functionCall"');
+    const signed = candidate.replace('{"functionCall"', signature);
     const { answer } = await talk(
       'geo',
       clientOf([Buffer.from(`data: {"candidates":[${signed.replace('\n', '')}]}\n\n`)]),

@@ -662,6 +662,20 @@ describe('one meaning, three spellings', () => {
     expect(JSON.parse(run.out).body.contents).toEqual(contents);
   });
 
+  test('--set changes a call beside an integer beyond 2^53, and not inside of that', async () => {
+    const call = { id: 'c', type: 'function', function: { name: 'f', arguments: '{"n":9007199254740993}' } };
+    const messages = [
+      { role: 'assistant', content: null, tool_calls: [call] },
+      { role: 'tool', tool_call_id: 'c', content: 'x' },
+    ];
+    const argv = ['chat', '--api', 'geo', '--no-validate', '--messages', file('c.json', messages)];
+    const at = 'contents.0.parts.0.functionCall.args.';
+    const run = await world.gw([...argv, '--dry-run', '--json', '--set', `${at}city="Oslo"`]);
+    expect(run.out, run.err).toContain('"args":{"n":9007199254740993,"city":"Oslo"}');
+    const inside = await world.gw([...argv, '--dry-run', '--set', `${at}n.x=1`]);
+    expect(inside).toMatchObject({ code: 2, err: expect.stringContaining('n is a number, so nothing can') });
+  });
+
   test('--messages in the surface’s own form is sent as it is', async () => {
     const contents = [{ role: 'user', parts: [{ text: 'hi', x: 1 }] }];
     const geo = (await shown(['--messages', file('g.json', contents), '--api', 'geo'])).body;

@@ -49,7 +49,7 @@ function body({ base = {}, model, system, turns, settings = {}, stream }: BodyRe
       model,
       messages: listOver(base.messages, messages),
       temperature: settings.temperature,
-      ...limit(settings),
+      [settings.compatMaxTokens ? 'max_tokens' : 'max_completion_tokens']: settings.maxTokens,
       tools: settings.tools?.map((tool) => ({ type: 'function', function: given({ ...tool }) })),
       tool_choice: toolChoice(settings.toolChoice),
       response_format: responseFormat(settings.responseFormat),
@@ -61,9 +61,6 @@ function body({ base = {}, model, system, turns, settings = {}, stream }: BodyRe
     }),
   };
 }
-
-const limit = ({ maxTokens, compatMaxTokens }: ChatSettings): JsonObject =>
-  compatMaxTokens ? { max_tokens: maxTokens } : { max_completion_tokens: maxTokens };
 
 function thinking(model: string, settings: ChatSettings, base: Readonly<JsonObject>): JsonObject {
   const { reasoningEffort, thinking: mode, thinkingLevel, showThoughts } = settings;

@@ -1,11 +1,11 @@
 import { geoBodyFor, geoGenerate, geoStream } from '../../gateway/chat/geo.ts';
 import { fieldsOf, fieldsOver, itemsOf, listOver, withOddModel } from '../../gateway/json-value.ts';
 import { isObject } from '../../host.ts';
-import { jsonOf } from '../../json-text.ts';
 import type { ChatPart, ChatSettings, ChatTurn } from '../chat.ts';
 import {
   argumentsOf,
   type BodyRequest,
+  exactJson,
   given,
   type JsonObject,
   type Surface,
@@ -158,7 +158,7 @@ function contentOf(turn: ChatTurn, names: ReadonlyMap<string, string>): Content 
 
 /** A result must be an object here; any other value is wrapped in one. */
 function responseOf(content: string): unknown {
-  const value = jsonOf(content);
+  const value = exactJson(content);
   return isObject(value) ? value : { result: value === undefined ? content : value };
 }
 
@@ -169,18 +169,8 @@ function partOf(part: ChatPart): unknown {
   return { fileData: given({ mimeType: mimeOf(part.url), fileUri: part.url }) };
 }
 
-const mimes: Readonly<Record<string, string>> = {
-  jpg: 'image/jpeg',
-  jpeg: 'image/jpeg',
-  png: 'image/png',
-  webp: 'image/webp',
-  gif: 'image/gif',
-  heic: 'image/heic',
-  heif: 'image/heif',
-};
-
 /** The media type that a URL's file ending suggests. */
 function mimeOf(url: string): string | undefined {
-  const ending = /\.(\w+)$/.exec(new URL(url).pathname)?.[1]?.toLowerCase();
-  return ending === undefined ? undefined : mimes[ending];
+  const [, ending] = /\.(jpe?g|png|webp|gif|hei[cf])$/i.exec(new URL(url).pathname) ?? [];
+  return ending && `image/${ending.toLowerCase().replace('jpg', 'jpeg')}`;
 }

@@ -83,9 +83,8 @@ export class MessagesReader implements ReplyReader {
   }
 
   get usage(): ChatUsage {
-    const { input_tokens, output_tokens, output_tokens_details } = this.#usage;
-    const inputTokens = numberOf(input_tokens);
-    const outputTokens = numberOf(output_tokens);
+    const inputTokens = numberOf(this.#usage.input_tokens);
+    const outputTokens = numberOf(this.#usage.output_tokens);
     const cacheWrittenTokens = numberOf(this.#usage.cache_creation_input_tokens);
     const cacheReadTokens = numberOf(this.#usage.cache_read_input_tokens);
     return {
@@ -93,7 +92,7 @@ export class MessagesReader implements ReplyReader {
       cacheWrittenTokens,
       cacheReadTokens,
       outputTokens,
-      reasoningTokens: numberOf(fieldsOf(output_tokens_details).thinking_tokens),
+      reasoningTokens: numberOf(fieldsOf(this.#usage.output_tokens_details).thinking_tokens),
       totalTokens:
         inputTokens === undefined || outputTokens === undefined
           ? undefined

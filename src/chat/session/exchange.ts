@@ -1,9 +1,11 @@
 import { readLines } from '../../disk/read-lines.ts';
 import { formatOf, refuseNewer } from '../../formats.ts';
 import { isObject } from '../../host.ts';
+import { jsonText } from '../../io/escape.ts';
 import { jsonOf } from '../../json-text.ts';
 import type { ChatApi, ChatPart, ChatTool, ChatTurn, ToolCall } from '../chat.ts';
 import { chatApis } from '../chat.ts';
+import { exactJson } from '../surface.ts';
 
 /** The settings of a conversation; a later run continues with them unless flags change them. */
 export interface SessionSettings {
@@ -22,15 +24,14 @@ interface Exchange {
 
 export function exchangeLine(exchange: Exchange, timeMs: number, hide: (text: string) => string): string {
   const { turns, settings } = exchange;
-  const line = { v: formatOf('talks'), t: timeMs, ...settings, turns };
-  return JSON.stringify(line, (_, value: unknown) => (typeof value === 'string' ? hide(value) : value));
+  return hide(jsonText({ v: formatOf('talks'), t: timeMs, ...settings, turns }));
 }
 
 /**
  * Parses one line; undefined for a damaged one. Throws GwError `usage` naming the file for a line of a newer format.
  */
 function parseExchange(line: string, file: string): Exchange | undefined {
-  const value = jsonOf(line);
+  const value = exactJson(line, jsonOf(line));
   if (!isObject(value) || typeof value.v !== 'number') return undefined;
   refuseNewer('talks', value.v, file);
   const { turns, api, model, system, tools } = value;

@@ -39,16 +39,11 @@ export interface Span {
 }
 
 /** Converts inline Markdown to painted pieces that are safe for a terminal. */
-export function spansOf(tokens: readonly Token[], ink: Ink): Span[] {
-  return [...spans(tokens, ink, asIs)];
-}
+export const spansOf = (tokens: readonly Token[], ink: Ink, paint = asIs): Span[] =>
+  (tokens as readonly Tokens.Generic[]).flatMap((token) => [...span(token, ink, paint)]);
 
 export function plainText(spans: readonly Span[]): string {
   return spans.map(({ text }) => text).join('');
-}
-
-function* spans(tokens: readonly Token[], ink: Ink, paint: Paint): Generator<Span> {
-  for (const token of tokens as readonly Tokens.Generic[]) yield* span(token, ink, paint);
 }
 
 function* span(token: Tokens.Generic, ink: Ink, paint: Paint): Generator<Span> {
@@ -78,7 +73,7 @@ function* span(token: Tokens.Generic, ink: Ink, paint: Paint): Generator<Span> {
       return yield { text: safe(token.text), paint };
     default:
       // The lexer has resolved entities such as `&#27;`, so the text must be made safe again.
-      if (inner.length > 0) yield* spans(inner, ink, paint);
+      if (inner.length > 0) yield* spansOf(inner, ink, paint);
       // A line end within a paragraph becomes a blank, because lines are wrapped again.
       else yield { text: safe(token.text ?? token.raw).replace(/[ \t]*\n[ \t]*/g, ' '), paint };
   }
@@ -87,13 +82,13 @@ function* span(token: Tokens.Generic, ink: Ink, paint: Paint): Generator<Span> {
 function* marked(inner: readonly Token[], mark: string, own: Paint, ink: Ink, paint: Paint): Generator<Span> {
   const marks = ink.hasColor ? [] : [{ text: mark, paint }];
   yield* marks;
-  yield* spans(inner, ink, within(paint, own));
+  yield* spansOf(inner, ink, within(paint, own));
   yield* marks;
 }
 
 /** The address is shown beside the text of a link, because a hidden address could deceive. */
 function* link(token: Tokens.Link, ink: Ink, paint: Paint): Generator<Span> {
-  const inner = [...spans(token.tokens, ink, within(paint, ink.link))];
+  const inner = spansOf(token.tokens, ink, within(paint, ink.link));
   yield* inner;
   const href = safe(token.href);
   const text = plainText(inner);
