@@ -343,6 +343,21 @@ test('what was not sent yet is taken out, and put back by the next run', async (
   await stop(worker);
 });
 
+test('a row that still waits is saved where the last run says, and another machine changes nothing there', async () => {
+  const studio = await openNearStudio();
+  write(studio, [alpha]);
+  const { code, err } = await studio.batch('run', '--detach', '-o', 'old/{key}.{ext}');
+  expect(code, err).toBe(0);
+  expect((await studio.batch('run', '--detach', '-o', 'new/{key}.{ext}')).code).toBe(0);
+  const other = studio.machine();
+  giveManifest(studio, other);
+  const typed = ['batch', 'run', 'day.jsonl', '--detach', '-o', 'other/', '--redis'];
+  expect((await other.run(typed, { env: studio.env })).code).toBe(0);
+  const worker = studio.worker('anna');
+  expect((await studio.batch('run', '-o', 'new/{key}.{ext}')).out).toMatch(/^anna:.*\/new\/day-r0\.mp4\n$/);
+  await stop(worker);
+});
+
 test('rows that are taken out while a run follows them are errors of that run', async () => {
   const studio = await openNearStudio({ speed: 20 });
   write(studio, [image, image]);

@@ -71,8 +71,8 @@ const runFlags = {
   detach: on('with --redis: hand the rows over and return'),
   refill: on('with --redis: send rows again that were handed over and that the queue has lost'),
 } as const;
-/** The flags of the run, with the --wait-timeout of its rows. */
-type RunFlags = FlagValues<typeof runFlags> & { readonly waitTimeout?: string };
+/** The flags of the run, with --yes and the --wait-timeout of its rows. */
+type RunFlags = FlagValues<typeof runFlags> & { readonly waitTimeout?: string; readonly yes?: boolean };
 
 /** The keys of rows that depend on those of --redo. Faulty rows are skipped here, as the check reports them. */
 async function followersOf(
@@ -173,8 +173,7 @@ export const run = defineCommand({
       const batch = { input, flags, tally, report, ctx, announced };
       // Without a queue this run needs the gateway, so a fault of it is reported once here.
       if (!queue) await ctx.gateway();
-      const { yes } = typed as { readonly yes?: boolean };
-      if (tally.warnOfAlike(ctx) && !yes && canAsk(ctx))
+      if (tally.warnOfAlike(ctx) && !flags.yes && canAsk(ctx))
         await askFirst('Make them once more?', ctx, 'nothing was sent');
       yield* queue ? queue.run(batch) : new BatchRun(batch).outcomes();
       isOver = true;

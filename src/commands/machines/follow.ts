@@ -337,9 +337,14 @@ class BatchOnQueue {
     const isOther =
       isOtherThan(row) && (!row.flags.stored || isOtherThan((await this.#recordOf(row, undefined)).row));
     const before = record.job && digestOfFields(record.job.fields);
-    if (!isOther && (asked === undefined || before === undefined || asked === before)) return undefined;
+    const isOwn = this.memory.rows.has(row.key);
+    // Where a row is saved, and how long it is waited for, is no part of its request.
+    const how = ['out', 'waitTimeout', 'interval'] as const;
+    const isMoved = isToBeMade && isOwn && how.some((key) => record.row.flags[key] !== row.flags[key]);
+    const isSame = !isOther && (asked === undefined || before === undefined || asked === before);
+    if (isSame && !isMoved) return undefined;
     // Two users may have given their batches the same name.
-    if (isOther && this.memory.rows.get(row.key) === undefined)
+    if (isOther && !isOwn)
       throw usage(
         `${input.manifest.named}:${placeText(row)}: the row has changed since it was handed over (${row.key})`,
         'another batch may have this name: give one of them another with --name, or the row another id',
@@ -348,8 +353,7 @@ class BatchOnQueue {
       const { row: own, family, job, pool } = await this.#recordOf(row, undefined);
       return { row: own, family, job, pool };
     }
-    const what = isOther ? 'the row' : 'a file or a setting';
-    this.#tellChanged(row, record.state, what);
+    this.#tellChanged(row, record.state, isOther ? 'the row' : 'a file or a setting');
     return undefined;
   }
 

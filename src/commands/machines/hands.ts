@@ -3,6 +3,7 @@ import * as path from 'node:path';
 import type { Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { confinedPaths } from '../../disk/confined-path.ts';
+import { faultReason } from '../../disk/disk-fault.ts';
 import { GwError, Interrupted, isUnknownOutcome, UnknownOutcome, usage } from '../../errors.ts';
 import { readImages } from '../../gateway/image/reply.ts';
 import { once, quietly } from '../../host.ts';
@@ -295,7 +296,7 @@ export class RowHands implements Omit<Hands, 'onTakenAway'> {
     const { host = 'its worker' } = record;
     return this.#failed(
       record,
-      new GwError('download', `its images were made, and are not all saved: ${reasonOf(error)}`, {
+      new GwError('download', `its images were made, and are not all saved: ${faultReason(error)}`, {
         taskId: job.key,
         hint: `they are made nowhere else: on ${host}, gw jobs sync saves what can still be had, and gw batch run --redis then tells the queue`,
       }),
@@ -308,7 +309,7 @@ export class RowHands implements Omit<Hands, 'onTakenAway'> {
     return {
       kind: 'unknown',
       error: {
-        ...toldError(isUnknownOutcome(error) ? error : new UnknownOutcome(reasonOf(error)), this.#ctx),
+        ...toldError(isUnknownOutcome(error) ? error : new UnknownOutcome(faultReason(error)), this.#ctx),
         hint: `it stands in the ledger of ${record.host} as ${key}; ${closingHint(record)}`,
       },
     };
@@ -363,8 +364,6 @@ function orStopped(error: unknown): Outcome<never> {
   if (endsCreates(error)) return { error };
   throw error;
 }
-
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** The folder in which a worker saves; it is created so that paths leading out of it can be detected. */
 function folderOf(out: string | undefined, cwd: string): string {

@@ -179,10 +179,9 @@ export class WorkerRun {
   /** Stops creates of a pool for the time that the gateway asked for. */
   holdCreates(pool: string, ms: number): void {
     this.#rate(pool).holdCreates(ms);
-    const { clock } = this.ctx;
-    const until = new Date(clock.now() + ms).toISOString();
+    const until = new Date(this.ctx.clock.now() + ms).toISOString();
     const what = `no ${pool} task is made until ${until}: the gateway answered HTTP 429`;
-    this.#stands.set(what, clock.steady() + ms);
+    this.#stands.set(what, this.ctx.clock.steady() + ms);
   }
 
   /** Stops creates, or all work, after an error that every further one would get too. */
@@ -458,5 +457,4 @@ const passedOn = 'another worker has gone on with this row; what this one knows 
 const neverSent = toldAs(
   'partial',
   'it was called unknown, and its worker has said since that it was never sent',
-  'the next run with --redis puts it back',
 );
