@@ -166,7 +166,7 @@ export const prices: Draw = text(
     '  gamma-H3: {per_million_tokens: 15, currency: CNY}',
   'gw config set prices FILE stores its path. What the gateway bills (family B) replaces the estimate. per_million_tokens is ' +
     "counted by the mean of this ledger's earlier jobs of the model.",
-  'A job that no price is known for is refused while a limit of money is in force; --unpriced makes it.',
+  'A job that no price is known for is refused while a limit of money is in force; --unpriced makes it until the limit is used up.',
 );
 
 export const trouble: Draw = table([

@@ -34,7 +34,7 @@ export interface Limits {
   readonly maxCost?: AmountLimit | undefined;
   /** Limits for all `gw mcp` processes of this user in the last hour. */
   readonly agents?: AgentLimits | undefined;
-  /** True if jobs without a price are allowed despite a limit of money (`--unpriced`). */
+  /** True if jobs without a price are allowed while a limit of money is not used up (`--unpriced`). */
   readonly unpriced: boolean;
 }
 
@@ -158,8 +158,8 @@ export async function refuseOver(
   }
 
   async function refuseCost({ name, hint, of, used, ends, most, currency }: CostLimit): Promise<void> {
-    if ('unknown' in estimate || estimate.unit !== currency) {
-      if (limits.unpriced) return;
+    const isKnown = !('unknown' in estimate) && estimate.unit === currency;
+    if (!isKnown && !limits.unpriced) {
       const why = 'unknown' in estimate ? estimate.unknown : `its price is in ${estimate.unit}`;
       throw new GwError('budget', `${name}: the cost of this one is not known: ${why}; nothing was sent`, {
         hint: 'say what it costs in the price file; a create and gw batch run also take --unpriced',
@@ -168,11 +168,13 @@ export async function refuseOver(
     const taken = await used();
     const sum = exactSum(taken.map((each) => each.amount));
     const unknown = taken.filter(({ isUnknown }) => isUnknown).length;
-    const each = exactSum(Array.from({ length: more }, () => estimate.amount));
-    if (exactSum([sum, each]) <= most) return;
+    const each = isKnown ? exactSum(Array.from({ length: more }, () => estimate.amount)) : undefined;
+    // A limit that is used up would be passed by any cost, also by one that is not known.
+    if (each === undefined ? sum < most : exactSum([sum, each]) <= most) return;
     const besides = unknown === 0 ? '' : ` (beside ${unknown} of unknown cost)`;
     const are = `${sum} ${currency} ${of} are used${besides}`;
-    throw over(`${name}: ${are}, and ${who} would add ${each} ${currency}`, hint, ends);
+    const adds = each === undefined ? 'an unknown cost' : `${each} ${currency}`;
+    throw over(`${name}: ${are}, and ${who} would add ${adds}`, hint, ends);
   }
 }
 

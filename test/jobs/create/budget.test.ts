@@ -15,12 +15,12 @@ const asked = {
   model: 'beta-3.0',
   settings: { duration: 4 },
 };
-const prices: Prices = new Map([['beta-3.0', { perSecond: 0.1, currency: 'CNY' }]]);
+const priced: Prices = new Map([['beta-3.0', { perSecond: 0.1, currency: 'CNY' }]]);
 const day = { most: 1, currency: 'CNY', period: 'day' } as const;
 const oneYuan: Limits = { profile: 'default', unpriced: false, maxCost: { most: 1, currency: 'CNY' } };
 const oneYuanADay: Limits = { profile: 'default', unpriced: false, amount: day };
 
-function command(limits: Limits) {
+function command(limits: Limits, prices = priced) {
   const clock = { now: Date.now, steady: () => performance.now(), sleep: async () => {} };
   const ledger = openLedger({ dir: tempDir(), clock, keepPrompts: true });
   const pricing = new Pricing(prices, async () => ledger);
@@ -92,8 +92,21 @@ test.each([
   },
 );
 
+test.each([
+  ['--max-cost', oneYuan],
+  ['budget.amount', oneYuanADay],
+])('a job without a price passes under --unpriced until what was billed has used %s up', async (_, limits) => {
+  const { make } = command({ ...limits, unpriced: true }, new Map());
+  const half = { ...cny, amount: '0.5' };
+  for (let count = 0; count < 2; count += 1) await make(...made(half));
+  await expect(make()).rejects.toMatchObject({
+    kind: 'budget',
+    message: expect.stringMatching(/1 CNY of .* are used, and this one would add an unknown cost/),
+  });
+});
+
 test('only a body that the document shows has a length by itself', async () => {
-  const pricing = new Pricing(prices, async () =>
+  const pricing = new Pricing(priced, async () =>
     openLedger({ dir: tempDir(), clock: Date, keepPrompts: true }),
   );
   const estimate = (mode: string) =>
