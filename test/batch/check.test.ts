@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { warnOfChanged } from '../../src/commands/batch/check.ts';
 import { World } from '../helpers/gw.ts';
 import { pngHead } from '../media/fixtures.ts';
@@ -105,6 +105,22 @@ test('media are relative to the manifest, those of the command line to the worki
   expect(await check('sets/b.jsonl', jsonl({ ...row, image: 'here.png' }))).toMatchObject({ code: 2 });
   const typed = await check('sets/c.jsonl', jsonl(row), '--image', 'here.png');
   expect(typed).toMatchObject({ code: 0, err: '' });
+});
+
+test.each([
+  ['is not there', ['gone'], 'a part of the path is missing (ENOENT)'],
+  ['is below a file', ['file', 'below'], 'a part of the path is not a directory (ENOTDIR)'],
+])('rows from stdin are refused where the temporary directory %s', async (_, place, why) => {
+  writeFileSync(path.join(world.cwd, 'file'), '');
+  const temp = path.join(world.cwd, ...place);
+  vi.stubEnv('TMPDIR', temp);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const run = await world.gw(['batch', 'check', '-', '--name', 'daily'], { stdin: jsonl(gamma) });
+  expect(run).toMatchObject({
+    code: 2,
+    err: expect.stringContaining(`could not be copied to ${temp}: ${why}`),
+  });
+  expect(run.err).toContain('TMPDIR');
 });
 
 test('rows from stdin need a name', async () => {

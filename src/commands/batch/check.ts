@@ -241,9 +241,8 @@ async function* faultsIn(
   input: OpenRows,
   tally: Tally,
   ctx: Context,
-  options: { readonly online?: boolean; readonly queue?: FollowedQueue | undefined } = {},
+  { online = false, queue }: { readonly online?: boolean; readonly queue?: FollowedQueue | undefined } = {},
 ): AsyncGenerator<Fault> {
-  const { online = false, queue } = options;
   const { named } = input.manifest;
   const io = warningOnce(ctx.io);
   let place: Place = { line: 1 };
@@ -343,9 +342,8 @@ export const check = defineCommand({
     if (tally.rows === 0) throw usage(`${named}: there is no row in it`);
     for (const [kind, json] of tally.kinds)
       yield { value: { text: `${counted(json.rows, 'row')} of ${kind}`, json } };
-    const { savedBefore: saved, rows } = tally;
+    const { savedBefore: saved, rows, costs, unpriced, whyUnpriced } = tally;
     if (saved > 0) yield { value: { text: `${saved} of ${rows} saved already`, json: { saved, rows } } };
-    const { costs, unpriced, whyUnpriced } = tally;
     if ((costs.size > 0 || unpriced > 0) && (await tellsCosts({}, ctx))) {
       const spend = [...costs].map(([unit, amount]) => ({ unit, amount }));
       const words = [

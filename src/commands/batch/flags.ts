@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
@@ -6,9 +7,11 @@ import { type Manifest, openJsonLines, openManifest } from '../../batch/read-man
 import { fieldsOf, nameFault, placeText, type Row, type RowsInput, readRows } from '../../batch/rows.ts';
 import type { Context } from '../../context.ts';
 import { confinedPaths } from '../../disk/confined-path.ts';
+import { faultReason } from '../../disk/disk-fault.ts';
 import { shellQuote, usage, withoutPasswords } from '../../errors.ts';
 import { placeFiles } from '../../flags/body-flags.ts';
 import { type Flag, type FlagSet, type FlagValues, filled, on, oneOf, text } from '../../flags/flag.ts';
+import { quietly } from '../../host.ts';
 import { defaultsOf } from '../../presets.ts';
 import { canAsk } from '../ask-first.ts';
 import { creates } from './row-command.ts';
@@ -84,18 +87,17 @@ const OUTSIDE_HINT = 'move it there, or give --root DIR or --allow-outside';
 
 /** Opens a manifest for reading. `close` ends its use, which deletes the temporary copy of stdin. */
 export async function openRows([named = '']: readonly string[], flags: NameFlags, ctx: Context) {
-  const { host } = ctx;
   const { name = named === '-' ? undefined : path.basename(named, path.extname(named)), command } = flags;
   if (name === undefined)
     throw usage('a batch from stdin has no name', 'name it with --name, the same each time');
   const fault = nameFault(name);
   if (fault) throw usage(`--name ${JSON.stringify(name)}: ${fault}`, 'give it another with --name NAME');
   const { manifest, close } =
-    named === '-' ? await fromStdin(ctx) : { manifest: openManifest(named, host.cwd), close: () => {} };
+    named === '-' ? await fromStdin(ctx) : { manifest: openManifest(named, ctx.host.cwd), close: () => {} };
   const typed = Object.entries(flags).filter(([key]) => Object.hasOwn(defaultFlags, key));
-  const at = (file: string) => path.resolve(host.cwd, file);
+  const at = (file: string) => path.resolve(ctx.host.cwd, file);
   const defaults = placeFiles(Object.fromEntries(typed), defaultFlags, at);
-  const files = filesOf(path.dirname(manifest.file), defaults, flags, host.cwd);
+  const files = filesOf(path.dirname(manifest.file), defaults, flags, ctx.host.cwd);
   const stored = (await ctx.settings()).defaults;
   const told = new Set<string>();
   const storedOf = (words: string) => {
@@ -172,17 +174,17 @@ export function runCommand(
   return ['gw', ...words.slice(0, end), ...others, ...words.slice(end)].map(shellQuote).join(' ');
 }
 
-/** Copies stdin to a file, because a manifest is read twice. */
+/** Copies stdin to a file, because a manifest is read twice. Throws `usage` if the disk does not take it. */
 async function fromStdin({ host, signal }: Context): Promise<{ manifest: Manifest; close: () => void }> {
-  const dir = fs.mkdtempSync(path.join(tmpdir(), 'gw-batch-'));
-  const close = () => fs.rmSync(dir, { recursive: true, force: true });
-  const file = path.join(dir, 'stdin.jsonl');
+  const file = path.join(tmpdir(), `gw-batch-${randomUUID()}.jsonl`);
+  const close = () => fs.rmSync(file, { force: true });
   try {
-    await pipeline(host.stdin, fs.createWriteStream(file, { mode: 0o600 }), { signal });
+    await pipeline(host.stdin, fs.createWriteStream(file, { flags: 'wx', mode: 0o600 }), { signal });
   } catch (error) {
-    close();
+    quietly(close);
     signal.throwIfAborted();
-    throw error;
+    const hint = 'make room there, or set TMPDIR to a directory that can be written';
+    throw usage(`-: stdin could not be copied to ${tmpdir()}: ${faultReason(error)}`, hint);
   }
   // Media of rows from stdin are relative to the working directory.
   return { manifest: { ...openJsonLines('-', file), file: path.join(host.cwd, '-') }, close };
