@@ -39,15 +39,18 @@ export function journals(dir: string): Journal[] {
 /** A path for a journal's former version, which `journals` recognizes. */
 export const formerPath = (journal: string, nonce: string): string => `${journal}.${nonce}.old`;
 
-/** The names in a directory; empty if it is missing. Throws the system's error. */
-export function namesIn(dir: string): string[] {
+/** The result of a call; undefined if its file or directory is missing. Throws the system's other errors. */
+export function ifThere<T>(call: () => T): T | undefined {
   try {
-    return fs.readdirSync(dir);
+    return call();
   } catch (error) {
-    if (errorCode(error) === 'ENOENT') return [];
+    if (errorCode(error) === 'ENOENT') return undefined;
     throw error;
   }
 }
+
+/** The names in a directory; empty if it is missing. Throws the system's error. */
+export const namesIn = (dir: string): string[] => ifThere(() => fs.readdirSync(dir)) ?? [];
 
 /**
  * The journal to append to: this month's, or a newer one that already exists. The clock may go back, but a job's later
@@ -55,11 +58,8 @@ export function namesIn(dir: string): string[] {
  */
 export function currentJournal(dir: string, nowMs: number): string {
   const thisMonth = journalNameAt(nowMs);
-  const newest = namesIn(dir)
-    .filter((name) => journalName.test(name))
-    .sort(byAge)
-    .at(-1);
-  return path.join(dir, newest !== undefined && byAge(newest, thisMonth) > 0 ? newest : thisMonth);
+  const there = namesIn(dir).filter((name) => journalName.test(name));
+  return path.join(dir, [...there, thisMonth].sort(byAge).at(-1) ?? thisMonth);
 }
 
 function byAge(left: string, right: string): number {

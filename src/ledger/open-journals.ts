@@ -2,9 +2,8 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { crc32 } from 'node:zlib';
 import { type Line, linesOf } from '../disk/read-lines.ts';
-import { errorCode } from '../errors.ts';
 import { type ReadJournal, type Span, StaleContents } from './contents.ts';
-import { journals } from './journal-files.ts';
+import { ifThere, journals } from './journal-files.ts';
 
 /** How much is read at once around a job: the next requested job is usually the one before it. */
 const WINDOW_BYTES = 1 << 16;
@@ -106,11 +105,4 @@ export function tailOf(fd: number, endByte: number): number {
   return crc32(tail.subarray(0, count));
 }
 
-export function openIfThere(file: string): number | undefined {
-  try {
-    return fs.openSync(file, 'r');
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return undefined;
-    throw error;
-  }
-}
+export const openIfThere = (file: string): number | undefined => ifThere(() => fs.openSync(file, 'r'));

@@ -83,9 +83,7 @@ export function trimIntent<T extends Asked & { gateway: string }>(intent: T, kee
     request: request && trimRequest(request, keepPrompts),
     media: intent.media.map(nameOf),
     references: intent.references?.map((each) => ({ ...each, name: nameOf(each.name) })),
-    settings: Object.fromEntries(
-      Object.entries(intent.settings).map(([name, value]) => [name, withoutData(value)]),
-    ),
+    settings: withoutData(intent.settings) as Asked['settings'],
     gateway: nameOf(intent.gateway),
   };
 }

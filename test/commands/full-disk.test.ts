@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import * as path from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { World } from '../helpers/gw.ts';
 import { ledgerOf } from './jobs-seed.ts';
 
@@ -15,6 +15,23 @@ function fullFor(events: string, isFull: () => boolean): void {
     const isMeant = new RegExp(`"event":"(${events})"`).test(String(Buffer.from(bytes)));
     if (isMeant && isFull()) {
       throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC', syscall: 'write' });
+    }
+    return writeSync(fd, bytes, ...rest);
+  }) as typeof writeSync;
+  syncBuiltinESMExports();
+  onTestFinished(() => {
+    fs.writeSync = writeSync;
+    syncBuiltinESMExports();
+  });
+}
+
+/** Calls `act` once, as soon as the writer of such a ledger event has ended its turn. */
+function onceWritten(event: string, act: () => void): void {
+  let isDue = true;
+  fs.writeSync = ((fd: number, bytes: Buffer, ...rest: [number, number]) => {
+    if (isDue && String(Buffer.from(bytes)).includes(`"event":"${event}"`)) {
+      isDue = false;
+      setImmediate(act);
     }
     return writeSync(fd, bytes, ...rest);
   }) as typeof writeSync;
@@ -72,6 +89,49 @@ test('where there is no room for the links, the image is saved all the same, and
   expect([run.code, Object.keys(world.files())], run.err).toEqual([12, [expect.stringMatching(/\.png$/)]]);
   expect(run.err).toMatch(/the disk is full.*\n.*what came is saved/);
   expect(run.err).not.toContain('gw jobs sync');
+});
+
+const putFileAt = (place: string) => {
+  fs.renameSync(place, `${place}-away`);
+  fs.writeFileSync(place, '');
+};
+const newer = '{"v":2,"t":1,"job":"gw-0000000000000000000000000x","event":"what a newer gw does"}\n';
+
+describe.each([
+  ['a file is in the place of the state directory', (ledger: string) => putFileAt(path.dirname(ledger))],
+  ['a file is in the place of the ledger', putFileAt],
+  [
+    'a directory is in the place of the journal',
+    (ledger: string) => {
+      const [name = ''] = fs.readdirSync(ledger).filter((each) => each.endsWith('.jsonl'));
+      fs.renameSync(path.join(ledger, name), path.join(ledger, 'away'));
+      fs.mkdirSync(path.join(ledger, name));
+    },
+  ],
+  [
+    'a newer gw writes into the journal',
+    (ledger: string) => {
+      const [name = ''] = fs.readdirSync(ledger).filter((each) => each.endsWith('.jsonl'));
+      fs.appendFileSync(path.join(ledger, name), newer);
+    },
+  ],
+])('after a paid create %s', (_, harm) => {
+  test.each([
+    ['a video', ['video', 'alpha', 'create', 'a fox', '--wait'], 'accepted', '.mp4'],
+    ['an image', ['image', 'create', 'a fox'], 'sent', '.png'],
+  ])(
+    '%s is saved, and under --force beside the file that another job may own',
+    async (_, argv, event, end) => {
+      const { world, reserve } = await openWorld();
+      const target = path.join(world.cwd, `fox${end}`);
+      fs.writeFileSync(target, 'mine');
+      onceWritten(event, () => harm(path.dirname(reserve)));
+      const run = await world.gw([...argv, '--force', '-o', target]);
+      expect([0, 12], run.err).toContain(run.code);
+      expect(run.out, run.err).toBe(`${path.join(world.cwd, `fox-1${end}`)}\n`);
+      expect(fs.readFileSync(target, 'utf8')).toBe('mine');
+    },
+  );
 });
 
 test.each([

@@ -24,7 +24,8 @@ export class IncomingImage implements LiftedText {
   private readonly decoder = new Base64Decoder((bytes) => this.write(bytes));
   private readonly growing: GrowingPart;
   private role: string;
-  private refused: string | undefined;
+  /** The reason why there will be no image, as a clause. */
+  problem: string | undefined;
   private isEnded = false;
 
   constructor(private readonly options: IncomingOptions) {
@@ -38,14 +39,9 @@ export class IncomingImage implements LiftedText {
     return this.growing.fault;
   }
 
-  /** The reason why there will be no image, as a clause. */
-  get problem(): string | undefined {
-    return this.refused;
-  }
-
   /** The part file, once it is complete and an image. */
   get part(): PartFile | undefined {
-    return this.isEnded && this.refused === undefined ? this.growing.part : undefined;
+    return this.isEnded && this.problem === undefined ? this.growing.part : undefined;
   }
 
   push(text: Uint8Array): void {
@@ -96,7 +92,7 @@ export class IncomingImage implements LiftedText {
   }
 
   private guard(step: () => void): void {
-    if (this.refused !== undefined) return;
+    if (this.problem !== undefined) return;
     try {
       step();
     } catch (error) {
@@ -107,7 +103,7 @@ export class IncomingImage implements LiftedText {
   }
 
   private refuse(reason: string): void {
-    this.refused = reason;
+    this.problem = reason;
     this.discard();
   }
 

@@ -1,6 +1,7 @@
 import * as fs from 'node:fs';
 import type { Job } from '../../ledger/event.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import { noneIfUnreadable } from '../../ledger/write-error.ts';
 import { isSameFile, isSamePlace, placeOf } from './take-name.ts';
 
 /** Tasks live no longer than this, so older jobs have ended. */
@@ -44,12 +45,14 @@ export class Claims {
     if (this.#ownerOf(path, `${key} ${role}`) !== `${key} ${role}`) return false;
     if (isAt || !fs.lstatSync(path, { throwIfNoEntry: false })) return true;
     tell();
-    const [job] = await this.ledger.find({
+    const theirs = {
       sinceMs: this.startMs - LONGEST_TASK_MS,
       limit: 1,
-      where: (other) => other.key !== key && this.#isTheirs(other, path),
-    });
-    return job === undefined;
+      where: (other: Job) => other.key !== key && this.#isTheirs(other, path),
+    };
+    // The file may be another job's if the ledger cannot be read, so the output gets another name.
+    const jobs = await this.ledger.find(theirs).catch(noneIfUnreadable);
+    return jobs?.length === 0;
   }
 
   /** True of a job that has saved under this name since the command began, or that is about to and was not killed before. */
@@ -58,7 +61,6 @@ export class Claims {
     const named = Object.values(parts).filter(
       ({ path: part, to = '' }) => isSamePlace(to, path) || isSameFile(part, path),
     );
-    const isNew = named.some(({ startedAtMs }) => startedAtMs > this.startMs);
-    return isNew || (named.length > 0 && this.ledger.isHeld(key));
+    return named.some(({ startedAtMs }) => startedAtMs > this.startMs || this.ledger.isHeld(key));
   }
 }

@@ -9,6 +9,7 @@ import type { Job, LedgerEvent, SavedFile, SavePlan } from '../../ledger/event.t
 import type { Hold, Ledger } from '../../ledger/ledger.ts';
 import { firstOfTask } from '../../ledger/named-jobs.ts';
 import { readTask } from '../../ledger/settled.ts';
+import { isForgivable, noneIfUnreadable } from '../../ledger/write-error.ts';
 import { explainOtherKey, holdWhenFree } from '../create/hold-job.ts';
 import { printableRecord } from '../job-view.ts';
 import type { FollowDeps, JobDeps } from '../watch/follow.ts';
@@ -195,7 +196,8 @@ export async function saveJob(look: SeenTask, input: SaveJobInput, deps: FollowD
       isUncounted: () => notes.isUnwritten,
       isRecorded: async (at) => {
         const where = ({ files }: Job) => files.some((file) => file.path === at);
-        return (await deps.ledger.find({ limit: 1, where })).length > 0;
+        const jobs = await deps.ledger.find({ limit: 1, where }).catch(noneIfUnreadable);
+        return jobs?.length !== 0;
       },
       saved: (file) => {
         notes.append({ event: 'saved', ...file });
@@ -241,8 +243,8 @@ async function freshLook({ id, pool }: SaveJobInput, deps: FollowDeps, notes: Jo
 }
 
 /**
- * Writes the ledger events of saving one job. If the ledger can no longer be written, the outputs of a task that ran in
- * this process are saved anyway, with one request each and one warning (promises, section 4, point 3).
+ * Writes the ledger events of saving one job. If the ledger can no longer be written, or not even read, the outputs of a
+ * task that ran in this process are saved anyway, with one request each and one warning (promises, section 4, point 3).
  */
 class JobNotes {
   #isUnwritten = false;
@@ -275,13 +277,13 @@ class JobNotes {
       return await claim();
     } catch (error) {
       this.#forgive(error);
-      const [job] = await this.ledger.find({ ids: [this.key] });
+      const [job] = (await this.ledger.find({ ids: [this.key] }).catch(noneIfUnreadable)) ?? [];
       return { key: this.key, job, release() {} };
     }
   }
 
   #forgive(error: unknown): void {
-    if (!this.warn || !(error instanceof GwError) || error.kind !== 'download') throw error;
+    if (!this.warn || !isForgivable(error)) throw error;
     if (!this.#isUnwritten)
       this.warn(`${error.message}; its outputs are saved all the same, each asked for once`);
     this.#isUnwritten = true;

@@ -7,6 +7,7 @@ import type { Transport } from '../../http/exchange.ts';
 import type { Progress } from '../../io/io.ts';
 import type { SavedFile } from '../../ledger/event.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import { isForgivable } from '../../ledger/write-error.ts';
 import { notAhead } from '../gateway-clock.ts';
 import type { JobEvents } from '../job-events.ts';
 import { OLD_AGE, printableRecord } from '../job-view.ts';
@@ -156,7 +157,7 @@ export async function followJob(input: FollowInput, deps: FollowDeps): Promise<F
   }
 }
 
-/** Records a query's result. If the disk is full, the next run sees the end itself, and saving reports the error. */
+/** Records a query's result. If the disk fails, the next run sees the end itself, and saving reports the error. */
 async function record(
   seen: TaskLook,
   status: string | undefined,
@@ -167,7 +168,7 @@ async function record(
     await recordLook(ledger, key, seen, status);
   } catch (error) {
     const isRunning = seen.view.state === 'running';
-    if (!(error instanceof GwError) || !(isRunning || error.kind === 'download')) throw error;
+    if (!isForgivable(error) && !(isRunning && error instanceof GwError)) throw error;
     if (isRunning) warn(`${error.message}; still waiting`);
     else if (seen.view.state === 'failed' || !save.download) warn(error.message);
   }
@@ -188,10 +189,9 @@ export async function endOf(look: SeenTask, input: SaveInput, deps: FollowDeps):
   }
   const { linkLifeMs } = input.family;
   const { seenAtMs = deps.clock.now() } = look;
-  const diesAtMs = seenAtMs + linkLifeMs;
   const urgentFromMs = seenAtMs + linkLifeMs * OLD_AGE;
   try {
-    const saved = await (deps.turns ? deps.turns.take(diesAtMs, save, urgentFromMs) : save());
+    const saved = await (deps.turns ? deps.turns.take(seenAtMs + linkLifeMs, save, urgentFromMs) : save());
     const { files, errors, record: last, isElsewhere } = saved;
     const [error] = errors;
     return { ...seen, record: last, files, isElsewhere, usage, ...(error !== undefined && { error }) };

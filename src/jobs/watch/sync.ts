@@ -80,7 +80,7 @@ export async function* syncJobs(
 }
 
 /** When the link or record of a job expires, in Unix ms; without either, its creation time plus the life of links. */
-function diesAtMs({ job, family }: SyncInput): number {
+function diesAtMs({ job, family }: Pick<SyncInput, 'job' | 'family'>): number {
   return (
     linkExpiresAtMs(job, family) ?? recordExpiresAtMs(job, family) ?? job.createdAtMs + family.linkLifeMs
   );
@@ -121,8 +121,7 @@ function unsettled(job: Job, settled: Exclude<Settled, { readonly outcome: 'adop
 const CANNOT_BE_FOUND = 'there is nothing by which it can be looked up';
 
 async function syncImage(job: Job, family: Family, deps: JobDeps, turns: Turns): Promise<Synced> {
-  const diesAtMs = (job.serverDateMs ?? job.createdAtMs) + family.linkLifeMs;
-  const followed = await turns.take(diesAtMs, () => syncImageJob(job, deps));
+  const followed = await turns.take(diesAtMs({ job, family }), () => syncImageJob(job, deps));
   if (!followed) return { outcome: 'quiet' };
   const isMute = followed.files.length === 0 && followed.error === undefined;
   if (isMute && followed.status === 'unknown' && job.state === 'sent')
@@ -175,7 +174,6 @@ async function syncTask({ job, id, looks }: Task, deps: FollowDeps, looked: () =
 
 function isExpired(error: unknown, job: Job, family: TaskFamily, nowMs: number): boolean {
   const isGone = error instanceof GwError && error.kind === 'not_found';
-  return (
-    isGone && nowMs >= (job.acceptedAtMs ?? job.createdAtMs) + (family.recordLifeMs ?? family.linkLifeMs)
-  );
+  const lifeMs = family.recordLifeMs ?? family.linkLifeMs;
+  return isGone && nowMs >= (job.acceptedAtMs ?? job.createdAtMs) + lifeMs;
 }
