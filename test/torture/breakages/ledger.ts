@@ -25,8 +25,8 @@ export const ledger: readonly Breakage[] = [
   },
   {
     costs: 'any error on an old job is taken as its loss',
-    find: "const isGone = error instanceof GwError && error.kind === 'not_found'; return (",
-    replace: 'const isGone = error instanceof GwError; return (',
+    find: "const isGone = error instanceof GwError && error.kind === 'not_found'; const lifeMs",
+    replace: 'const isGone = error instanceof GwError; const lifeMs',
     tests: ['commands/jobs-look'],
   },
   {
