@@ -95,15 +95,18 @@ test.each([
 test.each([
   ['--max-cost', oneYuan],
   ['budget.amount', oneYuanADay],
-])('a job without a price passes under --unpriced until what was billed has used %s up', async (_, limits) => {
-  const { make } = command({ ...limits, unpriced: true }, new Map());
-  const half = { ...cny, amount: '0.5' };
-  for (let count = 0; count < 2; count += 1) await make(...made(half));
-  await expect(make()).rejects.toMatchObject({
-    kind: 'budget',
-    message: expect.stringMatching(/1 CNY of .* are used, and this one would add an unknown cost/),
-  });
-});
+])(
+  'a job without a price passes under --unpriced until what was billed has used %s up',
+  async (_, limits) => {
+    const { make } = command({ ...limits, unpriced: true }, new Map());
+    const half = { ...cny, amount: '0.5' };
+    for (let count = 0; count < 2; count += 1) await make(...made(half));
+    await expect(make()).rejects.toMatchObject({
+      kind: 'budget',
+      message: expect.stringMatching(/1 CNY of .* are used, and this one would add an unknown cost/),
+    });
+  },
+);
 
 test('only a body that the document shows has a length by itself', async () => {
   const pricing = new Pricing(priced, async () =>
