@@ -4,7 +4,7 @@ import * as path from 'node:path';
 import { defineCommand } from '../command.ts';
 import { faultReason } from '../disk/disk-fault.ts';
 import { type OwnFile, refuseForeign } from '../disk/own-file.ts';
-import { errorCode, GwError, usage } from '../errors.ts';
+import { GwError, usage } from '../errors.ts';
 import { filled, on } from '../flags/flag.ts';
 import { GALLERY_MARK, type GalleryItem, galleryPage } from '../gallery/page.ts';
 import { localDay } from '../io/quantity-text.ts';
@@ -144,7 +144,7 @@ async function write(target: string, page: string): Promise<void> {
     }
   } catch (error) {
     if (error instanceof GwError) throw error;
-    const what = `${target}: the page cannot be written there (${errorCode(error) ?? faultReason(error)})`;
+    const what = `${target}: the page cannot be written there: ${faultReason(error)}`;
     throw usage(what, 'name another place with -o');
   } finally {
     if (isMade) fs.rmSync(trial, { force: true });
