@@ -499,7 +499,7 @@ class BatchOnQueue {
     this.batch.ctx.events?.tell(event, { family, key: keyOf(record) ?? null, of }, more);
   }
 
-  /** Reports events that have no step: a failed task, and downloaded and saved files. */
+  /** Reports events that have no step: a failed task, saved files, and one download, as there is at most one a second. */
   #sayEnd(row: Row, record: RowRecord, result: RowResult): void {
     const { state, status, family, error } = record;
     const isImage = family === 'image';
@@ -509,7 +509,7 @@ class BatchOnQueue {
     // If Redis answers late, a worker may save an output without the `ended` step.
     const hasEnded = state === 'saved' || (!isImage && error?.kind === 'task_failed');
     if (hasEnded && !this.#hasEnded.has(row.key)) this.#say('status', row, record, { id, status });
-    for (const { bytes } of isImage ? [] : files)
+    for (const { bytes } of isImage ? [] : files.slice(0, 1))
       this.#say('download', row, record, { id, bytes, total: bytes });
     for (const file of files) this.#say('saved', row, record, { id, ...file });
   }
