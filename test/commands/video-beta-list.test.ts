@@ -129,7 +129,7 @@ describe('the result', () => {
       'b\tsucceeded\t-\tmp3, wav\t-',
       'c\tfailed\t-\tno foxes\t-',
       'd\tprocessing\t5\t-\t-',
-      '7\t-\t-\t-\t-',
+      '7\trunning\t-\t-\t-',
       '',
     ]);
   });
