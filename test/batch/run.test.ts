@@ -495,6 +495,17 @@ test('--limit takes the first that are not done, --stop-on-error begins no more'
   expect(creates(world)).toBe(3);
 });
 
+test('a paid row that --limit leaves out is not called unsent', async ({ world }) => {
+  write(
+    world,
+    ['a', 'b'].map((id) => ({ id, ...gamma })),
+  );
+  expect((await run(world, '--wait-timeout', '1s')).err).toContain('2 rows: 0 saved, 2 not done');
+  world.clock.ms += 600_000;
+  expect((await run(world, '--limit', '1')).err).toContain('2 rows: 1 saved, 1 not done');
+  expect(creates(world)).toBe(2);
+});
+
 test('a password of Redis that was printed as *** is asked for', async ({ world }) => {
   write(world, [{ id: 'a', ...beta }]);
   const words = ['batch', 'status', 'day.jsonl', '--redis', 'redis://:***@127.0.0.1:1'];
