@@ -1,9 +1,9 @@
 import fs from 'node:fs';
-import { syncBuiltinESMExports } from 'node:module';
 import * as path from 'node:path';
-import { expect, onTestFinished } from 'vitest';
+import { expect } from 'vitest';
 import { startSandbox } from '../../src/sandbox/server.ts';
 import { wasmDir } from '../helpers/assets-dir.ts';
+import { beforeWrites } from '../helpers/before-writes.ts';
 import { honest, startFaultProxy } from '../helpers/fault-proxy.ts';
 import { replyBytes } from '../helpers/fault-server.ts';
 import { clipsDir, KEY, test, World } from '../helpers/gw.ts';
@@ -150,21 +150,13 @@ test('a clock that jumps back ends no row either', async ({ world }) => {
 test('a disk that is full from the third row on: nothing more is sent, and the next run makes the rest', async () => {
   const world = await World.open();
   const reserve = path.join(world.dir, '.local/state/gw/ledger/reserve');
-  const { writeSync } = fs;
   let intents = 0;
   let isMended = false;
-  fs.writeSync = ((fd: number, bytes: Buffer, ...rest: [number, number]) => {
-    const text = Buffer.from(bytes).toString('latin1');
+  beforeWrites((text) => {
     if (text.includes('"event":"intent"')) intents += 1;
     const isId = text.includes('"event":"accepted"') && !fs.existsSync(reserve);
     if (!isMended && intents > 3 && text.includes('"event":"') && !isId)
       throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC', syscall: 'write' });
-    return writeSync(fd, bytes, ...rest);
-  }) as typeof writeSync;
-  syncBuiltinESMExports();
-  onTestFinished(() => {
-    fs.writeSync = writeSync;
-    syncBuiltinESMExports();
   });
   // There is no image row, because an image reply that could not be written to the full disk is lost.
   const argv = [...manifest(world, kinds.slice(0, 3)), '--concurrency', '3'];

@@ -2,43 +2,26 @@ import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import * as path from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { beforeWrites } from '../helpers/before-writes.ts';
 import { World } from '../helpers/gw.ts';
 import { ledgerOf } from './jobs-seed.ts';
 
 // The disk becomes full exactly when gw writes the ID of a paid job, or the reply with the links to its images.
 
-const { writeSync } = fs;
-
 /** Makes every write of these ledger events (`a|b`) fail while `isFull` returns true. */
-function fullFor(events: string, isFull: () => boolean): void {
-  fs.writeSync = ((fd: number, bytes: Buffer, ...rest: [number, number]) => {
-    const isMeant = new RegExp(`"event":"(${events})"`).test(String(Buffer.from(bytes)));
-    if (isMeant && isFull()) {
+const fullFor = (events: string, isFull: () => boolean): void =>
+  beforeWrites((text) => {
+    if (new RegExp(`"event":"(${events})"`).test(text) && isFull())
       throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC', syscall: 'write' });
-    }
-    return writeSync(fd, bytes, ...rest);
-  }) as typeof writeSync;
-  syncBuiltinESMExports();
-  onTestFinished(() => {
-    fs.writeSync = writeSync;
-    syncBuiltinESMExports();
   });
-}
 
 /** Calls `act` once, as soon as the writer of such a ledger event has ended its turn. */
 function onceWritten(event: string, act: () => void): void {
   let isDue = true;
-  fs.writeSync = ((fd: number, bytes: Buffer, ...rest: [number, number]) => {
-    if (isDue && String(Buffer.from(bytes)).includes(`"event":"${event}"`)) {
-      isDue = false;
-      setImmediate(act);
-    }
-    return writeSync(fd, bytes, ...rest);
-  }) as typeof writeSync;
-  syncBuiltinESMExports();
-  onTestFinished(() => {
-    fs.writeSync = writeSync;
-    syncBuiltinESMExports();
+  beforeWrites((text) => {
+    if (!isDue || !text.includes(`"event":"${event}"`)) return;
+    isDue = false;
+    setImmediate(act);
   });
 }
 
@@ -65,7 +48,9 @@ test.each([
     fullFor('accepted', () => true);
     const run = await world.gw(['video', 'alpha', 'create', 'a fox', '-q', ...flags]);
     expect([run.code, Object.keys(world.files()).length], run.err).toEqual([12, files]);
-    expect(run.err).toMatch(/^warning: task vt-\S+ is not in the ledger: note its ID; .*the disk is full/m);
+    expect(run.err).toMatch(
+      /^warning: task vt-\S+ is not in the ledger; .*the disk is full.*: note its ID$/m,
+    );
     expect(run.err).toMatch(/^hint: .*, then tell the ledger of it: gw jobs resolve gw-\w+ --as vt-\S+$/m);
     expect(run.err.includes(`; its output is saved as ${run.out.trimEnd()}\n`)).toBe(files === 1);
     expect(run.out).toMatch(files === 1 ? /\.mp4\n$/ : /^$/);

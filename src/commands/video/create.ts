@@ -634,7 +634,7 @@ async function follow(
   const accepted: JobResult = { family: family.name, id, status, record, files: [] };
   if (unrecorded !== undefined) {
     const why = unrecorded instanceof Error ? unrecorded.message : String(unrecorded);
-    ctx.io.warn(`task ${id} is not in the ledger: note its ID; ${why}`, 'urgent');
+    ctx.io.warn(`task ${id} is not in the ledger; ${why}`, 'urgent');
   }
   const failure = unrecorded !== undefined && { error: unrecorded };
   if (how.wait) {
