@@ -51,6 +51,26 @@ function expectNoForeignControls(shown: Shown): void {
 /** Hostile text: a window title, a C1 control, a lone CR that would overwrite, a bidirectional override, a fake CI command. */
 const hostile = 'a\x1b]0;owned\x07b\x1b[2Jc\u009b31md\rOVERWRITTEN\u202Eevil\u2066x\n::error::y\x08\x7f\0end';
 
+/** Lines of JavaScript that call a function one second after something has begun, however slowly gw starts. */
+const began = {
+  /** The terminal is raw. */
+  raw: (call: string) => `const { ReadStream } = require('node:tty');
+    const { setRawMode } = ReadStream.prototype;
+    ReadStream.prototype.setRawMode = function (on) {
+      if (on) setTimeout(${call}, 1000);
+      return setRawMode.call(this, on);
+    };`,
+  /** The watchdog runs, which is the only thread beside the main one. */
+  started: (call: string) => `process.once('worker', () => setTimeout(${call}, 1000));`,
+};
+
+/** The environment in which gw runs these lines of JavaScript before its own. */
+function preload(place: Place, lines: string): Record<string, string> {
+  const file = path.join(place.dir, 'preload.cjs');
+  fs.writeFileSync(file, `if (require('node:worker_threads').isMainThread) { ${lines} }`);
+  return { NODE_OPTIONS: `--require ${file}`, MODES: 'shown' };
+}
+
 describe('on a terminal', { tags: ['python3'] }, () => {
   test('bars are drawn, and the screen is clean at the end', async () => {
     const place = await openPlace({ speed: 40, fault: 'output:slow:x1', slowGapMs: 20 });
@@ -147,10 +167,9 @@ describe('on a terminal', { tags: ['python3'] }, () => {
 
   describe('while the main thread is busy for ever', { tags: ['node'] }, () => {
     /** Blocks the main thread for ever, after the terminal becomes raw or the watchdog has started, and prints BUSY. */
-    const busy = (place: Place, once: 'raw' | 'started') => {
-      const file = path.join(place.dir, 'busy.cjs');
-      fs.writeFileSync(
-        file,
+    const busy = (place: Place, once: keyof typeof began) =>
+      preload(
+        place,
         `const busy = () => {
           const block = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
           // The thread beside it has to see that it is busy.
@@ -158,16 +177,8 @@ describe('on a terminal', { tags: ['python3'] }, () => {
           require('node:fs').writeSync(2, 'BUSY');
           block();
         };
-        const { ReadStream } = require('node:tty');
-        const { setRawMode } = ReadStream.prototype;
-        ReadStream.prototype.setRawMode = function (on) {
-          if (on && '${once}' === 'raw') setTimeout(busy, 1000);
-          return setRawMode.call(this, on);
-        };
-        if ('${once}' === 'started' && require('node:worker_threads').isMainThread) setTimeout(busy, 5000);`,
+        ${began[once]('busy')}`,
       );
-      return { NODE_OPTIONS: `--require ${file}`, MODES: 'shown' };
-    };
     const twice = [
       ['BUSY', '\x03'],
       ['^C', '\x03'],
@@ -242,9 +253,7 @@ describe('on a terminal', { tags: ['python3'] }, () => {
 
   test('a fault that nothing catches leaves the terminal as it was', { tags: ['node'] }, async () => {
     const place = await openPlace();
-    const file = path.join(place.dir, 'fault.cjs');
-    fs.writeFileSync(file, `setTimeout(() => { throw new Error('fault') }, 1500);`);
-    const env = { NODE_OPTIONS: `--require ${file}`, MODES: 'shown' };
+    const env = preload(place, began.raw(`() => { throw new Error('fault') }`));
     const shown = await onTerminal(place, ['chat'], [], env);
     expect(shown.bytes).toContain('\x1b[?2004h');
     expect(shown.bytes).toMatch(/\x1b\[\?25h\x1b\[\?2004l[\s\S]*<modes ECHO ICANON ISIG>$/);
