@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { creates, openPlace } from '../cli/place.ts';
 import { openAgent } from './agent.ts';
 
@@ -11,7 +11,8 @@ test('no call lasts longer than 45 s, and what it began goes on', async () => {
     { family: 'alpha', prompt: 'gone', key: 'gone' },
     { signal: cancel.signal },
   );
-  setTimeout(() => cancel.abort(), 3_000);
+  await vi.waitFor(() => expect(creates(place.sandbox)).toHaveLength(1), 20_000);
+  cancel.abort();
   await expect(gone).rejects.toThrow();
   const began = Date.now();
   const { value } = await agent.call('make_video', { family: 'alpha', prompt: 'slow', key: 'slow' });
