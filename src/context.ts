@@ -80,6 +80,10 @@ export function newAfterSave() {
   };
 }
 
+/** True if the flags name a profile or a gateway: then the command concerns only the jobs of that one. */
+export const namesGateway = ({ globals: { profile, baseUrl, sandbox } }: Pick<Context, 'globals'>): boolean =>
+  profile !== undefined || baseUrl !== undefined || sandbox === true;
+
 /** A command line for a hint: the words, with the flags for the gateway of this run. */
 export function commandFor(words: string, { globals }: Pick<Context, 'globals'>): string {
   if (globals.sandbox) return `${words} --sandbox`;
@@ -292,7 +296,7 @@ export function makeContext(parts: Parts): { ctx: Context; close: () => Promise<
     settingsOfNewProfile,
     gateway,
     gatewayWith: async (made) => gateways.accessWith(made, await settingsOfNewProfile()),
-    ownsJob: async (job) => (await jobGateways()).ownsJob(job),
+    ownsJob: async (job) => !namesGateway(parts) || (await jobGateways()).ownsJob(job),
     gatewayOf: async (job) => (await jobGateways()).gatewayOf(job),
     gatewayWithoutKey: async (job) => (await jobGateways()).gatewayWithoutKey(job),
     ledger: once(async () => {

@@ -44,12 +44,9 @@ export function createJobGateways(gateways: Gateways, globals: GlobalFlags): Job
   );
 
   return {
-    ownsJob: async (job) => {
-      const { profile, baseUrl, sandbox } = globals;
-      if (profile === undefined && baseUrl === undefined && sandbox !== true) return true;
-      if (gatewayName(await gateways.settings()) !== job.gateway) return false;
-      return profile === undefined || (await isInForce(job)) === true;
-    },
+    ownsJob: async (job) =>
+      gatewayName(await gateways.settings()) === job.gateway &&
+      (globals.profile === undefined || (await isInForce(job)) === true),
     gatewayOf: async (job) => {
       if (showsOnly) return gatewayWithoutKey(job);
       try {

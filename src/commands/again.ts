@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import * as z from 'zod/mini';
 import { promptKeys, readWritten } from '../batch/rows.ts';
 import { type AnyCommand, defineCommand } from '../command.ts';
-import { type Context, gatewayName, makeContext } from '../context.ts';
+import { type Context, gatewayName, makeContext, namesGateway } from '../context.ts';
 import { confinedPaths } from '../disk/confined-path.ts';
 import { readRegular, sha256OfFile } from '../disk/small-file.ts';
 import { GwError, usage } from '../errors.ts';
@@ -21,7 +21,6 @@ import { withDefaults } from '../presets.ts';
 import { strangersDoor } from '../shots/outputs.ts';
 import { askFirst, refuseUnasked } from './ask-first.ts';
 import { createCommands, creates } from './batch/row-command.ts';
-import { namesGateway } from './jobs/find-jobs.ts';
 import { jobIdSummary, namedJobs, notInLedger } from './jobs/jobs-by-id.ts';
 import { fileLines, type JobResult, jobLines } from './video/follow-job.ts';
 

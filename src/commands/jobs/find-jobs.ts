@@ -34,10 +34,6 @@ async function all<T>(values: AsyncIterable<T>): Promise<T[]> {
   return list;
 }
 
-/** True if the flags name a profile or a gateway: then the command concerns only the jobs of that one. */
-export const namesGateway = ({ globals: { profile, baseUrl, sandbox } }: Context): boolean =>
-  profile !== undefined || baseUrl !== undefined || sandbox === true;
-
 /** Like `eachJob`, but only jobs of the profile or gateway that the flags name; all jobs if they name none. */
 export async function* eachOwnJob({ limit, ...wanted }: Wanted, ctx: Context): AsyncGenerator<KnownJob> {
   let count = 0;

@@ -1,5 +1,5 @@
 import { defineCommand } from '../../command.ts';
-import { gatewayName } from '../../context.ts';
+import { gatewayName, namesGateway } from '../../context.ts';
 import { usage } from '../../errors.ts';
 import { parsed, withValue } from '../../flags/flag.ts';
 import { parseMoment } from '../../flags/moment.ts';
@@ -9,7 +9,7 @@ import { stateNow } from '../../jobs/job-view.ts';
 import { JobStats, type StatsGroup, type StatsKey, spendText, statsKeys } from '../../jobs/stats.ts';
 import { EMBEDDED } from '../../ledger/job-key.ts';
 import { taskOf } from '../../ledger/settled.ts';
-import { eachOwnJob, namesGateway, pastPricing } from './find-jobs.ts';
+import { eachOwnJob, pastPricing } from './find-jobs.ts';
 
 const flags = {
   since: parsed('SPAN|DATE', 'only jobs of the last … (24h, 7d), or since a date', parseMoment),
