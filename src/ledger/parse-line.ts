@@ -1,8 +1,8 @@
 import * as path from 'node:path';
+import { crc32 } from 'node:zlib';
 import { refuseNewer } from '../formats.ts';
 import { isObject, quietly } from '../host.ts';
 import type { LedgerLine } from './event.ts';
-import { isSumRight } from './serialize.ts';
 
 type Check = (value: unknown) => boolean;
 type Shape = Readonly<Record<string, Check>>;
@@ -107,6 +107,19 @@ export function parseLine(line: string, file: string): LedgerLine | 'bad' | 'for
   if (!Object.hasOwn(shapes, found.event)) return 'foreign';
   return isOurs || matches(value, shapes[found.event as LedgerLine['event']]) ? (value as LedgerLine) : 'bad';
 }
+
+/** Adds a checksum of the text before it, always last, so that damage shows even if the line is valid JSON. */
+export function withSum(json: string): string {
+  const begun = json.slice(0, -1);
+  return `${begun},"sum":"${crc32(begun).toString(16).padStart(8, '0')}"}`;
+}
+
+/** True if a line's checksum is right; undefined for a line of an older gw, which has none. */
+function isSumRight(line: string): boolean | undefined {
+  const [, sum] = /,"sum":"([0-9a-f]{8})"\}$/.exec(line.slice(-SUM_CHARS)) ?? [];
+  return sum === undefined ? undefined : crc32(line.slice(0, -SUM_CHARS)) === Number.parseInt(sum, 16);
+}
+const SUM_CHARS = ',"sum":"01234567"}'.length;
 
 const head = /^\{"v":\d+,"t":[\d.e+-]+,"job":"([^"\\]*)"/;
 

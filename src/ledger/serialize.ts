@@ -1,8 +1,8 @@
 import * as crypto from 'node:crypto';
-import { crc32 } from 'node:zlib';
 import { GwError } from '../errors.ts';
 import { formatOf } from '../formats.ts';
 import type { IntentEvent, KeptRequest, LedgerEvent } from './event.ts';
+import { withSum } from './parse-line.ts';
 
 export interface SerializeOptions {
   /** Replaces the API key in a text. */
@@ -42,19 +42,6 @@ function withoutPrompt(event: LedgerEvent): LedgerEvent {
   const { recordText: _, reply: __, ...rest } = event as { recordText?: string; reply?: string };
   return JSON.parse(JSON.stringify(rest, (key, value) => (key === name ? undefined : value)));
 }
-
-/** Adds a checksum of the text before it, always last, so that damage shows even if the line is valid JSON. */
-function withSum(json: string): string {
-  const begun = json.slice(0, -1);
-  return `${begun},"sum":"${crc32(begun).toString(16).padStart(8, '0')}"}`;
-}
-
-/** True if a line's checksum is right; undefined for a line of an older gw, which has none. */
-export function isSumRight(line: string): boolean | undefined {
-  const [, sum] = /,"sum":"([0-9a-f]{8})"\}$/.exec(line.slice(-SUM_CHARS)) ?? [];
-  return sum === undefined ? undefined : crc32(line.slice(0, -SUM_CHARS)) === Number.parseInt(sum, 16);
-}
-const SUM_CHARS = ',"sum":"01234567"}'.length;
 
 type Asked = Pick<IntentEvent, 'prompt' | 'settings' | 'media' | 'references' | 'request'>;
 
