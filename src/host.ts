@@ -135,3 +135,6 @@ export async function* chunksOf<T>(all: AsyncIterable<T>, most: number): AsyncGe
   }
   yield chunk;
 }
+
+/** The size of a terminal; the usual one if the terminal does not tell its own. */
+export const sizeOf = ({ columns, rows }: Host['stdout']) => ({ columns: columns || 80, rows: rows || 24 });

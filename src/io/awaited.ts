@@ -1,6 +1,5 @@
-import type { Host } from '../host.ts';
+import { type Host, sizeOf } from '../host.ts';
 import { oneLine } from './escape.ts';
-import { sizeOf } from './live-region.ts';
 import { durationText } from './quantity-text.ts';
 import { canShowUnicode, loadSpinner } from './style.ts';
 

@@ -1,10 +1,10 @@
 import { ClosedPipe, GwError } from '../errors.ts';
-import type { Host } from '../host.ts';
+import { type Host, sizeOf } from '../host.ts';
 import { Awaited } from './awaited.ts';
 import { errorJson, errorLines, reportError, stackLines } from './error-lines.ts';
 import { oneLine, safeJson } from './escape.ts';
 import type { Io, OutputMode, Table } from './io.ts';
-import { LiveRegion, sizeOf, type TerminalCursor } from './live-region.ts';
+import { LiveRegion, type TerminalCursor } from './live-region.ts';
 import type { Page } from './page.ts';
 import { ProgressHub } from './progress.ts';
 import { ProgressLines } from './progress-lines.ts';

@@ -105,5 +105,3 @@ export interface TerminalCursor {
   /** True if the last output ended its line. */
   atLineStart: boolean;
 }
-
-export const sizeOf = ({ columns, rows }: Host['stdout']) => ({ columns: columns || 80, rows: rows || 24 });

@@ -1,7 +1,7 @@
 // stdout as the terminal of a conversation: finished text, unfinished lines below it, and the line being typed. All are
 // written through this class, so that none disturbs another.
-import type { Host } from '../host.ts';
-import { type LiveRegion, sizeOf, type TerminalCursor, type TerminalSize } from './live-region.ts';
+import { type Host, sizeOf } from '../host.ts';
+import type { LiveRegion, TerminalCursor, TerminalSize } from './live-region.ts';
 import { SafeStream, type SecretFilter } from './secret-filter.ts';
 
 interface TypedLine {
