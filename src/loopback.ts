@@ -42,5 +42,6 @@ export function strangerIn(
 }
 
 /** The URL of a request to a listener; an invalid target becomes the root path. */
-export const askedUrl = (target = '/', base = 'http://listener'): URL =>
-  new URL(URL.canParse(target, base) ? target : '/', base);
+export const askedUrl = (target = '/'): URL =>
+  new URL(URL.canParse(target, LISTENER) ? target : '/', LISTENER);
+const LISTENER = 'http://listener';

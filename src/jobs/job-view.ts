@@ -1,6 +1,6 @@
 import type { Family, TaskUsage } from '../gateway/task.ts';
 import { RawJson } from '../io/escape.ts';
-import type { Job, JobState } from '../ledger/event.ts';
+import type { Job, JobState, SavedFile } from '../ledger/event.ts';
 import { lacksOutputs, namesOutputs, taskOf } from '../ledger/settled.ts';
 import { gatewayNowMs } from './gateway-clock.ts';
 import { outputsBySize, type SavedOutputs } from './save/saved.ts';
@@ -107,9 +107,15 @@ export function jobView(
     message: job.message ?? null,
     /** Output length and cost in the record; null if it states none. */
     usage: usageOf(taskOf(job, family)?.usage),
-    files: files.map(({ path, bytes, sha256, type }) => ({ path, bytes, sha256, type })),
+    files: printedFiles(files),
   };
 }
+
+/** What is printed of a saved file. */
+export type PrintedFile = Pick<SavedFile, 'path' | 'bytes' | 'sha256' | 'type'>;
+
+export const printedFiles = (files: readonly PrintedFile[]): PrintedFile[] =>
+  files.map(({ path, bytes, sha256, type }) => ({ path, bytes, sha256, type }));
 
 /** False too for a reply that broke off: images that came before the break are saved, but others were requested. */
 function isSaved(job: Job, { files, missing }: SavedOutputs): boolean | null {

@@ -112,8 +112,8 @@ function readSafety(raw: string): { category: string; threshold: string } {
   throw usage(`${withValue('--safety', raw)}: not of the form CATEGORY=LEVEL`, cure);
 }
 
-const number = (value: string, summary: string) =>
-  parsed(value, summary, (raw, flag) => {
+const number = (summary: string) =>
+  parsed('N', summary, (raw, flag) => {
     if (/^-?(\d+\.?\d*|\.\d+)$/.test(raw)) return Number(raw);
     throw usage(`${withValue(flag, raw)}: not a number`, `write it as 0.7`);
   });
@@ -139,8 +139,8 @@ export const chatFlags = alsoFrom(['preset'], {
   session: text('NAME', 'continue a stored conversation, or begin one', { completes: 'session' }),
   continue: on('continue the session that was talked in last'),
   new: on('start the session over; the old one is kept aside'),
-  temperature: number('N', 'sampling temperature'),
-  topP: number('N', 'nucleus sampling (messages, geo)'),
+  temperature: number('sampling temperature'),
+  topP: number('nucleus sampling (messages, geo)'),
   topK: whole('N', 'sample from the K likeliest tokens (messages, geo)'),
   stop: list('TEXT', 'end the answer before this text (messages, geo)'),
   maxTokens: whole(

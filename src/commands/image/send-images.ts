@@ -15,7 +15,7 @@ import { digestOf, type JobRequest } from '../../jobs/create/job-request.ts';
 import type { Made } from '../../jobs/create/make.ts';
 import type { OncePlace } from '../../jobs/create/once.ts';
 import { createImages } from '../../jobs/image/create-images.ts';
-import { printableRecord } from '../../jobs/job-view.ts';
+import { printableRecord, printedFiles } from '../../jobs/job-view.ts';
 import { refuseOneName } from '../../jobs/save/check-target.ts';
 import { isFixedName, planTarget } from '../../jobs/save/output-path.ts';
 import { withoutSecrets } from '../../ledger/serialize.ts';
@@ -106,7 +106,7 @@ export async function sendImages(
   const revised = readRevisedPrompt(came.record);
   if (revised !== undefined) ctx.io.note(`revised prompt: ${revised}`);
   if (error === undefined) await noteUsage(readImageUsage(came.record), job.key, undefined, ctx);
-  const files = came.files.map(({ path, bytes, sha256, type }) => ({ path, bytes, sha256, type }));
+  const files = printedFiles(came.files);
   const { status } = came;
   const value: JobResult = { family: 'image', id: job.key, status, record: printableRecord(came), files };
   // Stdout must contain only the picture.

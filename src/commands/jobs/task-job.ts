@@ -5,13 +5,13 @@ import { type SaveFlags, saveFlags } from '../../flags/job-flags.ts';
 import { findTaskFamily } from '../../gateway/families.ts';
 import type { Family, TaskFamily } from '../../gateway/task.ts';
 import { holdWhenFree, lostFacts } from '../../jobs/create/hold-job.ts';
-import { answerOf, printableRecord } from '../../jobs/job-view.ts';
+import { answerOf, printableRecord, printedFiles } from '../../jobs/job-view.ts';
 import { planTarget } from '../../jobs/save/output-path.ts';
 import { addBeside } from '../../jobs/save/publish.ts';
 import { savedOutputs } from '../../jobs/save/saved.ts';
 import { sidecarOfJob } from '../../jobs/save/sidecar.ts';
-import { type TaskLook, taskFailed } from '../../jobs/watch/look.ts';
-import { lookWithin } from '../../jobs/watch/poll.ts';
+import { taskFailed } from '../../jobs/watch/look.ts';
+import { lookWithin, type TaskNow } from '../../jobs/watch/poll.ts';
 import { type Job, mayExist, type SavedFile, type SavePlan } from '../../ledger/event.ts';
 import { adoptedJobKey } from '../../ledger/job-key.ts';
 import type { Hold, Ledger } from '../../ledger/ledger.ts';
@@ -54,15 +54,9 @@ export async function noTask({ job, family }: KnownJob, ctx: Context): Promise<G
 }
 
 /** A task to wait for or save: its gateway, and where its outputs go this time. */
-interface NamedTask {
-  readonly key: string;
-  readonly id: string;
-  readonly family: TaskFamily;
+interface NamedTask extends TaskNow {
   readonly access: Access;
   readonly save: SavePlan;
-  /** The job as the ledger knew it; undefined for a task that the ledger did not know. */
-  readonly job?: Job;
-  readonly look?: TaskLook;
 }
 
 /**
@@ -192,7 +186,7 @@ export const resultOf = (job: Job, files: readonly SavedFile[], status = job.sta
   id: job.id ?? job.key,
   status: status ?? (job.state === 'sent' ? 'unknown' : job.state),
   record: printableRecord(job) ?? answerOf(job) ?? null,
-  files: files.map(({ path, bytes, sha256, type }) => ({ path, bytes, sha256, type })),
+  files: printedFiles(files),
 });
 
 export const isTimeout = (error: unknown): error is GwError =>

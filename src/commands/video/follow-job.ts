@@ -3,12 +3,13 @@ import { type Access, type Context, commandFor } from '../../context.ts';
 import { endsAll, GwError, Interrupted } from '../../errors.ts';
 import type { PollFlags } from '../../flags/job-flags.ts';
 import { findFamily } from '../../gateway/families.ts';
-import type { TaskFamily, TaskUsage } from '../../gateway/task.ts';
+import type { TaskUsage } from '../../gateway/task.ts';
 import type { Cost } from '../../jobs/cost.ts';
 import { explainOtherKey } from '../../jobs/create/hold-job.ts';
-import { answerOf, printableRecord, statusWord } from '../../jobs/job-view.ts';
+import { answerOf, printableRecord, printedFiles, statusWord } from '../../jobs/job-view.ts';
 import type { Followed, FollowInput } from '../../jobs/watch/follow.ts';
-import { seenInLedger, type TaskLook } from '../../jobs/watch/look.ts';
+import { seenInLedger } from '../../jobs/watch/look.ts';
+import type { TaskNow } from '../../jobs/watch/poll.ts';
 import { estimateMs } from '../../ledger/estimate.ts';
 import type { Job, SavePlan } from '../../ledger/event.ts';
 import type { Followers } from './followers.ts';
@@ -16,19 +17,14 @@ import type { JobResult } from './job-result.ts';
 
 export * from './job-result.ts';
 
-export interface FollowRequest {
-  readonly key: string;
-  readonly id: string;
-  readonly family: TaskFamily;
+/** A task to wait for. A `look` that was just made serves as the first one. */
+export interface FollowRequest extends TaskNow {
   readonly flags: PollFlags;
   readonly save: SavePlan;
   readonly deadlineMs: number;
-  readonly job?: Job | undefined;
   readonly settings?: Job['settings'] | undefined;
   /** The job's gateway; the current one if absent. */
   readonly access?: Access | undefined;
-  /** A lookup that was just made; it serves as the first one. */
-  readonly look?: TaskLook | undefined;
   /** Look at once, because the job is not new. */
   readonly atOnce?: boolean;
   /** The result that is known before the first lookup. */
@@ -159,7 +155,7 @@ export function outcomeOf(
   ctx: Context,
 ): Outcome<JobResult> {
   const { family, id, accepted, job } = of;
-  const files = followed.files.map(({ path, bytes, sha256, type }) => ({ path, bytes, sha256, type }));
+  const files = printedFiles(followed.files);
   const record =
     followed.record ?? accepted?.record ?? (job && (printableRecord(job) ?? answerOf(job))) ?? null;
   const status = followed.status || accepted?.status || (job ? statusWord(job, () => false) : '');

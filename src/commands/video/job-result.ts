@@ -4,8 +4,9 @@ import { DEFAULT_WAIT_TIMEOUT, parseDuration } from '../../config/table.ts';
 import type { Context } from '../../context.ts';
 import { type PollFlags, type SaveFlags, sidecarBy } from '../../flags/job-flags.ts';
 import { type SaidBy, toldAs } from '../../flags/yielding.ts';
+import type { PrintedFile } from '../../jobs/job-view.ts';
 import { planTarget } from '../../jobs/save/output-path.ts';
-import type { SavedFile, SavePlan } from '../../ledger/event.ts';
+import type { SavePlan } from '../../ledger/event.ts';
 
 /** The object that commands print which create, wait or save (the contract, section 1). */
 export interface JobResult {
@@ -14,7 +15,7 @@ export interface JobResult {
   readonly status: string;
   /** The gateway's last record, unchanged. */
   readonly record: unknown;
-  readonly files: readonly Pick<SavedFile, 'path' | 'bytes' | 'sha256' | 'type'>[];
+  readonly files: readonly PrintedFile[];
 }
 
 export const resultIn = ({ value }: Outcome<JobResult>): JobResult | undefined =>

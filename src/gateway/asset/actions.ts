@@ -11,9 +11,9 @@ import {
   LibraryId,
   MAX_DESCRIPTION,
   MAX_NAME,
+  nameText,
   projectField,
   textUpTo,
-  wordsUpTo,
 } from './fields.ts';
 import { CreatedId, LibraryRecord } from './record.ts';
 import { assetUrlBreach } from './url.ts';
@@ -32,7 +32,7 @@ export const CreateAssetBody = withRules((object) =>
     GroupId: described(LibraryId, 'asset group that it goes into'),
     URL: described(publicUrl, 'public http:// or https:// address of one file'),
     AssetType: described(anyCase(assetTypes), "what the file is (default: what the URL's ending says)"),
-    Name: described(wordsUpTo(MAX_NAME), `name to find it by in lists, up to ${MAX_NAME} characters`),
+    Name: described(nameText(), `name to find it by in lists, up to ${MAX_NAME} characters`),
     ProjectName: projectField,
   }),
 );
@@ -72,7 +72,7 @@ export const restAsset: Endpoint<LibraryRecord> = {
 
 export const CreateGroupBody = withRules((object) =>
   object({
-    Name: described(wordsUpTo(MAX_NAME), `name of the group, up to ${MAX_NAME} characters`),
+    Name: described(nameText(), `name of the group, up to ${MAX_NAME} characters`),
     Description: described(
       z.optional(textUpTo(MAX_DESCRIPTION)),
       `what it is for, up to ${MAX_DESCRIPTION} characters`,

@@ -40,7 +40,7 @@ export const textUpTo = (max: number) =>
     }),
   );
 
-export const wordsUpTo = (max: number) => textUpTo(max).check(filled());
+export const nameText = () => textUpTo(MAX_NAME).check(filled());
 
 const ASSET_SCHEME = /^asset:\/\//i;
 const usableId = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;

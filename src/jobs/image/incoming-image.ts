@@ -1,7 +1,6 @@
 import { fdatasyncSync } from 'node:fs';
 import { DiskFault, faultReason } from '../../disk/disk-fault.ts';
 import { quietly } from '../../host.ts';
-import { SNIFF_BYTES, sniff } from '../../media/signatures.ts';
 import { GrowingPart, type PartFile } from '../save/part-file.ts';
 import type { PartSinkOptions } from '../save/part-sink.ts';
 import { refusalOf } from '../save/verify-part.ts';
@@ -54,7 +53,7 @@ export class IncomingImage implements LiftedText {
       this.decoder.end();
       const { part } = this.growing;
       if (part === undefined) throw new NotBase64('it is empty');
-      const other = refusalOf(sniff(part.head(SNIFF_BYTES)), 'image');
+      const other = refusalOf(part.fileType(), 'image');
       if (other !== undefined) this.refuse(other.replace('the server', 'the gateway'));
     });
     this.isEnded = true;

@@ -3,7 +3,7 @@ import { GwError } from '../../errors.ts';
 import { imageRole } from '../../gateway/image/job.ts';
 import type { Job, LedgerEvent, SavedFile, SavePlan } from '../../ledger/event.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { type FileType, SNIFF_BYTES, sniff } from '../../media/signatures.ts';
+import type { FileType } from '../../media/signatures.ts';
 import { type Naming, outputPath } from '../save/output-path.ts';
 import { type DownloadJournal, dropPart, journalOf, type PartFile } from '../save/part-file.ts';
 import { type NamedPart, type PublishOptions, wholePart } from '../save/publish.ts';
@@ -41,7 +41,7 @@ export const imagePath = (plan: Pick<SavePlan, 'target' | 'sidecar'>, names: Nam
 export async function publishImage(input: PublishImage): Promise<Published> {
   const { part, plan, names, index, journal, sidecar, warn, claims } = input;
   const role = imageRole(index);
-  const fileType = sniff(part.head(SNIFF_BYTES));
+  const fileType = part.fileType();
   const type = fileType?.mime ?? 'application/octet-stream';
   const place = imagePath(plan, names, index);
   const sha256 = part.sha256();

@@ -4,7 +4,6 @@ import { imageFamily, imageIndex, imageRole } from '../../gateway/image/job.ts';
 import { readImages } from '../../gateway/image/reply.ts';
 import type { TaskOutput } from '../../gateway/task.ts';
 import type { SavedFile } from '../../ledger/event.ts';
-import { SNIFF_BYTES, sniff } from '../../media/signatures.ts';
 import { withEnd } from '../save/output-path.ts';
 import { refugeOf, rescuedError } from '../save/rescue.ts';
 import { type SaveFailure, type SaveInput, saveOutputs, transferOf } from '../save/save-outputs.ts';
@@ -149,7 +148,7 @@ async function savePartials(
     }
     const number = (counts.get(index) ?? 0) + 1;
     counts.set(index, number);
-    const fileType = sniff(part.head(SNIFF_BYTES));
+    const fileType = part.fileType();
     const extension = fileType?.extension ?? 'bin';
     const final = files.find(({ role }) => role === imageRole(index))?.path;
     const place = imagePath(request.intent.save, names, index);

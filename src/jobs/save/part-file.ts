@@ -6,7 +6,7 @@ import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { errorCode } from '../../errors.ts';
 import { can, quietly } from '../../host.ts';
 import type { Job, LedgerEvent, SavedFile } from '../../ledger/event.ts';
-import { SNIFF_BYTES } from '../../media/signatures.ts';
+import { type FileType, SNIFF_BYTES, sniff } from '../../media/signatures.ts';
 import { isPartName, newPartName } from './output-path.ts';
 
 const READ_BYTES = 1024 * 1024;
@@ -19,6 +19,7 @@ const READ_BYTES = 1024 * 1024;
 export class PartFile {
   /** The first bytes are kept in memory: an image's type must be known even if its disk cannot be read. */
   private beginning = Buffer.alloc(0);
+  isOpen = true;
 
   private constructor(
     readonly fd: number,
@@ -29,7 +30,6 @@ export class PartFile {
     /** Number of bytes written so far. */
     public bytes: number,
     private readonly hash: Hash,
-    public isOpen = true,
   ) {}
 
   /** Makes an empty part in the directory, after `record` was called. Throws DiskFault. */
@@ -105,10 +105,10 @@ export class PartFile {
     }
   }
 
-  /** The first bytes, at most `count`. */
-  head(count: number): Uint8Array {
-    const isKept = this.beginning.length >= Math.min(count, this.bytes);
-    return isKept ? this.beginning.subarray(0, count) : this.read(0, count);
+  /** The file's type by its first bytes; undefined if gw does not know it. Throws DiskFault. */
+  fileType(): FileType | undefined {
+    const isKept = this.beginning.length >= Math.min(SNIFF_BYTES, this.bytes);
+    return sniff(isKept ? this.beginning : this.read(0, SNIFF_BYTES));
   }
 
   /** Bytes at an offset, fewer at the file's end. Throws DiskFault. */

@@ -78,7 +78,7 @@ export class PartSink extends GrowingPart implements OutputSink {
     this.append(chunk);
     if (!this.sniffed && endsAt >= SNIFF_BYTES) {
       this.sniffed = true;
-      const reason = refusalOf(sniff(this.part?.head(SNIFF_BYTES) ?? chunk), this.options.type);
+      const reason = refusalOf(this.part ? this.part.fileType() : sniff(chunk), this.options.type);
       if (reason !== undefined) throw new Unwanted({ do: 'renew', reason });
     }
     this.options.onBytes(endsAt, part.totalBytes);

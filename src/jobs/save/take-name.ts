@@ -61,13 +61,8 @@ export const isMoved = async ({ path: from, sha256 }: Whole, to: string): Promis
  * not empty, because a mounted cloud drive may write an empty one there after the rename.
  */
 function reserve(to: string, from: string): boolean {
-  let fd: number;
-  try {
-    fd = fs.openSync(to, 'wx', 0o600);
-  } catch (error) {
-    if (isThere(to)) return false;
-    throw DiskFault.of(`${to} cannot be made`, error);
-  }
+  const fd = openNew(to, 0o600);
+  if (fd === undefined) return false;
   try {
     try {
       fs.writeSync(fd, headOf(from, 1));
@@ -78,6 +73,16 @@ function reserve(to: string, from: string): boolean {
   } catch (error) {
     fs.rmSync(to, { force: true });
     throw DiskFault.of(`${to} cannot be written`, error);
+  }
+}
+
+/** Opens a new file for writing; undefined if the name is taken. Throws DiskFault. */
+function openNew(file: string, mode: number): number | undefined {
+  try {
+    return fs.openSync(file, 'wx', mode);
+  } catch (error) {
+    if (isThere(file)) return undefined;
+    throw DiskFault.of(`${file} cannot be made`, error);
   }
 }
 
@@ -112,13 +117,8 @@ export function isSameFile(one: string, other: string): boolean {
  * name is taken. Throws DiskFault, and then leaves no file of its own.
  */
 export async function copyWhole({ path: from, sha256, mode, signal }: Whole, to: string): Promise<boolean> {
-  let fd: number;
-  try {
-    fd = fs.openSync(to, 'wx', mode);
-  } catch (error) {
-    if (isThere(to)) return false;
-    throw DiskFault.of(`${to} cannot be made`, error);
-  }
+  const fd = openNew(to, mode);
+  if (fd === undefined) return false;
   try {
     try {
       for await (const block of fs.createReadStream(from, { highWaterMark: 1 << 20 })) {

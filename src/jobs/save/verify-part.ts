@@ -1,5 +1,5 @@
 import type { TaskOutput } from '../../gateway/task.ts';
-import { type FileType, modalityInWords, SNIFF_BYTES, sniff, typeInWords } from '../../media/signatures.ts';
+import { type FileType, modalityInWords, typeInWords } from '../../media/signatures.ts';
 import type { PartFile } from './part-file.ts';
 
 /** The type of a complete part, or why it is not the output: another type, or truncated. */
@@ -13,7 +13,7 @@ export type Finding =
  * complete.
  */
 export function verifyPart(part: PartFile, expected: TaskOutput['type']): Finding {
-  const fileType = sniff(part.head(SNIFF_BYTES));
+  const fileType = part.fileType();
   const other = refusalOf(fileType, expected);
   if (other !== undefined || !fileType) return { is: 'other', reason: other ?? '' };
   const isBoxes = fileType.format === 'mp4' || fileType.format === 'mov';
@@ -26,7 +26,7 @@ export function verifyPart(part: PartFile, expected: TaskOutput['type']): Findin
  * not truncated. Throws DiskFault.
  */
 export function verifyEnd(part: PartFile): Extract<Finding, { is: 'broken' }> | undefined {
-  const missing = missingEnd(sniff(part.head(SNIFF_BYTES))?.format, part);
+  const missing = missingEnd(part.fileType()?.format, part);
   return missing === undefined ? undefined : notWhole(missing);
 }
 

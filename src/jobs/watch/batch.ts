@@ -1,6 +1,5 @@
 import { GwError } from '../../errors.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
-import type { Reply } from '../../http/client.ts';
 import type { TaskLook } from './look.ts';
 import type { LookOptions } from './looker.ts';
 import type { Pace } from './rate.ts';
@@ -110,16 +109,11 @@ export class LookBatch {
 
 export type LookOutcome = { readonly look: TaskLook } | { readonly error: unknown };
 
-/** A reply and its part for one task; `record` is undefined if the reply does not name the task. */
-interface Came {
-  readonly record: unknown;
-  readonly recordText?: string | undefined;
-  readonly reply: Reply;
-  readonly serverDateMs: number;
-}
-
-/** Reads one task's record in a reply: `not_found` if there is none, `unavailable` if it cannot be read. */
-export function readLook(family: TaskFamily, id: string, came: Came): LookOutcome {
+/**
+ * Reads one task's record in a reply: `not_found` if it is undefined, because the reply does not name the task, and
+ * `unavailable` if it cannot be read.
+ */
+export function readLook(family: TaskFamily, id: string, came: Omit<TaskLook, 'view'>): LookOutcome {
   if (came.record === undefined)
     return { error: new GwError('not_found', `the gateway does not know task ${id}`, { taskId: id }) };
   try {

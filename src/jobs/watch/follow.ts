@@ -15,7 +15,7 @@ import type { Claims } from '../save/claims.ts';
 import { type SaveJobInput as SaveInput, saveJob } from '../save/save-outputs.ts';
 import { recordLook, type SeenTask, type TaskLook, taskFailed } from './look.ts';
 import type { Looker } from './looker.ts';
-import { poll, spedUp } from './poll.ts';
+import { type PollOptions, poll, spedUp } from './poll.ts';
 import { createTurns, SAVES_AT_ONCE, sideBySide, type Turns } from './turns.ts';
 
 /** What every operation on a job needs; it knows no command and draws nothing. */
@@ -52,13 +52,9 @@ export interface FollowDeps extends JobDeps {
   readonly onTrouble?: ((id: string, error: GwError, failures: number) => void) | undefined;
 }
 
-export interface FollowInput extends Pick<SaveInput, 'key' | 'id' | 'family' | 'save' | 'pool'> {
-  readonly intervalMs: { readonly min: number; readonly max: number };
-  /** As in `poll`. */
-  readonly speed?: (() => number) | undefined;
-  /** Steady time in ms at which the wait ends. */
-  readonly deadlineMs: number;
-  readonly firstDelayMs?: number | undefined;
+export interface FollowInput
+  extends Pick<SaveInput, 'key' | 'id' | 'family' | 'save' | 'pool'>,
+    Pick<PollOptions<TaskLook>, 'intervalMs' | 'speed' | 'deadlineMs' | 'firstDelayMs'> {
   /** When the gateway took it, in Unix ms: a new task may not be known everywhere yet. */
   readonly acceptedAtMs?: number | undefined;
   /** The gateway's last known status, shown until the first query. */

@@ -120,8 +120,8 @@ export async function lookWithin<L>(
   }
 }
 
-/** A task that nobody waits for; `job` if the ledger knows it, `look` if it was just queried. */
-interface TaskNow {
+/** A task, with gw's own key; `job` if the ledger knows it, `look` if it was just queried. */
+export interface TaskNow {
   readonly id: string;
   readonly key: string;
   readonly family: TaskFamily;

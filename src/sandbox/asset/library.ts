@@ -6,26 +6,24 @@ import { seededInt } from '../seeded.ts';
 
 // The content of the library, stored as documents. Times are Unix milliseconds.
 
-export interface KeptGroup {
+interface KeptEntry {
   readonly id: string;
   readonly name: string;
-  readonly description: string;
-  readonly type: string;
   readonly project: string;
   readonly createdAtMs: number;
   readonly updatedAtMs: number;
 }
 
+export interface KeptGroup extends KeptEntry {
+  readonly description: string;
+  readonly type: string;
+}
+
 /** An asset. The end and result of its processing are decided at creation. */
-export interface KeptAsset {
-  readonly id: string;
-  readonly name: string;
+export interface KeptAsset extends KeptEntry {
   readonly groupId: string;
-  readonly project: string;
   readonly type: AssetType;
   readonly url: string;
-  readonly createdAtMs: number;
-  readonly updatedAtMs: number;
   readonly readyAtMs: number;
   readonly failure?: { readonly code: string; readonly message: string };
   readonly lastUsedAtMs?: number;
