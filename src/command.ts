@@ -48,7 +48,7 @@ export interface CommandInput<F extends FlagSet> {
   readonly outputs?: Context['outputs'];
 }
 
-export interface CommandSpec<F extends FlagSet, R> {
+interface CommandSpec<F extends FlagSet, R> {
   /** One sentence on what the command does; if absent, its summary in the tree. */
   readonly about?: string;
   /** The words after the command, as help shows them (`[PROMPT...]`, `ID...`); absent if it takes none. */

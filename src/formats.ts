@@ -164,11 +164,11 @@ const table = {
   },
 } as const satisfies Record<string, Format>;
 
-export type FormatName = keyof typeof table;
+type FormatName = keyof typeof table;
 export const formats: Readonly<Record<FormatName, Format>> = table;
 
 /** The formats whose newer versions are refused. */
-export type NumberedName = {
+type NumberedName = {
   [Name in FormatName]: (typeof table)[Name] extends { newer: 'refused' } ? Name : never;
 }[FormatName];
 

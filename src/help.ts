@@ -15,7 +15,7 @@ export interface Paper {
 
 const WIDEST = 120;
 const NARROWEST = 40;
-export const paperWidth = ({ columns }: Pick<Paper, 'columns'>): number =>
+const paperWidth = ({ columns }: Pick<Paper, 'columns'>): number =>
   Math.max(NARROWEST, Math.min(columns || 80, WIDEST));
 
 /** A page as data; the terminal and the manual draw the same one. */

@@ -7,7 +7,7 @@ import { EMBEDDED } from './ledger/job-key.ts';
 // Each job is looked up at its own gateway with the API key of its own profile: two profiles may be two accounts of
 // one gateway, and neither account sees the other's tasks.
 
-export type JobGateways = Pick<Context, 'ownsJob' | 'gatewayOf' | 'gatewayWithoutKey'>;
+type JobGateways = Pick<Context, 'ownsJob' | 'gatewayOf' | 'gatewayWithoutKey'>;
 
 /** Finds the gateway of each job, and opens each gateway once. */
 export function createJobGateways(gateways: Gateways, globals: GlobalFlags): JobGateways {

@@ -1,7 +1,7 @@
 import { quietly } from './host.ts';
 
 /** A punctuation mark, a quoted `text`, a `word` (number, true, false, null), or `other` for an invalid character. */
-export type JsonKind = '{' | '}' | '[' | ']' | ',' | ':' | 'text' | 'word' | 'other';
+type JsonKind = '{' | '}' | '[' | ']' | ',' | ':' | 'text' | 'word' | 'other';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -92,7 +92,7 @@ export class JsonTokens {
 export const jsonOf = (text: string): unknown => quietly(() => JSON.parse(text));
 
 /** The position of a value in JSON text. */
-export interface JsonPlace {
+interface JsonPlace {
   readonly start: number;
   readonly end: number;
 }
@@ -203,7 +203,7 @@ export function indentJson(text: string): string {
 }
 
 /** The position where a text stops being JSON, and the reason. */
-export interface JsonFault {
+interface JsonFault {
   /** Both count from 1; the column counts UTF-16 code units. */
   readonly line: number;
   readonly column: number;

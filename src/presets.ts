@@ -108,7 +108,7 @@ export function checkDefault(name: string, text: string, called: Called): void {
 }
 
 /** Merges flags from a file under the typed input. Throws `usage` with a message that begins with `where`. */
-export function laidUnder(
+function laidUnder(
   input: Input,
   said: Record<string, unknown> | Profile,
   called: Called,

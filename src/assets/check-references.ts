@@ -3,7 +3,7 @@ import type { AssetType } from '../gateway/asset/fields.ts';
 import { assetFailure, readAsset } from '../gateway/asset/record.ts';
 import { type LookRequest, lookAtAssets } from './ask-library.ts';
 
-export interface AssetReference {
+interface AssetReference {
   readonly id: string;
   /** How the request uses the asset. */
   readonly type: AssetType;

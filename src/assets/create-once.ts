@@ -33,7 +33,7 @@ export interface CreateOnce {
 /** The result of looking for a lost create: found, absent, or a record that may be it. */
 type Found = Created | 'absent' | 'unclear';
 
-export interface Created {
+interface Created {
   readonly id: string;
   /** The unchanged reply; or the record, if the reply was lost and the asset was found again. */
   readonly record: unknown;

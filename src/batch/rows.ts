@@ -16,7 +16,7 @@ import type { Manifest, WrittenRow } from './read-manifest.ts';
 export type CreateFlags = Readonly<Record<string, FlagSet>>;
 
 /** Settings and global flags of the machine that checked a row, which are not in the row itself. */
-export interface Pinned {
+interface Pinned {
   readonly model?: string | undefined;
   readonly sidecar?: true | undefined;
   readonly validate?: false | undefined;

@@ -11,14 +11,14 @@ import { EventReader } from './event-reader.ts';
 import type { Heard, ReplyReader } from './surface.ts';
 import { loadSurface, parseReply, StreamedError, spelled } from './surface.ts';
 
-export interface ConverseDeps {
+interface ConverseDeps {
   readonly client: Pick<Client, 'send' | 'stream'>;
   /** Receives the partial reply of an answer that broke off, after its last event, if the whole answer is kept. */
   readonly onBroken?: (reply: unknown) => void;
 }
 
 /** Receives the events of an answer. While a returned promise is pending, reading stops, so that nothing piles up here. */
-export type OnChatEvent = (event: ChatEvent) => void | Promise<void>;
+type OnChatEvent = (event: ChatEvent) => void | Promise<void>;
 
 /**
  * Sends a conversation to the gateway and reports the answer as it arrives; the text in one network read becomes one

@@ -22,7 +22,7 @@ export type BodyRequest = Pick<ChatRequest, 'model' | 'system' | 'turns' | 'sett
  * The hint for a setting that a surface does not document: the surface's own alternative, or the `--set` that sends it. A
  * function returns a hint for some values only.
  */
-export type Instead = string | ((value: unknown) => string | undefined);
+type Instead = string | ((value: unknown) => string | undefined);
 
 /** One of the three ways to send a conversation to the gateway. */
 export interface Surface {

@@ -221,7 +221,7 @@ const notForTerminals = (type: string): GwError =>
   });
 
 /** A path that the user typed, prepared for sending. */
-export interface ApiPath {
+interface ApiPath {
   /** Begins with one slash and contains no query. */
   readonly path: string;
   /** The query without its question mark; empty if there is none. */

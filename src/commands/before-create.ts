@@ -149,7 +149,7 @@ export async function warnOfAlike(
 const isWaitingElsewhere = ({ key }: Job, { isHeld, lockOf }: Ledger): boolean =>
   isHeld(key) && lockHolder(lockOf(key))?.isSelf === false;
 
-export interface TypedRequest {
+interface TypedRequest {
   readonly command: string;
   /** The flags that make the request; other flags say how it is created, waited for and saved. */
   readonly takes: FlagSet;

@@ -36,7 +36,7 @@ export interface ListenAt {
 }
 
 /** Parses `--listen [ADDR:]PORT`. Throws `usage`. */
-export function listenAt(raw: string, flag: string): ListenAt {
+function listenAt(raw: string, flag: string): ListenAt {
   const [, bracketed, plain, digits = ''] =
     /^(?:(?:\[([0-9a-fA-F:.]+)\]|([\w.-]+)):)?(\d{1,5})$/.exec(raw) ?? [];
   const port = Number(digits);

@@ -9,7 +9,7 @@ import type { CompletionTable } from './table.ts';
 import { isSafeWord, recentJobs, type Sources } from './values.ts';
 
 /** The facts that the launcher passes. */
-export type CompletionHost = DirHost & { readonly table: CompletionTable };
+type CompletionHost = DirHost & { readonly table: CompletionTable };
 
 /**
  * The reply to a completion script. Its first line is the kind of completion: `value` or `file`.
@@ -40,7 +40,7 @@ export function complete([first = '', ...rest]: readonly string[], host: Complet
 const text = (head: string, lines: readonly string[]): string => `${[head, ...lines].join('\n')}\n`;
 
 /** A command line up to the cursor, split as a shell would. */
-export interface SplitLine {
+interface SplitLine {
   /** The words before the one at the cursor, the command first. */
   readonly words: readonly string[];
   readonly current: string;

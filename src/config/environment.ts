@@ -2,7 +2,7 @@ import { usage } from '../errors.ts';
 import { type Setting, type SettingName, settingNames, settingsTable } from './table.ts';
 
 type Table = typeof settingsTable;
-export type SettingVariable = {
+type SettingVariable = {
   [N in SettingName]: Table[N] extends { readonly variable: infer V extends string } ? V : never;
 }[SettingName];
 

@@ -21,7 +21,7 @@ interface KeyFile {
 
 type Writer = DirHost & { readonly clock: Clock };
 
-export const keyFilePath = (host: DirHost): string => path.join(configDir(host), 'keys.json');
+const keyFilePath = (host: DirHost): string => path.join(configDir(host), 'keys.json');
 
 /** Stores a profile's API key for one origin (scheme, host, port) and replaces its previous key. Throws GwError. */
 export async function storeKey(host: Writer, profile: string, origin: string, key: string): Promise<void> {

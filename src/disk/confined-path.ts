@@ -9,7 +9,7 @@ import { fileFault } from './typed-input.ts';
 // or an agent's tool call (promises, section 5, "Only the user's own word counts").
 
 /** The folder that a record's files must lie in. */
-export interface Confinement {
+interface Confinement {
   /** The folder that relative paths start from. */
   readonly dir: string;
   /** The folder's name in messages: `the manifest's folder`. */

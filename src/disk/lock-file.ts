@@ -240,7 +240,7 @@ const ownStart = once(() => startOf(process.pid));
  * Identifies a machine without boot IDs, even if its name changes: the creation time of a system folder in nanoseconds.
  * It replaces the boot ID; empty if no such folder exists.
  */
-export const markOfMachine = once((folders = ['/private/var/db', 'C:\\Windows']): string => {
+const markOfMachine = once((folders = ['/private/var/db', 'C:\\Windows']): string => {
   for (const folder of folders) {
     const stats = fs.statSync(folder, { bigint: true, throwIfNoEntry: false });
     if (stats) return `${stats.birthtimeNs}-${stats.ino}:`;

@@ -7,7 +7,7 @@ const NEWLINE = 0x0a;
 const maxLineBytes = 96 << 20;
 
 /** The part of a file whose lines are read. */
-export interface LineRange {
+interface LineRange {
   /** Reading starts at this byte, which must be the start of a line. */
   readonly startByte?: number | undefined;
   /** Reading stops before this byte. */

@@ -18,7 +18,7 @@ import { everywhere, type Flag, type FlagSet, flagName, withValue } from './flag
 
 // Maps the fields of a body to flags, typed values to the body, and a path in the body to its flag.
 
-export type TypedValues = Readonly<Record<string, unknown>>;
+type TypedValues = Readonly<Record<string, unknown>>;
 
 /** The flags of a body's fields, and the list items that flags make. */
 export interface BodyFlags {
@@ -157,7 +157,7 @@ function put(
 }
 
 /** A typed reference to a medium or an element. */
-export interface TypedReference extends ItemFlag {
+interface TypedReference extends ItemFlag {
   readonly flag: string;
   readonly id: string | undefined;
   readonly raw: string;

@@ -43,7 +43,7 @@ export const typedFlagAt =
   };
 
 /** A broken rule as a sentence, with the reason: the document's words or a remark of gw. */
-export interface Breach {
+interface Breach {
   readonly text: string;
   readonly says?: string | undefined;
   /** The missing flag or field with its accepted values; several are joined in one sentence. */

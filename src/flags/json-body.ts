@@ -67,7 +67,7 @@ export function checkBody(
 }
 
 /** The parts of a run that a body comes from. */
-export interface BodyWorld {
+interface BodyWorld {
   readonly globals: { readonly body?: string | JsonObject };
   readonly host: Pick<Host, 'cwd' | 'stdin'>;
   readonly signal: AbortSignal;

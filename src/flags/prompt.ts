@@ -4,7 +4,7 @@ import type { Io } from '../io/io.ts';
 import { readPipedPrompt } from '../media/piped-prompt.ts';
 import { isFileAt, readTypedText } from '../media/text-input.ts';
 
-export interface PromptInput {
+interface PromptInput {
   /** The words after the command. */
   readonly words: readonly string[];
   readonly prompt?: string | undefined;
@@ -18,7 +18,7 @@ export interface PromptInput {
 }
 
 /** The parts of a run that a prompt comes from. */
-export interface PromptWorld {
+interface PromptWorld {
   readonly host: Pick<Host, 'cwd' | 'stdin'>;
   readonly clock: Clock;
   readonly signal: AbortSignal;

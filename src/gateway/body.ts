@@ -21,7 +21,7 @@ export function shared<S>(make: (object: ObjectMaker) => S): (object: ObjectMake
 export type Takes = readonly string[] | (Range & { readonly also?: number });
 
 /** Facts about a field that its schema does not hold. */
-export interface FieldFacts<Model = unknown> {
+interface FieldFacts<Model = unknown> {
   /** The flag's key, if it differs from the field's name: `watermark` for `aigc_watermark`. */
   readonly flag?: string;
   readonly short?: string;

@@ -4,7 +4,7 @@ import type { Modality } from './limits.ts';
 
 // `content` of families A and C: a list of text and media items, where each medium has a role.
 
-export const imageRoles = ['reference_image', 'first_frame', 'last_frame'] as const;
+const imageRoles = ['reference_image', 'first_frame', 'last_frame'] as const;
 
 /** One item of `content`; the families differ in the schemas of text and URL. */
 export const contentItem = <T extends z.ZodMiniType>(

@@ -70,7 +70,7 @@ export interface MediaLimits {
 
 /** Codecs by short name, with the document's name for each. */
 export const codecWords = { avc: 'H.264', hevc: 'H.265', aac: 'AAC', mp3: 'MP3' } as const;
-export type Codec = keyof typeof codecWords;
+type Codec = keyof typeof codecWords;
 
 export type Modality = 'image' | 'video' | 'audio';
 

@@ -65,7 +65,7 @@ export const modelsList: Endpoint<ModelList> = {
 /** How a known field is shown to users. */
 export type BillingForm = 'text' | 'yes-no' | 'usd' | 'unix-seconds';
 
-export interface BillingField {
+interface BillingField {
   /** Path of the field, with dots between nested names. */
   readonly path: string;
   readonly label: string;

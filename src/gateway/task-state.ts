@@ -3,7 +3,7 @@ import type { TaskOutput, TaskView } from './task.ts';
 // This file is separate from the records' schemas, so that commands which only show a status do not load them.
 
 /** The state of a task in gw's own three words; the gateway's word is kept in `status`. */
-export type TaskState = 'running' | 'succeeded' | 'failed';
+type TaskState = 'running' | 'succeeded' | 'failed';
 
 const badEnds = new Set(['failed', 'cancelled', 'canceled', 'expired', 'rejected']);
 

@@ -109,7 +109,7 @@ export interface TaskFamily extends Family {
   readonly externalIds?: ExternalIds | undefined;
 }
 
-export interface TaskQuery {
+interface TaskQuery {
   readonly endpoint: Endpoint;
   /** Maximum number of tasks in one query. */
   readonly maxIds: number;

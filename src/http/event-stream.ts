@@ -4,13 +4,13 @@ import { GwError } from '../errors.ts';
 import type { TakeChunk } from './client.ts';
 
 /** Receives the data of each event in order. A promise pauses the stream until it settles. */
-export interface EventSink {
+interface EventSink {
   onEvent(data: string): void;
   /** Called after all events received so far have been passed on. */
   onPause(): void | Promise<void>;
 }
 
-export interface EventStream {
+interface EventStream {
   readonly takeChunk: TakeChunk;
   /**
    * Waits for the sink at the end of the stream. With `ended`, the stream ended properly, so a last event counts even

@@ -27,7 +27,7 @@ import { streamOnce } from './stream-once.ts';
 import { traceReply, traceRequest } from './trace.ts';
 
 /** The retries that all requests of a process share, so that a thousand rows cannot overload a failing gateway. */
-export type RetryBudget = ReturnType<typeof createRetryBudget>;
+type RetryBudget = ReturnType<typeof createRetryBudget>;
 
 const CAPACITY = 60;
 const PER_SECOND = 1;

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 
 /** A text field of a form. */
-export interface MultipartText {
+interface MultipartText {
   readonly name: string;
   readonly value: string;
 }

@@ -15,7 +15,7 @@ export const errorTextOf = ({ bytes }: Pick<WireReply, 'bytes'>): string =>
   textOf({ bytes: bytes.subarray(0, LONGEST_ERROR_BYTES) });
 
 /** A complete reply with a status other than 2xx. */
-export interface RefusedReply extends WireHead {
+interface RefusedReply extends WireHead {
   readonly text: string;
 }
 

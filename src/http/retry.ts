@@ -93,7 +93,7 @@ export interface Attempt {
   readonly random: () => number;
 }
 
-export type Decision =
+type Decision =
   /** `told` is true for a delay that the server told, so that the retry is free of the budget. */
   | { readonly action: 'retry'; readonly delayMs: number; readonly told: boolean }
   | { readonly action: 'stop' | 'unknown' };

@@ -14,7 +14,7 @@ export interface TlsOptions {
   readonly identity?: { readonly cert: string; readonly key: string } | undefined;
 }
 
-export interface OpenSocketOptions {
+interface OpenSocketOptions {
   /** Timeout for name, TCP, proxy and TLS together, in milliseconds. */
   readonly connectMs: number;
   readonly signal: AbortSignal | undefined;

@@ -78,7 +78,7 @@ export function traceReply(
 }
 
 /** A header's value, or `***` if the header may be secret. */
-export const shownHeader = (name: string, value: string): string =>
+const shownHeader = (name: string, value: string): string =>
   shownHeaders.has(name.toLowerCase()) ? value : HIDDEN;
 
 function shownLines(mark: string, headers: Readonly<Record<string, string>>): string[] {

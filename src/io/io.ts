@@ -70,7 +70,7 @@ export interface Io {
   drain(): Promise<void>;
 }
 
-export interface LiveTable {
+interface LiveTable {
   /** How many rows fit besides the header. */
   rows(): number;
   draw(table: Table): Promise<void>;
@@ -101,7 +101,7 @@ export interface TableColumn {
   readonly terminalAt?: number | undefined;
 }
 
-export interface TableRow {
+interface TableRow {
   /** The text that `-q` prints. */
   readonly id: string;
   readonly cells: readonly string[];

@@ -11,7 +11,7 @@ interface TypedLine {
   restore(): void;
 }
 
-export interface PageOptions {
+interface PageOptions {
   readonly stream: Host['stdout'];
   readonly region: LiveRegion;
   readonly secrets: SecretFilter;

@@ -23,7 +23,7 @@ import { loadSpinner, type Style } from './style.ts';
 // display width, leaves out rows that do not fit on the terminal, and makes way for lines that are printed above the
 // bars or by other parts of the run (`live-region.ts`).
 
-export interface BarsWorld {
+interface BarsWorld {
   readonly stream: Host['stderr'];
   readonly region: LiveRegion;
   readonly size: () => { readonly columns: number; readonly rows: number };

@@ -2,7 +2,7 @@ import { taskState } from '../gateway/task-state.ts';
 import { oneLine } from './escape.ts';
 import type { DownloadProgress, OutputMode, RunProgress, TaskProgress, WholeProgress } from './io.ts';
 
-export interface ProgressWorld {
+interface ProgressWorld {
   readonly mode: OutputMode;
   readonly hide: (text: string) => string;
   /** Prints a plain line to stderr, above the bars. */

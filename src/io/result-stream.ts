@@ -7,7 +7,7 @@ import { SafeStream, type SecretFilter } from './secret-filter.ts';
 
 const PIECE_CHARACTERS = 32 * 1024;
 
-export interface ResultStreamOptions {
+interface ResultStreamOptions {
   readonly stream: Host['stdout'];
   readonly secrets: SecretFilter;
   /** Called before each write to a terminal that stderr shares, so that earlier messages are written first. */

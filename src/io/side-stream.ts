@@ -5,7 +5,7 @@ import type { Page } from './page.ts';
 import { SafeStream, type SecretFilter } from './secret-filter.ts';
 import { loadStyle, plainStyle, type Style } from './style.ts';
 
-export interface SideStreamOptions {
+interface SideStreamOptions {
   readonly stream: Host['stderr'];
   readonly secrets: SecretFilter;
   readonly cursor: TerminalCursor;

@@ -44,7 +44,7 @@ function withValues(words: readonly string[]): string[] {
 }
 
 /** The parts of a command line between which it may be broken: not inside quotes, but inside `$(…)`. */
-export function shellWords(line: string): string[] {
+function shellWords(line: string): string[] {
   const words: string[] = [];
   const open: string[] = [];
   let word = '';

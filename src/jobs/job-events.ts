@@ -42,7 +42,7 @@ export interface ToldError {
   readonly task_id?: string | undefined;
 }
 
-export interface EventsWorld {
+interface EventsWorld {
   /** Writes one event as one line. A failure to write is reported with the next `result`. */
   readonly write: (event: object) => Promise<void>;
   readonly clock: { now(): number; steady(): number };

@@ -6,7 +6,7 @@ import { readObject } from '../media/read-data.ts';
 // The user's price file (setting `prices`): what models cost, for estimates and limits of money.
 
 /** The price of a model: for a video per second or token, for an image per image or token. */
-export interface Price {
+interface Price {
   /** One price, or one for each resolution in lower case. */
   readonly perSecond?: number | Readonly<Record<string, number>>;
   readonly perImage?: number;

@@ -4,7 +4,7 @@ import type { Job, JobState } from '../ledger/event.ts';
 import type { Cost } from './cost.ts';
 
 /** A job with the output length and cost of its record. */
-export interface CountedJob {
+interface CountedJob {
   readonly job: Job;
   readonly state: JobState;
   readonly usage: TaskUsage | undefined;

@@ -24,7 +24,7 @@ const ranks: Readonly<Record<JobState, number>> = {
 const INTERRUPTED_RANK = 1;
 
 /** The effect of an event on a job in its current state: it moves the job, adds a fact, or does not count. */
-export type Bearing = 'moves' | 'adds' | 'void';
+type Bearing = 'moves' | 'adds' | 'void';
 
 /** The effect of an event on a job in a state. */
 export const bearing = (state: JobState, event: LedgerEvent): Bearing => bearingOn(at(state), event);

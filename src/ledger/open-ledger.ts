@@ -16,7 +16,7 @@ import { markSent, unmarkSent } from './sent-marks.ts';
 import { serialize } from './serialize.ts';
 import { claimError, readError, writeError } from './write-error.ts';
 
-export interface LedgerOptions {
+interface LedgerOptions {
   /** The state directory; journals are in `ledger/` below it and locks in `locks/`. */
   readonly dir: string;
   readonly clock: Pick<Clock, 'now'>;

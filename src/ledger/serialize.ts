@@ -4,7 +4,7 @@ import { formatOf } from '../formats.ts';
 import type { IntentEvent, KeptRequest, LedgerEvent } from './event.ts';
 import { withSum } from './parse-line.ts';
 
-export interface SerializeOptions {
+interface SerializeOptions {
   /** Replaces the API key in a text. */
   readonly hideSecret: (text: string) => string;
   readonly keepPrompts: boolean;

@@ -21,7 +21,7 @@ type Ticket = z.infer<typeof ticket>;
 /** BullMQ's job ID: a row that is added twice in a round is queued only once. */
 const ticketOf = ({ key, round }: Ticket): string => `${digestOf(key)}-${round}`;
 
-export interface QueuedRow extends Ticket {
+interface QueuedRow extends Ticket {
   readonly queue: string;
 }
 

@@ -14,7 +14,7 @@ export interface ByteSource {
 }
 
 /** An open media file, read at the size that it had when it was opened. */
-export interface LocalFile extends ByteSource {
+interface LocalFile extends ByteSource {
   /** The whole content. Throws `usage` if the file has changed. */
   readAll(): Promise<Uint8Array>;
   /** Throws `usage` if size or modification time differ from when the file was opened. */

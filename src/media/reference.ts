@@ -21,7 +21,7 @@ export interface OutputPart {
   readonly at: number;
 }
 
-export const partNames = ['video', 'image', 'audio', 'first_frame', 'last_frame'] as const;
+const partNames = ['video', 'image', 'audio', 'first_frame', 'last_frame'] as const;
 const partAtEnd = new RegExp(`^([\\s\\S]*)#(${partNames.join('|')})(?:\\.(\\d{1,4}))?$`);
 
 /** The typed form of a part: `last_frame`, `image.2`. */
@@ -105,7 +105,7 @@ function idOf(raw: string, prefix: string, flag: string): string {
   return id;
 }
 
-export interface DataUri {
+interface DataUri {
   /** The declared type in lower case; empty if there is none. */
   readonly mime: string;
   readonly content: Uint8Array;

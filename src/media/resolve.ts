@@ -58,7 +58,7 @@ export const shownAs = ({ label, sha256 }: FoundOutput): string =>
   sha256 === undefined ? label : `${label} sha256:${sha256}`;
 
 /** A reference that is ready for the body. */
-export interface ResolvedMedia {
+interface ResolvedMedia {
   readonly kind: Reference['kind'];
   /** The value that is sent: the URL, `asset://ID`, `file_id:ID`, or the file as a data URI. */
   readonly url: string;

@@ -11,7 +11,7 @@ export const MAX_TEXT_BYTES = 16 * MB;
 
 export type Stdin = Host['stdin'];
 
-export interface TextInputDeps {
+interface TextInputDeps {
   readonly cwd: string;
   readonly stdin: Stdin;
   readonly signal?: AbortSignal | undefined;

@@ -47,7 +47,7 @@ function nearestModels(id: string, known: readonly string[]): string {
 }
 
 /** The error for a model that neither gw nor the gateway knows. */
-export function unknownModel(id: string, known: readonly string[]): GwError {
+function unknownModel(id: string, known: readonly string[]): GwError {
   const hint = nearestModels(id, known);
   return usage(
     `model ${JSON.stringify(id)}: the gateway lists no such model`,

@@ -15,7 +15,7 @@ const VERSION = formats.models.format;
 /** No list of models is this large. */
 const MAX_BYTES = 16 << 20;
 
-export interface CachedModels {
+interface CachedModels {
   /** Unix milliseconds. */
   readonly fetchedAtMs: number;
   readonly ids: readonly string[];

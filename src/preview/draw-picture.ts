@@ -70,7 +70,7 @@ export async function drawPicture({ content, as, columns, rows, wasmDir }: DrawT
 }
 
 /** The character cells that a picture may fill. */
-export interface Cells {
+interface Cells {
   readonly columns: number;
   readonly rows: number;
 }

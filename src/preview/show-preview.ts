@@ -6,7 +6,7 @@ import type { Drawn } from './draw-picture.ts';
 import type { ColorDepth } from './half-blocks.ts';
 
 /** The terminal for previews; they go to stderr, because stdout holds the result. */
-export interface PreviewTerminal {
+interface PreviewTerminal {
   readonly host: Pick<Host, 'env' | 'stderr' | 'assetsDir'>;
   /** True if stderr is coloured; without colour, half blocks show nothing. */
   readonly hasColor: boolean;

@@ -107,7 +107,7 @@ function checkProviderVersion(headers: IncomingHttpHeaders): void {
 }
 
 /** A key with this ending gets 403 for everything, so that clients can test that reply. */
-export const RESTRICTED_KEY_END = '-restricted';
+const RESTRICTED_KEY_END = '-restricted';
 
 /**
  * Checks a request's credential. Throws Refusal: 401 for a missing or wrong key, 403 for a restricted one, 400 for a

@@ -93,7 +93,7 @@ function passingOver({ endpoint }: Route, world: World, entry: SandboxRequest): 
 }
 
 /** The header with the verdict on a request, for tests of other programs. */
-export const VERDICT_HEADER = 'x-sandbox-verdict';
+const VERDICT_HEADER = 'x-sandbox-verdict';
 const LONGEST_VERDICT = 200;
 
 const ruleOf = ({ code, status, field }: Refusal): string =>

@@ -60,7 +60,7 @@ const table = {
   string,
   { form?: RegExp; written?: string; at: readonly FaultPlace[]; does: string }
 >;
-export type FaultKind = keyof typeof table;
+type FaultKind = keyof typeof table;
 /** The faults of a stream's events; they do not affect a reply that is no stream. */
 export type StreamFaultKind = {
   [Kind in FaultKind]: (typeof table)[Kind]['at'] extends typeof streamPlaces ? Kind : never;

@@ -11,7 +11,7 @@ export const clipFrames = 48;
 
 const even = (value: number) => Math.round(value / 2) * 2;
 
-export function aspectOf(ratio: string): number {
+function aspectOf(ratio: string): number {
   const [width = 1, height = 1] = ratio.split(':').map(Number);
   return width / height;
 }

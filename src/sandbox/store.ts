@@ -35,7 +35,7 @@ export interface SandboxStore {
   sweep(nowMs: number): void;
 }
 
-export interface DocumentLife {
+interface DocumentLife {
   /** A sweep after this time deletes the document; without it, the document stays. */
   readonly expiresAtMs?: number;
 }

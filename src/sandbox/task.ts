@@ -15,7 +15,7 @@ export interface TaskFailure {
 }
 
 /** The times when a task is accepted, starts and ends, in Unix milliseconds. */
-export interface TaskTimes {
+interface TaskTimes {
   readonly createdAtMs: number;
   readonly startsAtMs: number;
   readonly endsAtMs: number;
@@ -67,7 +67,7 @@ export function makeTaskId(prefix: string, nowMs: number): string {
 }
 
 /** How long the tasks of a family wait and run at speed 1: at least `least`, and up to `spread` longer. */
-export interface TaskPace {
+interface TaskPace {
   readonly queueMs: { readonly least: number; readonly spread: number };
   readonly runMs: { readonly least: number; readonly spread: number; readonly perOutputS: number };
   /** The factor of each resolution for the run. */

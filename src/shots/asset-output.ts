@@ -10,7 +10,7 @@ import { findOutputs, namesOutput, noteOutputsInCurl } from './outputs.ts';
 import { kindOf } from './resolve.ts';
 
 /** A job's output that becomes an asset: the library receives its link. */
-export interface AssetOutput {
+interface AssetOutput {
   /** A placeholder for the link while the body is checked. */
   readonly standIn: string;
   readonly shown: string;

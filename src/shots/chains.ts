@@ -8,7 +8,7 @@ import { refuseKind } from './parts.ts';
 // Manifest rows that use outputs of other rows: which row waits for which, and which waits can never end.
 
 /** A reference from one row to another. */
-export interface RowNeed {
+interface RowNeed {
   readonly key: string;
   readonly flag: string;
   readonly raw: string;

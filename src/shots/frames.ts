@@ -9,7 +9,7 @@ import { oneLine } from '../io/escape.ts';
 // Cuts pictures out of videos with the user's ffmpeg, which reads one file, has twenty seconds, and writes one picture.
 // Pictures are cached by the video's digest.
 
-export interface FrameInput {
+interface FrameInput {
   readonly video: string;
   /** The digest of the video's content. */
   readonly sha256: string;

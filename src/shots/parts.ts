@@ -8,7 +8,7 @@ import { type OutputPart, partText } from '../media/reference.ts';
 
 // The parts of a job: its outputs by kind, and the pictures that can be cut out of its videos.
 
-export interface JobPart {
+interface JobPart {
   readonly part: OutputPart;
   /** The output itself, or the output that the part is cut from. */
   readonly role: string;

@@ -50,7 +50,7 @@ export class Conversation {
   }
 }
 
-export interface SaveOptions {
+interface SaveOptions {
   readonly host: Pick<Host, 'cwd' | 'homeDir' | 'clock'>;
   readonly hideSecret: (text: string) => string;
 }

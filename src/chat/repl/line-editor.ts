@@ -10,14 +10,14 @@ import type { Host } from '../../host.ts';
 import type { Page } from '../../io/page.ts';
 
 /** How the user ended a prompt. */
-export type Entered =
+type Entered =
   | { readonly kind: 'line'; readonly text: string; readonly hasFoldedPaste: boolean }
   /** Ctrl-C on an empty line. */
   | { readonly kind: 'interrupted' }
   /** Ctrl-D, or the terminal is gone. */
   | { readonly kind: 'left' };
 
-export interface LineEditorOptions {
+interface LineEditorOptions {
   readonly host: Pick<Host, 'stdin' | 'stdout' | 'platform'>;
   readonly page: Page;
   /** Newest first. */

@@ -76,7 +76,7 @@ export const wait = defineCommand<typeof flags, LibraryResult>({
   },
 });
 
-export type AssetWaitFlags = FlagValues<typeof waitFlags & typeof projectFlag> & {
+type AssetWaitFlags = FlagValues<typeof waitFlags & typeof projectFlag> & {
   /** The lookup body of each asset; needed if it contains more than the ID and the project. */
   readonly bodyOf?: (id: string) => JsonObject;
   readonly deadlineMs?: number;
@@ -158,7 +158,7 @@ function outcomeOf(end: WaitEnd, flags: AssetWaitFlags, ctx: Context): Outcome<L
 
 type Pacing = 'intervalMs' | 'deadlineMs' | 'clock' | 'random' | 'signal' | 'youngUntilMs';
 
-export interface WaitOptions extends Omit<LookRequest, 'send'>, Pick<PollOptions<never>, Pacing> {
+interface WaitOptions extends Omit<LookRequest, 'send'>, Pick<PollOptions<never>, Pacing> {
   /** Look at once, because the assets are not new. */
   readonly atOnce: boolean;
   readonly onUpdate: (view: AssetView, elapsedMs: number) => void;

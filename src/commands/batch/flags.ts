@@ -53,7 +53,7 @@ export const defaultFlags: FlagSet = Object.fromEntries(
   ),
 );
 
-export type NameFlags = FlagValues<typeof nameFlags & typeof fileFlags>;
+type NameFlags = FlagValues<typeof nameFlags & typeof fileFlags>;
 
 /** Decides which files the rows may read: those of the folder, and those that the user typed as defaults. */
 function filesOf(

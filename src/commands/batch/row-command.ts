@@ -149,7 +149,7 @@ function changedField(row: Row, known: KnownRow, fields: Fields, request: JobReq
   return changed && (request.flagOf(pathOf(changed)) ?? changed).replace(/^--/, '');
 }
 
-export interface RowOptions extends BudgetFlags, Pick<HowAsked, 'again' | 'keepsOther' | 'expects'> {
+interface RowOptions extends BudgetFlags, Pick<HowAsked, 'again' | 'keepsOther' | 'expects'> {
   readonly deadlineMs?: number;
   /** Position of the last row. */
   readonly rows: number;

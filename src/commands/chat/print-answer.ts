@@ -5,7 +5,7 @@ import { RawJson, safeJson } from '../../io/escape.ts';
 import type { Io } from '../../io/io.ts';
 import { compactJson } from '../../json-text.ts';
 
-export interface PrintOptions {
+interface PrintOptions {
   /** Events as one line of JSON each, the whole reply, or text. */
   readonly form: 'events' | 'reply' | 'text';
   readonly showThoughts: boolean;
@@ -13,7 +13,7 @@ export interface PrintOptions {
   readonly draw?: (() => Promise<AnswerView>) | undefined;
 }
 
-export interface AnswerPrinter {
+interface AnswerPrinter {
   onEvent(event: ChatEvent): void | Promise<void>;
   finish(answer: ChatAnswer): Promise<void>;
   /** Ends an answer that broke off; `came` is the partial reply, if there is one. */

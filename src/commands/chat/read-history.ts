@@ -59,7 +59,7 @@ async function readHistory(file: string, surface: Surface, deps: JsonBodyDeps): 
 }
 
 /** The text of a system prompt that is a string, a list of blocks, or content with parts. */
-export function systemText(value: unknown): string {
+function systemText(value: unknown): string {
   if (typeof value === 'string') return value;
   const parts = Array.isArray(value) ? value : itemsOf(fieldsOf(value).parts);
   return parts.map((part) => textOf(fieldsOf(part).text)).join('\n\n');
@@ -121,7 +121,7 @@ function callOf(value: unknown): ToolCall {
 }
 
 /** A tool call; `name` is set only if a result may refer to it by name. */
-export interface CallRef {
+interface CallRef {
   readonly id: string;
   readonly name?: string;
 }

@@ -34,7 +34,7 @@ import { askedOf, planOutput, sendImages, settingsIn } from './send-images.ts';
 
 type Body = Record<string, unknown>;
 
-export interface ImageBodyInput {
+interface ImageBodyInput {
   /** The body of --body with the typed fields laid over it. */
   readonly base: Readonly<Body>;
   readonly prompt: string | undefined;
@@ -43,7 +43,7 @@ export interface ImageBodyInput {
   readonly media: readonly { readonly kind: string; readonly url: string }[];
 }
 
-export interface ImageCommand {
+interface ImageCommand {
   /** The words of the command: `image edit`. */
   readonly command: string;
   readonly endpoint: Endpoint;

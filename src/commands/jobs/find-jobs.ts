@@ -18,7 +18,7 @@ export interface KnownJob {
 }
 
 /** Yields the matching jobs of the ledger, newest first, each with its family; only one job is in memory at a time. */
-export async function* eachJob(wanted: Wanted, ctx: Context): AsyncGenerator<KnownJob> {
+async function* eachJob(wanted: Wanted, ctx: Context): AsyncGenerator<KnownJob> {
   const families = new Map<string, Family | undefined>();
   for await (const job of (await ctx.ledger()).each(wanted)) {
     if (!families.has(job.family)) families.set(job.family, await findFamily(job.family));

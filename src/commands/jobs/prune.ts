@@ -101,7 +101,7 @@ async function countedByBudget(nowMs: number, { host }: Context): Promise<(job: 
 const UNKNOWN_LIFE_MS = 30 * 24 * 3_600_000;
 
 /** Two clocks, Unix milliseconds. */
-export interface PruneClocks {
+interface PruneClocks {
   /** This machine's clock, which may be wrong by years. */
   readonly nowMs: number;
   /** The latest time that the gateway's own clock has shown; undefined if the ledger has none. */

@@ -56,7 +56,7 @@ import { noteOfName, refuseIdleExec, refuseSharedName } from './task-ids.ts';
 type Body = Record<string, unknown>;
 
 /** An item of the body that a flag has made. */
-export interface PlacedItem {
+interface PlacedItem {
   readonly kind: string;
   readonly modality: Modality | undefined;
   /** The name by which the prompt refers to the item, if given (`fox=fox.png`). */
@@ -73,7 +73,7 @@ export interface BodyInput<F extends FlagSet> {
   readonly items: readonly PlacedItem[];
 }
 
-export interface VideoCreate<F extends FlagSet> {
+interface VideoCreate<F extends FlagSet> {
   readonly family: TaskFamily;
   /** One sentence that sets this family apart from the others. */
   readonly about: string;

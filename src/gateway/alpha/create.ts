@@ -46,7 +46,7 @@ const only25 =
   (model: AlphaModel) =>
     model.version === '2.5' ? takes : undefined;
 
-export const alphaFields = (object: ObjectMaker) =>
+const alphaFields = (object: ObjectMaker) =>
   object({
     model: requiredField(modelId(), 'model ID, or short', {
       short: 'm',

@@ -54,7 +54,7 @@ export const resultOf = <T>(schema: z.ZodMiniType<T>, reply: unknown): T =>
 export const EmptyResult = z.nullish(z.looseObject({}));
 
 /** The kind of exit for an error of the asset library, from the document's table of codes ("Errors"). */
-export type AssetErrorKind = 'rejected' | 'not_found' | 'unavailable';
+type AssetErrorKind = 'rejected' | 'not_found' | 'unavailable';
 
 /** "asset or group does not exist". */
 export const NOT_FOUND_CODE = 'ResourceNotFound';

@@ -21,10 +21,10 @@ export const LIST_MAX = 100;
 /** The gateway's default for `MaxResults`. */
 export const LIST_DEFAULT = 10;
 /** Maximum of `PageNumber` times `PageSize`. */
-export const PAGED_ITEMS_MAX = 10_000;
-export const assetSortFields = ['CreateTime', 'UpdateTime', 'GroupId'] as const;
-export const groupSortFields = ['CreateTime', 'UpdateTime'] as const;
-export const sortOrders = ['Desc', 'Asc'] as const;
+const PAGED_ITEMS_MAX = 10_000;
+const assetSortFields = ['CreateTime', 'UpdateTime', 'GroupId'] as const;
+const groupSortFields = ['CreateTime', 'UpdateTime'] as const;
+const sortOrders = ['Desc', 'Asc'] as const;
 
 const from1to100 = whole({ min: 1, max: LIST_MAX }, `give a number from 1 to ${LIST_MAX}`);
 
@@ -152,7 +152,7 @@ export const RestListQuery = withRules((object) =>
 );
 
 /** Reply of `GET /api/assets`: `data` is identical to `items`. */
-export const RestPage = z
+const RestPage = z
   .looseObject({
     items: z.nullish(z.array(LibraryRecord)),
     data: z.nullish(z.array(LibraryRecord)),

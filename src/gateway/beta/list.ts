@@ -16,7 +16,7 @@ export const BETA_LIST_DEFAULT = 100;
 const UnixMs = z.string().check(z.regex(/^\d{1,15}$/, 'Unix milliseconds, as a text'));
 
 /** The values that the document lists for each filter key. */
-export const betaFilters = { status: betaStatuses, product_type: betaProductTypes } as const;
+const betaFilters = { status: betaStatuses, product_type: betaProductTypes } as const;
 type FilterKey = keyof typeof betaFilters;
 const filterKeys = Object.keys(betaFilters) as FilterKey[];
 

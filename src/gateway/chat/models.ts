@@ -6,7 +6,7 @@ export type ReasoningEffort = (typeof reasoningEfforts)[number];
 
 export const thinkingLevels = ['minimal', 'low', 'medium', 'high'] as const;
 
-export interface GeoModel {
+interface GeoModel {
   readonly efforts: readonly ReasoningEffort[];
   /** Whether a thinking budget of 0 reliably turns thinking off. */
   readonly budgetZero: 'works' | 'unreliable';

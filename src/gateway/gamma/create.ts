@@ -44,7 +44,7 @@ const textItem = (object: ObjectMaker) =>
 const reference = 'file, URL, data URI or gammafile://ID';
 
 /** Rules make `resolution` and `duration` required, so that the message can list the values that the model takes. */
-export const gammaFields = (object: ObjectMaker) =>
+const gammaFields = (object: ObjectMaker) =>
   object({
     model: requiredField(modelId(), 'model ID', {
       short: 'm',

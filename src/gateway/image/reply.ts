@@ -186,7 +186,7 @@ const mimeOf = (format: string | undefined): string | undefined =>
 // One event of an image stream. The document only says that there are partial images and a final one. The shapes follow
 // the public API; the fields of an event decide before its name does.
 
-export type ImageEvent =
+type ImageEvent =
   /** An unfinished image; `index` counts from 0. */
   | { readonly kind: 'partial'; readonly index: number }
   /**

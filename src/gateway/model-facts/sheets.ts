@@ -53,7 +53,7 @@ export const ruleFacts = (body: z.ZodMiniType): Fact[] =>
   );
 
 /** A range in words, such as `4-15 s`; an infinite maximum is left out. */
-export function rangeWords({ min, max, exclusive }: Range, unit = ''): string {
+function rangeWords({ min, max, exclusive }: Range, unit = ''): string {
   const of = unit === '' ? '' : ` ${unit}`;
   const edge = exclusive ? ', exclusive' : '';
   if (max === Number.POSITIVE_INFINITY) return `${exclusive ? 'above' : 'at least'} ${min}${of}`;

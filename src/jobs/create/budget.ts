@@ -18,7 +18,7 @@ import { exactSum, type Spend } from '../stats.ts';
 type Period = 'hour' | 'day' | 'month';
 
 /** An amount of money that must not be exceeded. */
-export interface AmountLimit {
+interface AmountLimit {
   readonly most: number;
   readonly currency: string;
 }

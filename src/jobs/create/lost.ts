@@ -508,14 +508,14 @@ function recordFailure(
 }
 
 /** The message in the ledger for an intent whose process ended before sending. */
-export const NEVER_SENT = 'gw ended before the request was sent';
+const NEVER_SENT = 'gw ended before the request was sent';
 
 /** Makes an error name the job that it concerns, by the job's name in the ledger. */
 export const ofJob = (error: GwError, key: string): GwError =>
   error.told({ taskId: error.facts.taskId ?? key });
 
 /** The message for a lost answer, with the task that a cut reply named. */
-export function lostMessage(error: GwError, unconfirmedId: string | undefined): string {
+function lostMessage(error: GwError, unconfirmedId: string | undefined): string {
   const named =
     unconfirmedId === undefined
       ? ''

@@ -30,7 +30,7 @@ export interface OnceRequest {
   readonly asked: IdentifiedBody['body'];
 }
 
-export interface OnceDeps extends SettleDeps, Pick<Patience, 'silenceMs' | 'deadlineMs'> {
+interface OnceDeps extends SettleDeps, Pick<Patience, 'silenceMs' | 'deadlineMs'> {
   readonly note: (text: string) => void;
 }
 

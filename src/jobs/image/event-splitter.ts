@@ -1,5 +1,5 @@
 /** Receives the data of server-sent events in pieces. */
-export interface EventTaker {
+interface EventTaker {
   /** A piece of the current event's data; valid only during the call. */
   data(bytes: Uint8Array): void;
   /** The event is complete; `name` is the value of its `event` line, or empty. */

@@ -7,7 +7,7 @@ import { refusalOf } from '../save/verify-part.ts';
 import type { LiftedText } from './json-lifter.ts';
 
 /** `role` is the image's temporary name in the ledger. The journal must not throw. */
-export interface IncomingOptions extends Pick<PartSinkOptions, 'home' | 'role' | 'journal'> {
+interface IncomingOptions extends Pick<PartSinkOptions, 'home' | 'role' | 'journal'> {
   /** Stores the part if the target's disk cannot: Base64 comes only once. */
   readonly refuge: string;
 }

@@ -11,7 +11,7 @@ import { type Placed, publishOrRescue, rescuedError } from '../save/rescue.ts';
 import type { SaveInput } from '../save/save-outputs.ts';
 import { missingEnd } from '../save/verify-part.ts';
 
-export interface PublishImage extends Pick<SaveInput, 'names' | 'sidecar' | 'journal' | 'claims'> {
+interface PublishImage extends Pick<SaveInput, 'names' | 'sidecar' | 'journal' | 'claims'> {
   readonly part: PartFile;
   /** Its index among the outputs, from 0. */
   readonly index: number;

@@ -13,7 +13,7 @@ export interface PlacedImage {
   readonly image: IncomingImage;
 }
 
-export interface ReaderOptions {
+interface ReaderOptions {
   /** Makes the object for a new image; `role` is its temporary name in the ledger. */
   begin(role: string): IncomingImage;
   /** Called when an unfinished image is complete; `count` is how many have come. */

@@ -20,7 +20,7 @@ const CURE = 'name a regular file or a directory that you can write to; nothing 
 const MAIN = { type: 'video', role: 'video', url: '' } as const;
 
 /** The facts about a job before it is paid. */
-export interface BeforeTask extends Omit<Naming, 'id' | 'made'> {
+interface BeforeTask extends Omit<Naming, 'id' | 'made'> {
   /** Number of main output files, without a last frame that is saved beside the clip. */
   readonly outputsExpected: number;
   /** Where the target was given, for messages; the flag by default. */

@@ -22,7 +22,7 @@ import { type Finding, verifyEnd, verifyPart } from './verify-part.ts';
 /** If a server asks for a longer pause, the output is left to `gw jobs sync`. */
 const LONGEST_PAUSE_MS = 120_000;
 
-export interface FetchOptions extends Omit<GetOptions, 'count' | 'onBody'> {
+interface FetchOptions extends Omit<GetOptions, 'count' | 'onBody'> {
   readonly clock: Clock;
   readonly random: () => number;
   /** Counts requests, and says whether more are allowed. */

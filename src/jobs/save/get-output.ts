@@ -215,7 +215,7 @@ export const MAX_GETS = 6;
 const WARN_AT = 0.8;
 const REFUSE_AT = 0.95;
 
-export interface CountedDownloads {
+interface CountedDownloads {
   readonly id: string;
   /** How many outputs the run has to download. */
   readonly outputs: number;

@@ -24,14 +24,14 @@ const CONNECT_MS = 10_000;
 /** How often a part that other processes keep removing is begun again. */
 const MAX_ROUNDS = 3;
 
-export interface SaveShared {
+interface SaveShared {
   readonly budget: GetBudget;
   readonly bootedAtMs: number;
   readonly warn: (text: string) => void;
 }
 
 /** The result of an output; `error`, of kind `download`, if it is not fully as requested. */
-export interface SavedOutput {
+interface SavedOutput {
   readonly file: SavedFile;
   readonly error?: GwError;
 }

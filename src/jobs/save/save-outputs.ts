@@ -155,7 +155,7 @@ export interface SaveJobInput {
 }
 
 /** The result of saving a job's outputs. */
-export interface SavedJob {
+interface SavedJob {
   readonly files: SavedFile[];
   readonly errors: unknown[];
   readonly record: unknown;

@@ -13,7 +13,7 @@ import { besideOf } from './output-path.ts';
 import type { Whole } from './take-name.ts';
 
 /** The facts about a job when its outputs are saved. */
-export type SidecarJob = Pick<Job, 'family' | 'model' | 'prompt' | 'settings' | 'createdAtMs' | 'save'> & {
+type SidecarJob = Pick<Job, 'family' | 'model' | 'prompt' | 'settings' | 'createdAtMs' | 'save'> & {
   readonly id: string;
   readonly references?: IntentEvent['references'];
   readonly request?: KeptRequest | undefined;
@@ -96,7 +96,7 @@ function shortNames(files: readonly string[]): ReadonlyMap<string, string> {
 export type Beside = 'made' | 'same' | 'taken';
 
 /** The text for the file beside an output, and the free name under which it is written first. */
-export interface BesideText {
+interface BesideText {
   readonly text: string;
   readonly mode: number;
   readonly trial: string;

@@ -82,7 +82,7 @@ function hasPngEnd(image: ImageBytes): boolean {
 }
 
 /** Reads bytes at an offset in a file; fewer at its end. */
-export type ReadAt = (offset: number, count: number) => Uint8Array;
+type ReadAt = (offset: number, count: number) => Uint8Array;
 
 /** More boxes, or PNG chunks, than any real file has: even a fragmented hour has some thousands. */
 const MAX_BOXES = 100_000;

@@ -107,7 +107,7 @@ export class LookBatch {
   }
 }
 
-export type LookOutcome = { readonly look: TaskLook } | { readonly error: unknown };
+type LookOutcome = { readonly look: TaskLook } | { readonly error: unknown };
 
 /**
  * Reads one task's record in a reply: `not_found` if it is undefined, because the reply does not name the task, and

@@ -82,7 +82,7 @@ export interface Followed {
 }
 
 /** Polls a job to its end, records the final record, and saves its outputs. Never throws: failures are in `error`. */
-export async function followJob(input: FollowInput, deps: FollowDeps): Promise<Followed> {
+async function followJob(input: FollowInput, deps: FollowDeps): Promise<Followed> {
   const { id, acceptedAtMs } = input;
   const { clock, looker, progress, signal } = deps;
   const unfollow = looker.follow(id);

@@ -43,7 +43,7 @@ export interface LookOptions {
   readonly retryNotFoundUntilMs?: number | undefined;
 }
 
-export interface LookerOptions extends Pick<JobDeps, 'client' | 'clock' | 'random'> {
+interface LookerOptions extends Pick<JobDeps, 'client' | 'clock' | 'random'> {
   readonly family: TaskFamily;
   readonly account: AccountType;
   /** Is told now and then why no query leaves, while the gateway has asked for a long pause. */

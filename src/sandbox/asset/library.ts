@@ -103,7 +103,7 @@ export const sampleStarts: readonly string[] = assetTypes.map(
   (type) => `asset-sandbox-${type.toLowerCase()}-`,
 );
 
-export const isSample = (id: string): boolean => sampleStarts.some((start) => id.startsWith(start));
+const isSample = (id: string): boolean => sampleStarts.some((start) => id.startsWith(start));
 
 /** Early enough for a machine whose clock is years behind, so that samples are always ready. */
 const SAMPLE_MS = Date.UTC(2000, 0, 1);

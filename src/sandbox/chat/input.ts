@@ -246,7 +246,7 @@ export function respellGeo(body: unknown, told: Set<string>): unknown {
 }
 
 /** The endpoint types by which a model can be called, and its owner. */
-export interface ChatModel {
+interface ChatModel {
   readonly ownedBy: string;
   readonly endpointTypes: readonly ('openai' | 'anthropic')[];
   /** True if the Gemini-style endpoints accept it; the document has no endpoint type for them. */

@@ -61,7 +61,7 @@ const DOTS_DOWN = glyphRows + 3;
 const CUT = '...';
 
 /** Text in lines, with characters drawn in dots of `dotPx`. */
-export interface TextBlock {
+interface TextBlock {
   readonly lines: readonly string[];
   readonly dotPx: number;
 }

@@ -118,7 +118,7 @@ export const shownInputs = (images: readonly SeenImage[]): string[] =>
   images.map(({ words, bytes }, nth) => (nth === 0 && bytes ? `${words} sha256 ${shortHash(bytes)}` : words));
 
 /** The sandbox's pixel sizes of the presets, within the limits of their models; the document states none. */
-export const presetEdgesPx = { '1K': 1024, '1.5K': 1536, '2K': 2048, '3K': 3072, '4K': 4096 } as const;
+const presetEdgesPx = { '1K': 1024, '1.5K': 1536, '2K': 2048, '3K': 3072, '4K': 4096 } as const;
 
 /** The presets for texts: `1K 1024x1024, 2K 2048x2048`. */
 export const presetsInWords = Object.entries(presetEdgesPx)

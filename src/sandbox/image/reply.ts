@@ -18,7 +18,7 @@ export const FINAL_FIRST_TEXT = 'final-first';
 /** The document's values of `quality` in a response; legacy qualities are not among them. */
 const shownQualities = ['low', 'medium', 'high', 'xhigh', 'max'];
 
-export interface ImageJob {
+interface ImageJob {
   readonly action: 'generation' | 'edit';
   readonly order: ImageOrder;
   readonly images: readonly SeenImage[];

@@ -117,7 +117,7 @@ const MIN_COLUMN = 4;
 const GAP = 3;
 
 /** A table with its cells wrapped to fit the width, if that is possible. */
-export function tableLines({ header, rows, align }: Tokens.Table, drawing: Drawing): string[] {
+function tableLines({ header, rows, align }: Tokens.Table, drawing: Drawing): string[] {
   const { ink, columns } = drawing;
   const cells = [header, ...rows].map((row) => row.map((cell) => spansOf(cell.tokens, ink)));
   const widths = fitted(naturalWidths(cells, header.length), columns - GAP * (header.length - 1));
