@@ -146,10 +146,10 @@ export class JobEvents {
       // The error names no job, so it belongs to the only one in progress.
       const [only] = this.#due;
       if (error === undefined || this.#due.size !== 1 || only === undefined) return;
-      return this.#end(only, resultOf(only, error), error);
+      return this.#end(only, resultOf(only), error);
     }
     const subject = this.#byKey.get(id) ?? this.#byId.get(id) ?? { key: id, family: value?.family ?? '', id };
-    await this.#end(subject, value ?? resultOf(subject, error), error);
+    await this.#end(subject, value ?? resultOf(subject), error);
   }
 
   /** Reports a result for each job that has none yet, at the end of the run. Throws the error of writing to stdout. */
@@ -231,10 +231,10 @@ export class JobEvents {
 }
 
 /** The state of a job for which the command gave no result. */
-const resultOf = ({ key, family, id, status }: Subject, error?: ToldError): Result => ({
+const resultOf = ({ key, family, id, status }: Subject): Result => ({
   family,
   id: id ?? key ?? '',
-  status: status ?? (error?.kind === 'unknown_outcome' ? 'unknown' : ''),
+  status: status ?? '',
   record: null,
   files: [],
 });

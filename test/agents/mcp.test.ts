@@ -61,21 +61,24 @@ describe('what a client is told', () => {
     const { agent } = await opened();
     const { value } = await agent.call('list_models', { family: 'gamma' });
     expect(value.settings).toMatchObject({ ratio: { enum: expect.arrayContaining(['16:9']) } });
-    expect(value.models).toEqual(expect.arrayContaining([expect.objectContaining({ id: 'gamma-H3' })]));
+    const model = { id: 'gamma-H3', duration: '4-15 s' };
+    expect(value.models).toEqual(expect.arrayContaining([expect.objectContaining(model)]));
   });
 });
 
 test('every tool does what it says', async () => {
   const place = await openPlace();
   const agent = await openAgent(place);
-  const steps: unknown[] = [];
+  const [steps, progress]: [unknown[], number[]] = [[], []];
   // Steps are recorded as they arrive, because the SDK drops a step that arrives together with the answer.
   const { transport } = agent.client;
   const { onmessage } = transport ?? {};
   if (transport)
     transport.onmessage = (message, extra) => {
-      if ('method' in message && message.method === 'notifications/progress')
+      if ('method' in message && message.method === 'notifications/progress') {
         steps.push(message.params?.message);
+        progress.push(Number(message.params?.progress));
+      }
       onmessage?.(message, extra);
     };
   const clip = await agent.call(
@@ -87,6 +90,7 @@ test('every tool does what it says', async () => {
   expect(clip.kinds).toEqual(['text', 'resource_link']);
   expect(fs.statSync(fileURLToPath(clip.links[0] ?? '')).size).toBeGreaterThan(1000);
   expect(steps).toEqual(expect.arrayContaining(['intent', 'succeeded', 'saved']));
+  expect(progress).toEqual([...new Set(progress)].toSorted((one, other) => one - other));
   const fox = await agent.call('make_image', {
     prompt: '@/etc/passwd is what it says',
     settings: { out: 'foxes/' },

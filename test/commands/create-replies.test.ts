@@ -311,9 +311,10 @@ describe.each(['alpha', 'gamma'])('one task of %s as the answer to three creates
             socket.end(replyBytes(200, first));
           };
     const proxy = await startFaultProxy(world.sandbox.baseUrl, { faultOf });
-    const argv = [...(creates[family] ?? []), '--wait', '-o', '{family}.mp4'];
-    const run = await world.gw([...argv, '--count', '2'], { env: { GW_BASE_URL: proxy.url } });
-    const third = await world.gw(argv, { env: { GW_BASE_URL: proxy.url } });
+    const argv = [...(creates[family] ?? []), '--wait', '-o'];
+    const env = { GW_BASE_URL: proxy.url };
+    const run = await world.gw([...argv, '{family}.mp4', '--count', '2'], { env });
+    const third = await world.gw([...argv, 'third.mp4'], { env });
     expect([run.code, third.code], run.err).toEqual([0, 0]);
     expect(run.err).toContain('which an earlier create had made');
     expect(third.err).toContain('which an earlier create had made');

@@ -150,12 +150,17 @@ test('sync: a result for each job, the running ones too', async () => {
   expect(results.find((each) => each.key === gone)?.key).toBe(gone);
 });
 
-test('a create that was refused has the same result when its key is given again', async () => {
-  const world = await World.open({ fault: 'create:400' });
-  const run = () => world.gw([...alpha, '--once', 'r-1']);
-  const results = [await run(), await run()].map(({ out }) => toldIn(out).at(-1));
-  for (const result of results)
-    expect(result).toMatchObject({ event: 'result', status: 'refused', record: null });
+test.each([
+  ['refused', 'create:400'],
+  ['unknown', 'create:reset-after,query:500'],
+])('a job that is %s has the same result when its key is given again', async (status, fault) => {
+  const world = await World.open({ fault });
+  const resultOf = async (argv: readonly string[]) => toldIn((await world.gw(argv)).out).at(-1);
+  const create = [...alpha, '--once', 'r-1'];
+  const first = await resultOf(create);
+  const wait = ['jobs', 'wait', first?.key ?? '', '--events'];
+  for (const result of [first, await resultOf(create), await resultOf(wait)])
+    expect(result).toMatchObject({ event: 'result', status, key: first?.key, record: null });
 });
 
 test('a job that is only followed has no result without its end, and no error of others', async () => {

@@ -300,10 +300,18 @@ describe('a key command', () => {
     expect(err).toMatch(/^hint: run it by hand to see why$/m);
   });
 
-  test('leaves what it started in the background where it gave a key', async () => {
+  test.each([
+    ['it gave a key', 'sleep 300 >/dev/null 2>&1', `echo ${WORK}`],
+    // The key comes once the shell has ended.
+    [
+      'that gives the key',
+      `(while kill -0 $$; do sleep 0.05; done; echo ${WORK}; exec sleep 300) 2>/dev/null`,
+      ':',
+    ],
+  ])('leaves what it started in the background where %s', async (_, background, then) => {
     const { world } = await place();
     const pid = path.join(world.dir, 'pid');
-    const command = `sleep 300 >/dev/null 2>&1 & echo $! > ${pid}; echo ${WORK}`;
+    const command = `${background} & echo $! > ${pid}; ${then}`;
     expect(await runKeyCommand(command, testHost())).toBe(WORK);
     const left = Number(readFileSync(pid, 'utf8'));
     expect(isRunning(left)).toBe(true);

@@ -233,6 +233,14 @@ describe('what the document does not list is sent with one warning, which names 
     ],
     [['chat', 'hi', '--set', 'seed=1'], 'it: seed'],
     [
+      [
+        'chat',
+        'hi',
+        ...[...'abcdefghijklmnopqrstuvw'].flatMap((name) => ['--set', `${name}${name}${name}=1`]),
+      ],
+      `them: ${[...'abcdefghijklmnopqrst'].map((name) => name.repeat(3)).join(', ')}, and 3 more`,
+    ],
+    [
       ['asset', 'group', 'create', '--name', 'a', '--set', 'Descripton=b'],
       'it: Descripton (did you mean Description?)',
     ],

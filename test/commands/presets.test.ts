@@ -569,6 +569,11 @@ test.each([
   ],
   ['image create', 'defaults.image.create.partial-images', 'error: defaults.image.create.partial-images 9: '],
   ['chat', 'defaults.chat.temperature', 'warning: defaults.chat.temperature: usually 0-2'],
+  [
+    'chat',
+    'defaults.chat.candidates',
+    'error: defaults.chat.candidates: not documented for --api completions',
+  ],
 ])(
   'a default that breaks a rule of %s is named as the setting it is, what is typed as typed',
   async (command, name, said) => {

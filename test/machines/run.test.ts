@@ -71,8 +71,13 @@ test('--json tells of each row what its worker saved', async () => {
   const studio = await openNearStudio();
   write(studio, [alpha, { ...image, out: 'own/{row}.{ext}' }]);
   const worker = studio.worker('anna', ['-o', 'clips/{key}.{ext}']);
+  const startMs = performance.now();
   const { code, out, err } = await studio.batch('run', '--json');
+  const tookMs = performance.now() - startMs;
   expect(code, err).toBe(0);
+  // The run asks for steps of its rows twice a second, and at once after each of these two rows' few steps.
+  const [, asked] = /xread:calls=(\d+)/.exec(await studio.redis.client.info('commandstats')) ?? [];
+  expect(Number(asked)).toBeLessThan(tookMs / 500 + 30);
   const [row, own] = out
     .trimEnd()
     .split('\n')

@@ -446,6 +446,19 @@ test('a row is handed over once, and what was taken out is not sent', async () =
   expect(gateway.made).toBe(0);
 });
 
+test('a row that is forgotten counts no more, and is handed over as a new one', async () => {
+  const before = await store.counts();
+  const key = await newRow('alpha');
+  const [record] = await store.read([key]);
+  await store.forget(key);
+  expect([await store.read([key]), await store.log(key), await store.counts()]).toEqual([
+    [undefined],
+    [],
+    before,
+  ]);
+  expect(await store.handOver(record as RowRecord, 'laptop')).toBe(true);
+});
+
 test('a row that somebody put on the queue of outputs before it was made is made, and saved', async () => {
   const gateway = new Gateway();
   const key = await newRow('gamma');

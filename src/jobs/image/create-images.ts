@@ -1,3 +1,4 @@
+import { faultReason } from '../../disk/disk-fault.ts';
 import { ClosedPipe, GwError, Interrupted, isUnknownOutcome, UnknownOutcome } from '../../errors.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { GatewayErrorFacts } from '../../gateway/gateway-error.ts';
@@ -272,18 +273,15 @@ async function brokenOff(
 function eventOf(error: unknown, of: Sendings): Extract<LedgerEvent, { event: 'refused' | 'unknown' }> {
   if (error instanceof GwError && !isUnknownOutcome(error)) return refusedEvent(error, of.isSent);
   if (error instanceof Interrupted || !of.isSent) return endedBetween(error, of);
-  return { event: 'unknown', message: messageOf(error) };
+  return { event: 'unknown', message: faultReason(error) };
 }
-
-const messageOf = (error: unknown): string =>
-  error instanceof GwError || error instanceof RangeError ? error.message : 'the reply could not be read';
 
 function unknownOutcome(error: unknown, key: string, saved: number, linksHint: string | undefined): GwError {
   const facts = error instanceof GwError ? error.facts : {};
   const whole = saved === 1 ? 'the image' : `${saved} images`;
   const kept = saved === 0 ? '' : `; ${whole} that came whole before it is saved`;
   const paid = 'it may have been made and paid for, and was not sent again';
-  return new UnknownOutcome(`${messageOf(error)}${kept}`, {
+  return new UnknownOutcome(`${faultReason(error)}${kept}`, {
     ...facts,
     taskId: key,
     hint: [paid, linksHint, unknownHint(key, 'image')].filter((part) => part !== undefined).join('; '),

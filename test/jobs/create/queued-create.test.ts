@@ -18,7 +18,7 @@ const {
   externalId: __,
   event: ___,
   ...asked
-} = intent({ family: 'gamma', endpoint: 'gamma.create' });
+} = intent({ family: 'gamma', endpoint: 'gamma.create', once: { key: 'k', attempt: 1, fields: {} } });
 const limited = (retryAfter?: string) =>
   json(
     429,
