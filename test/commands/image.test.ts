@@ -142,14 +142,6 @@ describe('gw image create', () => {
     expect(named.out).toMatch(/\/f1\.png\n.*\/f2\.png\n$/);
   });
 
-  test('one name for several images is refused before anything is sent', async () => {
-    const world = await open();
-    const run = await world.gw(['image', 'create', 'a fox', '--n', '2', '-o', 'new.png']);
-    expect(run.code).toBe(2);
-    expect(run.err).toContain('new-{index}.png');
-    expect(world.requests()).toEqual([]);
-  });
-
   test('--out - writes the image to stdout and nothing else', async () => {
     const world = await open();
     const run = await world.ok(['image', 'create', 'a fox', ...small, '-o', '-']);
@@ -570,14 +562,6 @@ describe('gw image edit', () => {
     expect(run.err).toMatch(message);
     expect({ code: run.code, out: run.out }).toEqual({ code: 2, out: '' });
     expect(world.requests()).toEqual([]);
-  });
-
-  test('a lost reply is not sent again', async () => {
-    const world = await open({ fault: 'create:reset-after' });
-    const run = await world.gw([...edit, '--image', 'fox.png']);
-    expect(run.code).toBe(14);
-    expect(creates(world)).toHaveLength(1);
-    expect((await world.gw(['jobs', 'list', '--family', 'image'])).out).toMatch(/unknown/);
   });
 
   test('--json prints the object of every image command', async () => {

@@ -366,10 +366,6 @@ describe('jobs show', () => {
     expect(out).toMatch(/^test credit 1 CNY$/m);
     expect(out).toContain('https://outputs.example/v.mp4');
   });
-
-  test('an ID that is none is exit 4', async ({ world }) => {
-    expect(await world.gw(['jobs', 'show', 'nope'])).toMatchObject({ code: 4 });
-  });
 });
 
 describe('jobs wait', () => {
@@ -461,22 +457,6 @@ describe('jobs wait', () => {
     const { out } = await world.gw(['jobs', 'wait', hold.key, '--wait-timeout', '1m', '--json']);
     expect(JSON.parse(out)).toMatchObject({ id: hold.key, status: 'running' });
     hold.release();
-  });
-
-  test('what is saved and still there is printed without a request; what is gone is fetched anew', async () => {
-    const world = await World.open();
-    const id = (await world.gw(['video', 'alpha', 'create', 'a fox', '--wait'])).out
-      .trim()
-      .slice(0, -4)
-      .split('/')
-      .at(-1);
-    const before = world.requests().length;
-    const run = await world.gw(['jobs', 'wait', id ?? '']);
-    expect(run).toMatchObject({ code: 0, out: `${world.cwd}/${id}.mp4\n` });
-    expect(world.requests()).toHaveLength(before);
-    rmSync(`${world.cwd}/${id}.mp4`);
-    expect(await world.gw(['jobs', 'wait', id ?? ''])).toMatchObject({ code: 0 });
-    expect(existsSync(`${world.cwd}/${id}.mp4`)).toBe(true);
   });
 
   test('some fail: exit 13; all alike: their common code', async ({ world }) => {
@@ -691,14 +671,6 @@ describe('jobs download', () => {
     world.clock.ms += HOUR_MS;
     const run = await world.ok(['jobs', 'download', first, second, '-o', 'clips/']);
     expect(run.out).toBe([first, second].map((id) => `${world.cwd}/clips/${id}.mp4\n`).join(''));
-  });
-
-  test('another name is fetched or copied again, an ID that is none is exit 4', async ({ world }) => {
-    const run = await world.gw(['video', 'alpha', 'create', 'a fox', '--wait']);
-    const id = run.out.trim().split('/').at(-1)?.slice(0, -4) ?? '';
-    const again = await world.gw(['jobs', 'download', id, '-o', 'again.mp4']);
-    expect(again).toMatchObject({ code: 0, out: `${world.cwd}/again.mp4\n` });
-    expect(await world.gw(['jobs', 'download', 'nope'])).toMatchObject({ code: 4 });
   });
 });
 
@@ -954,31 +926,6 @@ test.each(fileTable)('a file names one job on every way: %s', async (_, change, 
   }
 });
 
-test('jobs download fetches anew what is no longer on disk as it was saved, and replaces nothing', async () => {
-  const world = await World.open();
-  const saved = (await world.gw(['video', 'alpha', 'create', 'a fox', '--wait'])).out.trim();
-  const second = saved.replace('.mp4', '-1.mp4');
-  const whole = readFileSync(saved);
-  const id = saved.split('/').at(-1)?.slice(0, -4) ?? '';
-  const damaged = Buffer.from(whole);
-  damaged[damaged.length - 1] = (damaged.at(-1) ?? 0) ^ 1;
-  for (const [bytes, printed] of [
-    [damaged, second],
-    [Buffer.from('edited'), second],
-    // The first saved path has priority over a copy.
-    [whole, saved],
-  ] as const) {
-    writeFileSync(saved, bytes);
-    for (const _ of [1, 2]) {
-      const run = await world.gw(['jobs', 'download', id]);
-      expect(run, run.err).toMatchObject({ code: 0, out: `${printed}\n` });
-      expect(readFileSync(printed)).toEqual(whole);
-      expect(readFileSync(saved)).toEqual(bytes);
-    }
-  }
-  expect(readdirSync(world.cwd).sort()).toEqual([second, saved].map((file) => file.split('/').at(-1)).sort());
-});
-
 test.each([['wait', '--all'], ['sync']])(
   'gw jobs %s %s shows its requests without a key, also for a gateway that is not stored',
   async (...words) => {
@@ -1072,23 +1019,6 @@ describe('jobs sync', () => {
     });
     hold?.release();
     expect(await world.gw(['jobs', 'sync'])).toMatchObject({ code: 0, out: `${world.cwd}/${id}.mp4\n` });
-  });
-
-  test('two at once save each file once', async ({ world }) => {
-    for (const prompt of ['one', 'two', 'three']) await world.gw(['video', 'alpha', 'create', prompt]);
-    world.clock.ms += HOUR_MS;
-    const runs = await Promise.all([world.gw(['jobs', 'sync']), world.gw(['jobs', 'sync'])]);
-    expect(runs.map(({ code }) => code)).toEqual([0, 0]);
-    for (const { err } of runs) expect(err).not.toContain('waiting for it');
-    expect(Object.keys(world.files())).toHaveLength(3);
-    // Only the run that saved a path prints it.
-    const told = runs.flatMap(({ out }) => out.split('\n').filter(Boolean));
-    expect(told.sort()).toEqual(
-      Object.keys(world.files())
-        .map((name) => `${world.cwd}/${name}`)
-        .sort(),
-    );
-    expect(world.requests().filter((line) => line.includes('/outputs/'))).toHaveLength(3);
   });
 });
 

@@ -281,7 +281,11 @@ describe('looking at tasks of family B', () => {
     world.clock.ms += 120_000;
     const runs = await Promise.all([world.gw(['jobs', 'sync']), world.gw(['jobs', 'sync'])]);
     expect(runs.map(({ code }) => code)).toEqual([0, 0]);
-    expect(Object.keys(world.files())).toHaveLength(6);
+    for (const { err } of runs) expect(err).not.toContain('waiting for it');
+    // Only the run that saved a path prints it.
+    const told = runs.flatMap(({ out }) => lines(out)).filter(Boolean);
+    expect(told.sort()).toEqual(Object.keys(world.files()).map((name) => `${world.cwd}/${name}`));
+    expect(told).toHaveLength(6);
     const fetched = world.sandbox.requests.filter(({ server }) => server === 'output');
     expect(fetched).toHaveLength(6);
     expect(looks(world).length).toBe(2);

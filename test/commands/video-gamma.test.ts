@@ -19,14 +19,6 @@ const bodyOf = async (world: World, words: readonly string[]) => {
 };
 
 describe('create', () => {
-  test('--wait saves the video and prints its path alone', async ({ world }) => {
-    const run = await world.ok([...create, ...text, '--wait']);
-    const [id] = world.sandbox.tasks().map((task) => task.id);
-    expect(run.out).toBe(`${world.cwd}/${id}.mp4\n`);
-    expect(run.err).toContain(`task ${id}\n`);
-    expect(Object.keys(world.files())).toEqual([`${id}.mp4`]);
-  });
-
   test('without --wait prints the ID alone; get, wait and download take it', async ({ world }) => {
     const run = await world.gw([...create, ...text]);
     const [task] = world.sandbox.tasks();
@@ -38,23 +30,6 @@ describe('create', () => {
       code: 0,
       out: `${world.cwd}/${id}.mp4\n`,
     });
-  });
-
-  test.each([
-    ['create:422', 5, 'rejected'],
-    ['create:503', 14, 'unknown_outcome'],
-    ['create:reset-after', 14, 'unknown_outcome'],
-  ])('%s exits %i as %s, and at most one task exists', async (fault, code, kind) => {
-    const world = await World.open({ fault });
-    const run = await world.gw([...create, ...text, '--json']);
-    expect(run.code, run.err).toBe(code);
-    const { error } = JSON.parse(run.err.trim().split('\n').at(-1) ?? '');
-    expect(error).toMatchObject({ kind });
-    // A job that may exist is printed in full too, under gw's own job key.
-    const printed = { family: 'gamma', id: error.task_id, status: 'unknown', record: null, files: [] };
-    if (code === 14) expect(JSON.parse(run.out)).toEqual(printed);
-    else expect(run.out).toBe('');
-    expect(world.sandbox.tasks().length).toBeLessThanOrEqual(1);
   });
 });
 

@@ -168,8 +168,11 @@ describe('through the command', () => {
     const { world, gateway, env } = await start(() => ({ status, body: { error: { message: 'no' } } }));
     const run = await world.gw([...argv, '--json'], { env });
     expect(run.code, run.err).toBe(code);
-    expect(run.out === '').toBe(code !== 14);
-    expect(JSON.parse(run.err)).toMatchObject({ error: { kind, status, exit_code: code } });
+    const { error } = JSON.parse(run.err);
+    expect(error).toMatchObject({ kind, status, exit_code: code });
+    // A job that may exist is printed in full too, under gw's own job key.
+    const printed = { family: 'gamma', id: error.task_id, status: 'unknown', record: null, files: [] };
+    expect(run.out && JSON.parse(run.out)).toEqual(code === 14 ? printed : '');
     expect(creates(gateway)).toHaveLength(1);
   });
 
@@ -223,20 +226,5 @@ describe('through the command', () => {
     expect(JSON.parse(run.err.trim().split('\n').at(-1) ?? '')).toMatchObject({
       error: { kind: 'task_failed', code: 'UserCancelled', task_id: 'task-1' },
     });
-  });
-
-  test('looks at the documented pace: never sooner than 3 s, never later than 10 s', async () => {
-    let looked = 0;
-    const { world, env } = await start((method) => {
-      if (method === 'POST') return { body: { task_id: 'task-1' } };
-      looked += 1;
-      return { body: { task: { id: 'task-1', status: looked < 12 ? 'running' : 'failed' } } };
-    });
-    const run = await world.gw([...argv, '--wait'], { env });
-    expect(run.code, run.err).toBe(9);
-    const waits = world.clock.slept.filter((ms) => ms > 1000);
-    expect(waits.length).toBeGreaterThanOrEqual(10);
-    expect(Math.min(...waits)).toBeGreaterThanOrEqual(3000);
-    expect(Math.max(...waits)).toBeLessThanOrEqual(10_000);
   });
 });

@@ -349,18 +349,6 @@ describe('a create of family B whose answer is lost', () => {
     expect(gateway.lookUps).toEqual([]);
     expect((await onlyJob()).externalId).toBeUndefined();
   });
-
-  test('fifty creates, each reply cut off: fifty tasks, each known, none sent twice', async () => {
-    const { gateway, create, ledger } = await scene(
-      ...Array<CreateFate>(50).fill({ commit: 'now', reply: 'cut' }),
-    );
-    const jobs = await Promise.all(Array.from({ length: 50 }, () => create()));
-    expect(gateway.creates).toHaveLength(50);
-    expect(gateway.tasks().size).toBe(50);
-    const known = new Map((await ledger.find()).map(({ externalId, id }) => [externalId, id]));
-    expect(known).toEqual(gateway.tasks());
-    expect(new Set(jobs.map(({ id }) => id)).size).toBe(50);
-  });
 });
 
 describe('an external ID that is taken', () => {
