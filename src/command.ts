@@ -105,7 +105,16 @@ export const group = (
   children: readonly Node[],
   load?: Node['load'],
 ): Node => ({ name, summary, children, ...(load && { load }) });
-export const leaf = (name: string, summary: string, load: () => Promise<AnyCommand>): Node => ({
+/** A command that its file exports under the command's own name, or under `exported`. */
+export const leaf = <N extends string, E extends string = N>(
+  name: N,
+  summary: string,
+  file: () => Promise<{ readonly [K in NoInfer<E>]: AnyCommand }>,
+  exported?: E,
+): Node => leafBy(name, summary, async () => (await file())[exported ?? (name as string as E)]);
+
+/** A command that is made when it is called, such as one of several families. */
+export const leafBy = (name: string, summary: string, load: () => Promise<AnyCommand>): Node => ({
   name,
   summary,
   load,

@@ -74,7 +74,7 @@ export const wave = defineCommand<Record<string, never>, string>({
   addBehind(
     'src/program.ts',
     '  [\n    leaf(',
-    "'wave', 'say hello', async () => (await import('./commands/wave.ts')).wave),\n    leaf(",
+    "'wave', 'say hello', () => import('./commands/wave.ts')),\n    leaf(",
   );
   await node(['bin/completions.js']);
   await node(['bin/build.js']);
