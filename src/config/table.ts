@@ -1,5 +1,5 @@
 import * as path from 'node:path';
-import { usage } from '../errors.ts';
+import { type GwError, usage } from '../errors.ts';
 import { accountTypes } from '../gateway/limits.ts';
 import { parseTarget, placeholderList } from '../placeholders.ts';
 import { parseBaseUrl } from './base-url.ts';
@@ -223,16 +223,14 @@ const MAX_RETRIES = 100;
 function parseSize(text: string, what: string): number {
   const [, digits, unit = ''] = /^(\d{1,6}(?:\.\d{1,3})?)([MG])B$/.exec(text) ?? [];
   if (Number(digits) > 0) return Number(digits) * (unit === 'G' ? 1e9 : 1e6);
-  throw usage(`${what} ${JSON.stringify(text.slice(0, 80))} is not a size`, 'write it as 500MB or 2GB');
+  throw isNo('a size', text, what, 'write it as 500MB or 2GB');
 }
 
 function parseRetries(text: string, what: string): number {
   const number = /^\d{1,3}$/.test(text) ? Number(text) : Number.NaN;
   if (number <= MAX_RETRIES) return number;
-  throw usage(
-    `${what} ${JSON.stringify(text)} is not a whole number from 0 to ${MAX_RETRIES}`,
-    'give such a number; 0 sends each request once',
-  );
+  const cure = 'give such a number; 0 sends each request once';
+  throw isNo(`a whole number from 0 to ${MAX_RETRIES}`, text, what, cure);
 }
 
 /** A maximum per period, such as `100/day`. */
@@ -245,10 +243,8 @@ function parseJobsBudget(text: string, what: string): JobsBudget {
   const [, digits = '', word] = /^\s*(\d{1,9})\s*\/\s*([a-z]+)\s*$/.exec(text) ?? [];
   const period = budgetPeriods.find((each) => each === word);
   if (period !== undefined) return { most: Number(digits), period };
-  throw usage(
-    `${what} ${JSON.stringify(text.slice(0, 80))} is not a number of jobs in a period`,
-    `write it as 100/day; periods are ${budgetPeriods.join(', ')}`,
-  );
+  const cure = `write it as 100/day; periods are ${budgetPeriods.join(', ')}`;
+  throw isNo('a number of jobs in a period', text, what, cure);
 }
 
 /** An amount of money; without a currency it is in the currency of the price file. */
@@ -260,36 +256,31 @@ export interface Amount {
 export function parseAmount(text: string, what: string): Amount {
   const [, digits, currency] = /^\s*(\d{1,12}(?:\.\d{1,6})?)\s*([A-Z]{3})?\s*$/.exec(text) ?? [];
   if (digits !== undefined) return { amount: Number(digits), ...(currency && { currency }) };
-  throw usage(
-    `${what} ${JSON.stringify(text.slice(0, 80))} is not an amount of money`,
-    'write it as 50 or "50 CNY", with at most six decimals',
-  );
+  throw isNo('an amount of money', text, what, 'write it as 50 or "50 CNY", with at most six decimals');
 }
 
 function parseAmountBudget(text: string, what: string): Amount & Pick<JobsBudget, 'period'> {
   const [, sum = '', word] = /^([^/]*)\/\s*([a-z]+)\s*$/.exec(text) ?? [];
   const period = budgetPeriods.find((each) => each === word);
   if (period !== undefined && sum.trim() !== '') return { ...parseAmount(sum, what), period };
-  throw usage(
-    `${what} ${JSON.stringify(text.slice(0, 80))} is not an amount in a period`,
-    `write it as "50 CNY/day"; periods are ${budgetPeriods.join(', ')}`,
-  );
+  const cure = `write it as "50 CNY/day"; periods are ${budgetPeriods.join(', ')}`;
+  throw isNo('an amount in a period', text, what, cure);
 }
 
 function parseProviderVersion(text: string, what: string): string {
   // The value goes into a header, so it must contain no line break.
   const [, day = ''] = /^(\d{4}-\d{2}-\d{2})[A-Za-z0-9._-]{0,32}$/.exec(text) ?? [];
   if (new Date(Date.parse(day) || 0).toISOString().startsWith(`${day}T`)) return text;
-  const shown = JSON.stringify(text.slice(0, 80));
-  throw usage(`${what} ${shown} is not a date`, 'write it as YYYY-MM-DD, such as 2023-06-01');
+  throw isNo('a date', text, what, 'write it as YYYY-MM-DD, such as 2023-06-01');
 }
 
 function noChoice(text: string, what: string, kind: string, choices: readonly string[]): never {
-  throw usage(
-    `${what} ${JSON.stringify(text.slice(0, 80))} is not ${kind}`,
-    `choose one of ${choices.join(', ')}`,
-  );
+  throw isNo(kind, text, what, `choose one of ${choices.join(', ')}`);
 }
+
+/** The error for a value that is not of its kind; of a long value only the beginning is shown. */
+const isNo = (kind: string, text: string, what: string, cure: string): GwError =>
+  usage(`${what} ${JSON.stringify(text.slice(0, 80))} is not ${kind}`, cure);
 
 const unitsMs: Readonly<Record<string, number>> = {
   ms: 1,
@@ -311,12 +302,8 @@ export function parseDuration(text: string, what: string, options: { readonly sp
   const { span = false } = options;
   const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d|w)$/.exec(text);
   const ms = match ? Math.round(Number(match[1]) * (unitsMs[match[2] ?? ''] ?? Number.NaN)) : Number.NaN;
-  if (Number.isNaN(ms)) {
-    throw usage(
-      `${what} ${JSON.stringify(text)} is not a duration`,
-      'write a number with its unit, such as 500ms, 30s, 10m, 2h, 1d or 1w',
-    );
-  }
+  const cure = 'write a number with its unit, such as 500ms, 30s, 10m, 2h, 1d or 1w';
+  if (Number.isNaN(ms)) throw isNo('a duration', text, what, cure);
   if (ms === 0)
     throw usage(`${what} ${JSON.stringify(text)} is no time at all`, 'give a duration longer than 0');
   if (ms > (span ? longestSpanMs : longestTimerMs))
