@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import * as path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { cmd } from './helpers/cmd.ts';
 import { World } from './helpers/gw.ts';
 
 // The gateway behind --sandbox in a home that nobody can write to.
@@ -15,13 +16,7 @@ test.each([['--dry-run'], ['--curl']])(
   'a request that is only shown (%s) needs no state directory',
   async (how) => {
     const { code, err } = await gw(
-      'video',
-      'alpha',
-      'create',
-      'a fox',
-      '-o',
-      path.join(world.cwd, 'x.mp4'),
-      how,
+      ...cmd`video alpha create "a fox" -o ${path.join(world.cwd, 'x.mp4')} ${how}`,
     );
     expect({ code, err }).toEqual({ code: 0, err: expect.not.stringMatching(/state directory|forgets/) });
   },

@@ -9,6 +9,7 @@ import type { JobResult } from '../../src/agents/gw-cli.d.ts';
 import { builtGw } from '../cli/built.ts';
 import { creates, openPlace, type Place } from '../cli/place.ts';
 import { assetsDir } from '../helpers/assets-dir.ts';
+import { cmd } from '../helpers/cmd.ts';
 import { reply, startFaultServer } from '../helpers/fault-server.ts';
 import { tinyPng } from '../jobs/save/tiny-media.ts';
 
@@ -260,17 +261,9 @@ test('forty jobs in one process: all distinct, nothing left open', async () => {
 test('killed at any moment, the same key is never paid for twice', async () => {
   const place = await openPlace({ speed: 50 });
   const library = JSON.stringify(path.join(path.dirname(builtGw().script), 'gw-cli.js'));
-  const words = (at: number) => [
-    'video',
-    'beta',
-    'create',
-    `boat ${at}`,
-    '--once',
-    `boat/${at}`,
-    '--wait',
-    '--interval',
-    '50ms',
-  ];
+  const words = (at: number) => cmd`
+    video beta create ${`boat ${at}`} --once boat/${at} --wait --interval 50ms
+  `;
   const script = (at: number) =>
     `require(${library}).gw(${JSON.stringify(words(at))}).then((run) => { process.stdout.write(JSON.stringify(run)); process.exitCode = run.exitCode; })`;
   const rounds = Number(process.env.GW_KILL_ROUNDS ?? 4);

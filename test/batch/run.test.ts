@@ -5,6 +5,7 @@ import { expect } from 'vitest';
 import { onceJobKey } from '../../src/ledger/job-key.ts';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
 import { intentIn } from '../commands/jobs-seed.ts';
+import { cmd } from '../helpers/cmd.ts';
 import { fakeGateway } from '../helpers/fake-gateway.ts';
 import { test, World } from '../helpers/gw.ts';
 
@@ -219,18 +220,9 @@ test('a row that another gw is sending is running, and whoever waits for a gw th
   expect((await run(world, '--redo', 'a')).err).toContain('it is not known what became of');
   ledger.append(sending.key, { event: 'refused', kind: 'absent', message: '' });
   sending.release();
-  await world.ok([
-    'video',
-    'alpha',
-    'create',
-    '--json',
-    '--again',
-    '--once',
-    once.key,
-    'a fox',
-    '--model',
-    alpha.model,
-  ]);
+  await world.ok(cmd`
+    video alpha create --json --again --once ${once.key} "a fox" --model ${alpha.model}
+  `);
   const [job] = await ledger.find({ limit: 1 });
   const saving = await ledger.hold(job?.key ?? '');
   const waited = await run(world, '--wait-timeout', '1m');
@@ -247,17 +239,7 @@ test('the line that says how to go on holds every flag that was typed, and runs 
     { id: 'a', ...image },
     { id: 'b', ...image, prompt: "an owl's day" },
   ]);
-  const first = await run(
-    world,
-    '--limit',
-    '1',
-    '--quality',
-    'low',
-    '-o',
-    'z dir/{key}.{ext}',
-    '--redo',
-    'a',
-  );
+  const first = await run(world, ...cmd`--limit 1 --quality low -o "z dir/{key}.{ext}" --redo a`);
   const line = /go on with: (.*)\n$/.exec(first.err)?.[1] ?? '';
   expect(line).toBe("gw batch run day.jsonl --limit 1 --quality low -o 'z dir/{key}.{ext}'");
   const words = [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '');

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { onTestFinished } from 'vitest';
+import { cmd } from '../helpers/cmd.ts';
 import { type After, type Place, pause } from './place.ts';
 
 // Real file systems that people save to, mounted for a test.
@@ -19,14 +20,9 @@ const rclone =
   (dir, base) => {
     const disk = path.join(base, 'remote');
     fs.mkdirSync(disk);
-    const cache = [
-      '--vfs-cache-mode',
-      mode,
-      '--cache-dir',
-      path.join(base, 'cache'),
-      '--config',
-      '/dev/null',
-    ];
+    const cache = cmd`
+      --vfs-cache-mode ${mode} --cache-dir ${path.join(base, 'cache')} --config /dev/null
+    `;
     run('rclone', 'mount', `:local:${disk}`, dir, ...cache, '--daemon');
   };
 

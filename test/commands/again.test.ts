@@ -158,19 +158,10 @@ describe('makes the same request', () => {
   test('under a new external ID, and without what said how it is made and saved', async () => {
     const world = await open();
     const first = await make(world, [
-      ...[
-        'video',
-        'beta',
-        'create',
-        'a fox',
-        '--once',
-        'k',
-        '--wait',
-        '-o',
-        'x.mp4',
-        '--set',
-        'options.callback_url="https://example.com/a"',
-      ],
+      ...cmd`
+        video beta create "a fox" --once k --wait -o x.mp4
+        --set ${'options.callback_url="https://example.com/a"'}
+      `,
     ]);
     await world.ok(['again', first]);
     expect(Object.keys(world.files()).sort()).toEqual(['fox.png', 'x.mp4']);

@@ -41,12 +41,7 @@ test('several are looked up with one request', async () => {
   const ids = [await asset('fox.png'), await asset('fox.mp4'), await asset('fox.mp3')];
   world.clock.ms += 1000;
   const run = await create(
-    '--image',
-    `asset://${ids[0]}`,
-    '--video',
-    `asset://${ids[1]}`,
-    '--audio',
-    `asset://${ids[2]}`,
+    ...cmd`--image asset://${ids[0]} --video asset://${ids[1]} --audio asset://${ids[2]}`,
   );
   expect(run.code, run.err).toBe(0);
   expect(run.requests).toEqual(['GET /api/assets?limit=100', paid]);
@@ -125,16 +120,7 @@ describe('what cannot be used is refused before anything is paid', () => {
 
   test('a library that does not answer', async () => {
     const world = await World.open({ fault: 'query:503' });
-    const argv = [
-      'video',
-      'alpha',
-      'create',
-      'x',
-      '--image',
-      'asset://asset-sandbox-image-1',
-      '--retries',
-      '0',
-    ];
+    const argv = cmd`video alpha create x --image asset://asset-sandbox-image-1 --retries 0`;
     expect(await world.gw(argv)).toMatchObject({ code: 8 });
     expect(world.requests()).toEqual([getAsset]);
     expect((await world.gw(['jobs', 'list', '-q'])).out).toBe('');

@@ -45,28 +45,10 @@ describe('the request', () => {
     ],
     [
       'list groups',
-      [
-        'group',
-        'list',
-        '--type',
-        'livenessface',
-        '--name',
-        'f',
-        '--group-id',
-        'a',
-        '--group-id',
-        'asset://b',
-        '--sort-by',
-        'UpdateTime',
-        '--order',
-        'Asc',
-        '--limit',
-        '5',
-        '--token',
-        't',
-        '--project',
-        'p',
-      ],
+      cmd`
+        group list --type livenessface --name f --group-id a --group-id asset://b --sort-by UpdateTime
+        --order Asc --limit 5 --token t --project p
+      `,
       {
         ...at('ListAssetGroups'),
         body: {
@@ -113,19 +95,7 @@ describe('the request', () => {
     ],
     [
       'create',
-      [
-        'create',
-        '--group',
-        'asset://group-1',
-        '--url',
-        png,
-        '--type',
-        'image',
-        '--name',
-        'fox',
-        '--project',
-        'p',
-      ],
+      cmd`create --group asset://group-1 --url ${png} --type image --name fox --project p`,
       {
         ...at('CreateAsset'),
         body: { GroupId: 'group-1', URL: png, AssetType: 'Image', Name: 'fox', ProjectName: 'p' },

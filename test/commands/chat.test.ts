@@ -123,14 +123,9 @@ describe.each(surfaces)('on %s', (api, words) => {
     expect(call).toEqual({ id: expect.any(String), name: 'get_weather', arguments: expect.any(String) });
     expect(JSON.parse(call.arguments)).toMatchObject({ city: expect.any(String) });
 
-    const answer = await world.gw([
-      'chat',
-      '--session',
-      'w',
-      '--tool-result',
-      `${call.id}={"t":21}`,
-      ...words,
-    ]);
+    const answer = await world.gw(cmd`
+      chat --session w --tool-result ${`${call.id}={"t":21}`} ${words}
+    `);
     expect(answer).toMatchObject({ code: 0, err: '' });
     expect(answer.out).toMatch(/21/);
     const wrong = await world.gw(['chat', '--session', 'w', '--tool-result', 'nope=1', ...words]);
@@ -375,26 +370,11 @@ describe('one meaning, three spellings', () => {
   });
 
   test('geo', async () => {
-    const { url, body } = await shown([
-      ...common,
-      '--api',
-      'geo',
-      '--top-p',
-      '0.9',
-      '--top-k',
-      '40',
-      '--stop',
-      'A',
-      '--thinking-level',
-      'LOW',
-      '--show-thoughts',
-      '--tool',
-      file('t.json', weather),
-      '--tool-choice',
-      'get_weather',
-      '--response-format',
-      file('s.json', { type: 'object' }),
-    ]);
+    const { url, body } = await shown(cmd`
+      ${common} --api geo --top-p 0.9 --top-k 40 --stop A --thinking-level LOW --show-thoughts
+      --tool ${file('t.json', weather)} --tool-choice get_weather
+      --response-format ${file('s.json', { type: 'object' })}
+    `);
     expect(url).toMatch(/\/v1beta\/models\/geo-3\.6-flash:streamGenerateContent$/);
     expect(body).toEqual({
       contents: [{ role: 'user', parts: [{ text: 'hi' }] }],
@@ -498,14 +478,10 @@ describe('one meaning, three spellings', () => {
     },
   ];
   test('--messages in the form of completions goes everywhere', async () => {
-    const words = [
-      '--messages',
-      file('m.json', saved),
-      '--tool-result',
-      'call_1={"t":21}',
-      '--tool',
-      file('t.json', weather),
-    ];
+    const words = cmd`
+      --messages ${file('m.json', saved)} --tool-result ${'call_1={"t":21}'}
+      --tool ${file('t.json', weather)}
+    `;
     const completions = (await shown(words)).body;
     expect(completions.messages).toEqual([
       ...saved,
@@ -616,12 +592,9 @@ describe('one meaning, three spellings', () => {
       /response_format\.type: is required in the public API/,
     ],
   ])('%s that the document does not show is sent with a warning', async (_, words, message, warning) => {
-    const argv = [
-      'chat',
-      '--messages',
-      file('odd.json', [message, { role: 'user', content: 'hi' }]),
-      ...words,
-    ];
+    const argv = cmd`
+      chat --messages ${file('odd.json', [message, { role: 'user', content: 'hi' }])} ${words}
+    `;
     const run = await world.gw([...argv, '--dry-run', '--json']);
     expect(run, run.err).toMatchObject({ code: 0, err: expect.stringMatching(warning) });
     expect(JSON.parse(run.out).body.messages[0]).toEqual(message);
@@ -878,16 +851,9 @@ test('what is piped beside --messages is the question that follows; a level goes
   expect(body.messages).toEqual([...messages, { role: 'user', content: 'and a fourth?' }]);
   expect((await shown(['--messages', 'm.json'], '')).body.messages).toEqual(messages);
   for (const more of [[], ['--api', 'geo']]) {
-    const other = await world.gw([
-      'chat',
-      'hi',
-      ...more,
-      '-m',
-      'sandbox-chat-1',
-      '--thinking-level',
-      'low',
-      '--dry-run',
-    ]);
+    const other = await world.gw(cmd`
+      chat hi ${more} -m sandbox-chat-1 --thinking-level low --dry-run
+    `);
     expect(other.err).toMatch(
       /^warning: --thinking-level: the document shows a thinking configuration for geo models, not for sandbox-chat-1/,
     );

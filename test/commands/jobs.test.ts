@@ -848,16 +848,7 @@ describe('what is saved later than its create said', () => {
 
 test('a job is named by its key, and by a file that it saved, gone or not, wherever an ID is', async () => {
   const world = await World.open();
-  const args = [
-    'create',
-    'a fox in the snow',
-    '--resolution',
-    '480p',
-    '--once',
-    'day/boat',
-    '-o',
-    'clips/fox.mp4',
-  ];
+  const args = cmd`create "a fox in the snow" --resolution 480p --once day/boat -o clips/fox.mp4`;
   await world.ok(['video', 'alpha', ...args, '--wait']);
   const file = path.join(world.cwd, 'clips/fox.mp4');
   const commands = [

@@ -50,13 +50,9 @@ test.each<[where: string, run: (world: World, text: string) => ReturnType<World[
     'a row of CSV',
     (world, text) => {
       const csv = `mode,ratio,duration,prompt\no1,1:1,5,"${text.replaceAll('"', '""')}"\n`;
-      return world.gw([
-        'batch',
-        'run',
-        write(world, `${texts.indexOf(text)}.csv`, csv),
-        '--command',
-        'video beta',
-      ]);
+      return world.gw(cmd`
+        batch run ${write(world, `${texts.indexOf(text)}.csv`, csv)} --command "video beta"
+      `);
     },
   ],
   ['a file', (world, text) => world.gw([...beta, '--prompt-file', write(world, 'p.txt', `${text}\n`)])],
@@ -136,20 +132,9 @@ describe('no API key that is in force goes out in a body', () => {
     ['a system prompt', () => ['chat', 'hi', '--system', KEY]],
     [
       '--set',
-      () => [
-        'video',
-        'gamma',
-        'create',
-        'a fox',
-        '--duration',
-        '5',
-        '--resolution',
-        '768P',
-        '--ratio',
-        '1:1',
-        '--set',
-        `x.y=["${KEY}"]`,
-      ],
+      () => cmd`
+        video gamma create "a fox" --duration 5 --resolution 768P --ratio 1:1 --set ${`x.y=["${KEY}"]`}
+      `,
     ],
     ['the name of a field', () => ['chat', 'hi', '--set', `${KEY}=1`]],
     ['--body', (world) => ['chat', 'hi', '--body', write(world, 'b.json', `{"metadata":{"k":"${KEY}"}}`)]],

@@ -14,6 +14,7 @@ import { describe, expect } from 'vitest';
 import { tryLock } from '../../src/disk/lock-file.ts';
 import type { LedgerLine } from '../../src/ledger/event.ts';
 import { onceJobKey } from '../../src/ledger/job-key.ts';
+import { cmd } from '../helpers/cmd.ts';
 import { fakeGateway } from '../helpers/fake-gateway.ts';
 import { type Run, test, World } from '../helpers/gw.ts';
 
@@ -443,17 +444,7 @@ test('--wait-timeout bounds the wait for another gw and for the job together', a
 
 test('an image that could not be fetched goes to where the next run says, as a video does', async () => {
   const world = await World.open({ fault: 'output:404:x1' });
-  const link = [
-    'image',
-    'create',
-    'a fox',
-    '-m',
-    'legacy-image-3',
-    '--response-format',
-    'url',
-    '--once',
-    'k',
-  ];
+  const link = cmd`image create "a fox" -m legacy-image-3 --response-format url --once k`;
   expect((await world.gw(link)).code).toBe(12);
   const next = await world.gw([...link, '-o', 'other/fox.png', '--sidecar']);
   expect([next.code, next.out], next.err).toEqual([0, `${path.join(world.cwd, 'other/fox.png')}\n`]);

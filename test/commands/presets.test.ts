@@ -1,6 +1,7 @@
 import { chmodSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { expect } from 'vitest';
+import { cmd } from '../helpers/cmd.ts';
 import { test, World } from '../helpers/gw.ts';
 
 const alpha = ['video', 'alpha', 'create', 'a fox', '--dry-run', '--json'];
@@ -518,18 +519,7 @@ test.each([
   [
     'defaults.asset.create.type',
     'image',
-    [
-      'asset',
-      'create',
-      '--group',
-      'g-1',
-      '--url',
-      'https://e.com/a.png',
-      '--name',
-      'a',
-      '--dry-run',
-      '--json',
-    ],
+    cmd`asset create --group g-1 --url https://e.com/a.png --name a --dry-run --json`,
     { AssetType: 'Image' },
   ],
 ])('config set %s %s takes what the typed flag takes', async (name, value, words, body) => {

@@ -5,6 +5,7 @@ import * as path from 'node:path';
 import { PassThrough } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hostOf } from '../../src/disk/lock-file.ts';
+import { cmd } from '../helpers/cmd.ts';
 import { World } from '../helpers/gw.ts';
 
 // "Saved" means the same in every command (the contract, section "jobs"). The tables list commands, states of the disk and
@@ -237,7 +238,8 @@ describe.each(Object.keys(rows))('%s', (family) => {
       const run = await world.gw(way.argv(family, id), { env: { GW_TIMEOUT: '2s' } });
       const here = `${family}, ${name}: ${what}\n${run.err}`;
       const sent = world.sandbox.requests.slice(before);
-      expect(sent.filter(({ method }) => method === 'POST'), here).toEqual([]);
+      const posts = sent.filter(({ method }) => method === 'POST');
+      expect(posts, here).toEqual([]);
       // Whatever is downloaded again, the file at the first path stays as it is.
       if (left) expect(readFileSync(first).equals(left), here).toBe(true);
       const isSeen = !(fact.isUnseenBySize && way.isBySize);
@@ -475,12 +477,9 @@ describe('--force replaces what was there before, and no other output of the com
 test.each(Object.keys(rows))('%s: a name of another kind than the bytes are is told', async (family) => {
   const world = await World.open();
   const file = path.join(world.cwd, isVideo(family) ? 'fox.png' : 'fox.jpg');
-  const { code, out, err } = await world.gw([
-    ...typed(family),
-    ...(isVideo(family) ? ['--wait'] : []),
-    '-o',
-    path.basename(file),
-  ]);
+  const { code, out, err } = await world.gw(cmd`
+    ${typed(family)} ${isVideo(family) ? ['--wait'] : []} -o ${path.basename(file)}
+  `);
   expect([code, out], err).toEqual([0, `${file}\n`]);
   const [id = ''] = (await world.gw(['jobs', 'list', '-q'])).out.split('\n');
   const copied = await world.gw(['jobs', 'download', id, '-o', `copy${path.extname(file)}`]);

@@ -74,15 +74,7 @@ describe('profiles and settings', () => {
   test('add, use, list, set, get, unset, remove', async ({ world }) => {
     const run = (...argv: string[]) => world.gw(argv, bare);
     expect(
-      await run(
-        'profile',
-        'add',
-        'studio',
-        '--base-url',
-        'https://gateway.example.com/v/',
-        '--account',
-        'enterprise',
-      ),
+      await run(...cmd`profile add studio --base-url https://gateway.example.com/v/ --account enterprise`),
     ).toMatchObject({ code: 0 });
     expect(await run('profile', 'add', 'studio', '--base-url', 'https://other.example.com')).toMatchObject({
       code: 2,

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect } from 'vitest';
+import { cmd } from '../helpers/cmd.ts';
 import { fakeGateway } from '../helpers/fake-gateway.ts';
 import { KEY, test, World } from '../helpers/gw.ts';
 import { acceptedJob, HOUR_MS, intentIn, ledgerOf } from './jobs-seed.ts';
@@ -252,13 +253,9 @@ test('the status of a batch names the gateway where its rows were made, when tha
   writeFileSync(path.join(world.cwd, 'day.jsonl'), '{"command":"image create","prompt":"a fox"}\n');
   await world.ok(['batch', 'run', 'day.jsonl']);
   expect(await world.gw(['batch', 'status', 'day.jsonl'])).toMatchObject({ out: '1 saved\n', err: '' });
-  const { out, err } = await world.gw([
-    'batch',
-    'status',
-    'day.jsonl',
-    '--base-url',
-    'https://gateway.example.com',
-  ]);
+  const { out, err } = await world.gw(cmd`
+    batch status day.jsonl --base-url https://gateway.example.com
+  `);
   expect(out).toMatch(/^1 not sent\n/);
   expect(err).toContain(
     `rows of day were made at another gateway (${world.sandbox.baseUrl}): name it by --sandbox`,

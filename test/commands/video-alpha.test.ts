@@ -165,31 +165,11 @@ describe('create without --wait', () => {
 
 describe('the request', () => {
   test('every flag reaches its field', async ({ world }) => {
-    await world.ok([
-      ...create,
-      '--prompt',
-      'the fox of image 1 runs',
-      '-m',
-      '2.5',
-      '--image',
-      'https://example.com/fox.png',
-      '--video',
-      'asset://asset-sandbox-video-1',
-      '--audio',
-      'https://example.com/wind.mp3',
-      '--generate-audio',
-      '--resolution',
-      '480p',
-      '--ratio',
-      '9:16',
-      '--duration',
-      'auto',
-      '--format',
-      'mov',
-      '--no-watermark',
-      '--task-type',
-      'reference',
-    ]);
+    await world.ok(cmd`
+      ${create} --prompt "the fox of image 1 runs" -m 2.5 --image https://example.com/fox.png
+      --video asset://asset-sandbox-video-1 --audio https://example.com/wind.mp3 --generate-audio
+      --resolution 480p --ratio 9:16 --duration auto --format mov --no-watermark --task-type reference
+    `);
     // The request before this one queried the asset.
     const request = world.sandbox.requests.at(-1);
     expect(request).toMatchObject({ method: 'POST', path: '/api/v3/contents/generations/tasks' });
@@ -495,18 +475,7 @@ describe('bad days', () => {
   test('a task at 4k that was just made is looked at at the rate of 4k, whatever --interval says', async () => {
     const world = await World.open();
     const startMs = world.clock.steady();
-    const words = [
-      'video',
-      'alpha',
-      'create',
-      'a fox',
-      '-m',
-      '2.0',
-      '--resolution',
-      '4k',
-      '--duration',
-      '15',
-    ];
+    const words = cmd`video alpha create "a fox" -m 2.0 --resolution 4k --duration 15`;
     await world.ok([...words, '--wait', '--interval', '100ms']);
     const looks = world.requests().filter((line) => line.startsWith('GET')).length;
     // The limit is 15 looks a minute by the sandbox's clock, which runs ten times as fast.

@@ -38,14 +38,7 @@ describe('the request', () => {
     const run = await world.gw([
       ...create,
       ...['--prompt', 'the fox runs', '-m', 'gamma-H3', '--image', 'https://example.com/fox.png'],
-      ...[
-        '--image',
-        'gammafile://12',
-        '--video',
-        'gammafile://34',
-        '--audio',
-        'https://example.com/wind.mp3',
-      ],
+      ...cmd`--image gammafile://12 --video gammafile://34 --audio https://example.com/wind.mp3`,
       ...['--resolution', '2K', '--duration', '15', '--ratio', '9:16', '--no-watermark'],
       ...['--callback-url', 'https://example.com/hook', '--dry-run', '--json'],
     ]);

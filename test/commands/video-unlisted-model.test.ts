@@ -64,11 +64,7 @@ describe.each([
     const frames = ['--last-frame', 'https://e.com/a.png', '--image', 'asset://asset-123456'];
     const run = await gw(
       ...argv.slice(0, 3),
-      'say asset://asset-123456',
-      ...argv.slice(4),
-      '-m',
-      model,
-      ...frames,
+      ...cmd`"say asset://asset-123456" ${argv.slice(4)} -m ${model} ${frames}`,
     );
     expect(run.code).toBe(2);
     expect(requests).toEqual([]);

@@ -6,6 +6,7 @@ import type { AppendCalls } from '../../src/disk/durable-directory.ts';
 import { tryLock } from '../../src/disk/lock-file.ts';
 import type { LedgerEvent } from '../../src/ledger/event.ts';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
+import { cmd } from '../helpers/cmd.ts';
 import { mountTmpfs } from '../helpers/tmpfs.ts';
 import { bundle, Running } from './bundle.ts';
 import { handClock, intent, tempDir } from './fixtures.ts';
@@ -376,15 +377,8 @@ it('a disk that turned read-only under a lock is told of, and its own lock is no
 
 it('a limit on the size of files loses nothing that was acknowledged', async () => {
   const dir = tempDir();
-  const { out } = await new Running('sh', [
-    '-c',
-    `ulimit -f 128; exec "$0" "$@"`,
-    process.execPath,
-    appendMany,
-    dir,
-    '100000',
-    'limit',
-  ]).finished;
+  const limited = ['-c', `ulimit -f 128; exec "$0" "$@"`, process.execPath];
+  const { out } = await new Running('sh', [...limited, appendMany, dir, '100000', 'limit']).finished;
   const printed = out.trim().split('\n');
   expect(JSON.parse(printed.pop() ?? '')).toMatchObject({ kind: 'usage' });
   const kept = new Set((await open(dir).find()).map((job) => job.key));
@@ -396,15 +390,7 @@ it('a sync that the system fails once ends every later write of that process', {
   tags: ['strace'],
 }, async () => {
   const dir = tempDir();
-  const inject = [
-    '-f',
-    '-o',
-    '/dev/null',
-    '-e',
-    'trace=fdatasync',
-    '-e',
-    'inject=fdatasync:error=EIO:when=3',
-  ];
+  const inject = cmd`-f -o /dev/null -e trace=fdatasync -e inject=fdatasync:error=EIO:when=3`;
   const { out } = await new Running('strace', [...inject, process.execPath, appendEach, dir, '5']).finished;
   const lines = out.trim().split('\n');
   expect(lines.slice(0, 2)).toEqual(['ok', 'ok']);

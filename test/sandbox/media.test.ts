@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'v
 import { alphaFixedRatios, alphaResolutions } from '../../src/gateway/alpha/models.ts';
 import { makeMovie } from '../../src/sandbox/film.ts';
 import { type Film, nearestRatio, pictureSize } from '../../src/sandbox/movie.ts';
+import { cmd } from '../helpers/cmd.ts';
 import { ask, bodyOf, clipsDir, decode, finished, probe, readAll, run, sandbox } from './fixture.ts';
 
 let folder = '';
@@ -113,21 +114,8 @@ describe('the made video, as ffprobe sees it', { tags: ['ffmpeg'] }, () => {
     // The drawn frame must equal the video's own last frame, apart from compression losses.
     const film = join(folder, 'record.mp4');
     const filter = '[0:v]select=eq(n\\,143),format=gbrp[a];[1:v]format=gbrp[b];[a][b]psnr=stats_file=-';
-    const { stdout } = await run('ffmpeg', [
-      '-v',
-      'error',
-      '-i',
-      film,
-      '-i',
-      png,
-      '-lavfi',
-      filter,
-      '-frames:v',
-      '1',
-      '-f',
-      'null',
-      '-',
-    ]);
+    const words = cmd`-v error -i ${film} -i ${png} -lavfi ${filter} -frames:v 1 -f null -`;
+    const { stdout } = await run('ffmpeg', words);
     expect(Number(/psnr_avg:([\d.]+)/.exec(stdout)?.[1])).toBeGreaterThan(28);
   });
 });

@@ -13,6 +13,7 @@ import {
   savedJob,
   succeededJob,
 } from '../commands/jobs-seed.ts';
+import { cmd } from '../helpers/cmd.ts';
 import { fakeGateway } from '../helpers/fake-gateway.ts';
 import { World } from '../helpers/gw.ts';
 
@@ -141,17 +142,7 @@ describe('what is sent', () => {
 
   test('is the saved file, or the frame cut out of it, as Base64; what is kept is its name and digest', async () => {
     const { world, video, gw } = await open();
-    const run = await gw(
-      'video',
-      'alpha',
-      'create',
-      'on',
-      '--first-frame',
-      `job:${video}`,
-      '--sidecar',
-      '--wait',
-      '--json',
-    );
+    const run = await gw(...cmd`video alpha create on --first-frame job:${video} --sidecar --wait --json`);
     expect(run.code, run.err).toBe(0);
     const { id, files } = JSON.parse(run.out) as { id: string; files: { path: string }[] };
     const shown = JSON.parse((await gw('jobs', 'show', id, '--json')).out);
@@ -329,18 +320,7 @@ test('a key compares the words, and goes on with the job that they meant the fir
   expect(first.code, first.err).toBe(0);
   const { id } = JSON.parse(first.out);
   await made(world, 'image create another');
-  const second = await gw(
-    'video',
-    'alpha',
-    'create',
-    'on',
-    '--image',
-    'job:last',
-    '--once',
-    'k',
-    '--wait',
-    '--json',
-  );
+  const second = await gw(...cmd`video alpha create on --image job:last --once k --wait --json`);
   expect([second.code, JSON.parse(second.out).id], second.err).toEqual([0, id]);
   expect(JSON.parse((await gw('jobs', 'show', id, '--json')).out).made_from[0].name).toBe(
     `job:${image}#image`,

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { cmd } from '../helpers/cmd.ts';
 import { document, markedBetween } from '../helpers/document.ts';
 import { fakeGateway } from '../helpers/fake-gateway.ts';
 import { World } from '../helpers/gw.ts';
@@ -129,17 +130,7 @@ const rows: Readonly<Record<string, Row>> = {
     told: [/Failed/, /InvalidAsset/],
     sandbox: [
       ['asset', 'group', 'create', '--name', 'foxes'],
-      [
-        'asset',
-        'create',
-        '--url',
-        'https://example.com/invalid.png',
-        '--group',
-        'ID',
-        '--name',
-        'fox',
-        '--wait',
-      ],
+      cmd`asset create --url https://example.com/invalid.png --group ID --name fox --wait`,
       ['asset', 'list'],
     ],
     leavesOut: { LastInferenceTime: 'returned only after use, and a failed asset is not used' },

@@ -1,6 +1,7 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { cmd } from '../../helpers/cmd.ts';
 import { newDir } from '../../helpers/new-dir.ts';
 import { serveFile } from '../../helpers/output-server.ts';
 import { mountTmpfs } from '../../helpers/tmpfs.ts';
@@ -115,16 +116,9 @@ describe('a limit on file sizes', () => {
 
 describe('a system call that fails', { tags: ['strace'] }, () => {
   // strace cannot see calls that libuv makes through an io_uring.
-  const strace = (inject: string[], ...rest: string[]) => [
-    '-f',
-    '-qq',
-    '-o',
-    '/dev/null',
-    '-E',
-    'UV_USE_IO_URING=0',
-    ...inject.flatMap((what) => ['-e', `inject=${what}`]),
-    ...rest,
-  ];
+  const strace = (inject: string[], ...rest: string[]) => cmd`
+    -f -qq -o /dev/null -E UV_USE_IO_URING=0 ${inject.flatMap((what) => ['-e', `inject=${what}`])} ${rest}
+  `;
 
   it.each([
     ['pwrite64', 'ENOSPC', 'the disk is full', false],
