@@ -43,12 +43,12 @@ class Typed {
     }
     const shown = raw ?? String(value);
     if (before && before.raw !== shown)
-      throw usage(
-        raw === undefined
-          ? `${flagName(key)} and --no-${flagName(key).slice(2)} contradict each other`
-          : `${name} was given twice with different values: ${before.raw} and ${shown}`,
-        'give it once',
-      );
+      throw raw === undefined
+        ? usage(
+            `${flagName(key)} and --no-${flagName(key).slice(2)} contradict each other`,
+            'give one of them',
+          )
+        : usage(`${name} was given twice with different values: ${before.raw} and ${shown}`, 'give it once');
     this.values.set(key, { raw: shown, value });
   }
 

@@ -137,7 +137,8 @@ function sentenceOf(
   const rule = near ? `${issue.message}; did you mean ${near}?` : issue.message;
   const isMissing = value === undefined && (known !== undefined || issue.code === 'invalid_type');
   return {
-    text: `${[where, shortValue(value)].filter(Boolean).join(' ') || 'body'}: ${rule}`,
+    // The prompt that gw makes of --shot was never typed.
+    text: `${[where, where !== '--shot' && shortValue(value)].filter(Boolean).join(' ') || 'body'}: ${rule}`,
     missing: isMissing ? `${where}${known?.length ? ` (${known.join(', ')})` : ''}` : undefined,
   };
 }

@@ -539,7 +539,10 @@ describe('gw image edit', () => {
       ['--image', 'fox.png', '--set', 'mask.file_id=f', '--multipart'],
       /--multipart: a form takes images from --image/,
     ],
-    [['--image', 'fox.png', '--multipart', '--no-multipart'], /contradict each other/],
+    [
+      ['--image', 'fox.png', '--multipart', '--no-multipart'],
+      /contradict each other\nhint: give one of them/,
+    ],
     [[], /--image: is required/],
     [
       Array.from({ length: 17 }, (_, index) => ['--image', `missing-${index}.png`]).flat(),

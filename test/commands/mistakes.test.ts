@@ -131,7 +131,7 @@ test.each<[argv: readonly string[], err: string]>([
     'video beta create --shot 1:a --shot 1:b --shot 1:c --shot 1:d --shot 1:e --shot 1:f --shot 1:g'.split(
       ' ',
     ),
-    'error: --shot shot 1, 1, a; shot 2, 1, b; shot 3, 1, c…: at most 6 shots, and 7 are given\n',
+    'error: --shot: at most 6 shots, and 7 are given\n',
   ],
   [['asset', 'create'], 'error: --group, --url, --type and --name are required\n'],
   [

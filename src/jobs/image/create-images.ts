@@ -154,7 +154,7 @@ async function answered(answer: Answer, head: ReceivedHead | undefined, deps: Jo
   }
   if (!hasImages) {
     const came = { status, record, recordText, files: [], partials: [] };
-    return { kind: 'refused', job, came, error: withoutImage(refusal, record, head) };
+    return { kind: 'refused', job, came, error: ofJob(withoutImage(refusal, record, head), key) };
   }
   tellOfMissing(record, answer, deps);
   const { files, partials, error: unsaved } = await saveImages(answer, record, deps);

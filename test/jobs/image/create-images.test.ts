@@ -289,6 +289,7 @@ describe('what is no image', () => {
     expect(error).toMatchObject({
       kind: 'incomplete',
       message: 'the reply holds no image: I cannot draw that',
+      facts: { taskId: (await here.job()).key },
     });
     expect([status, record]).toEqual(['no image', refusal]);
     expect((await here.job()).state).toBe('failed');
