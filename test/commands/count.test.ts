@@ -100,7 +100,7 @@ test('what one create is refused for the next would be too: nothing more is sent
   const run = await create(world, '--count', '5');
   expect(run.code).toBe(6);
   expect(posts(world)).toHaveLength(1);
-  expect(run.err).toContain('4 of 5 jobs were not sent');
+  expect(run.err).toContain('after that, gw did not send 4 of the 5 jobs');
 });
 
 test('an interrupt names what goes on, once', async ({ world }) => {

@@ -490,7 +490,7 @@ describe('settings of the environment', () => {
     rmSync(world.cwd, { recursive: true });
     writeFileSync(world.cwd, '');
     const { err } = await world.gw(['video', 'alpha', 'create', 'a fox']);
-    expect(err).toMatch(/^error: the working directory /);
+    expect(err).toMatch(/^error: the default of --out /);
   });
 
   test.each([

@@ -45,7 +45,7 @@ export const newSavePlan = (
 export function outNamed(how: SaveFlags & SaidBy, { out }: Settings, command = ''): string {
   const { out: typed, ...said } = how;
   if (typed !== undefined) return toldAs('--out', said, command);
-  const by: Partial<Record<string, string>> = { environment: 'GW_OUT', default: 'the working directory' };
+  const by: Partial<Record<string, string>> = { environment: 'GW_OUT', default: 'the default of --out' };
   return by[out.source] ?? 'the setting out';
 }
 

@@ -41,7 +41,7 @@ export async function* sendMany(
       if (outcome) yield outcome;
       else unmade += 1;
     }
-    if (unmade > 0) ctx.io.note(`${unmade} of ${count} jobs were not sent after that`);
+    if (unmade > 0) ctx.io.note(`after that, gw did not send ${unmade} of the ${count} jobs`);
   };
   yield* interruptedLast(outcomes(), ctx, ctx.io.mode.json || ctx.events !== undefined || !isWaitedFor);
 }
