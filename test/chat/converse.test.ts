@@ -124,6 +124,7 @@ describe.each(recordedStreams)('$name', (recorded) => {
   test('gives each event as it came', async () => {
     const { raw } = await talk(api, clientOf([bytes]), { raw: true });
     const sent = wire
+      .replace(/^\uFEFF/, '')
       .replaceAll('\r\n', '\n')
       .split('\n\n')
       .map((lines) => lines.split('\n').flatMap((line) => /^data: ?(.*)$/s.exec(line)?.[1] ?? []))

@@ -81,9 +81,8 @@ export const recordedStreams: readonly RecordedStream[] = [
     name: 'completions: CRLF, comments, a byte order mark, data in several lines, no [DONE]',
     api: 'completions',
     wire: `\uFEFF${[
-      ': keep-alive\n\n',
       chunk({ role: 'assistant', content: 'one ' }),
-      ':\n\nretry: 10\nid: 7\nevent: message\n',
+      ': keep-alive\n\n:\n\nretry: 10\nid: 7\nevent: message\n',
       'data: {"id":"chatcmpl-1",\ndata:  "choices":[{"index":0,\ndata:"delta":{"content":"two"},\ndata: "finish_reason":null}]}\n\n',
       ': almost there\n',
       chunk({ content: '\u2028three' }, 'stop'),

@@ -53,6 +53,11 @@ test.each([
     'the price file has no price of alpha-video-2-0-mini-260615',
   ],
   [
+    'no price of its resolution',
+    cmd`video gamma create "a fox" -m gamma-H3-Max --resolution 768P --duration 5 --ratio 1:1`,
+    'the price file has no price of gamma-H3-Max at 768P',
+  ],
+  [
     'no resolution',
     ['video', 'alpha', 'create', 'a fox', '-m', '2.0-fast', '--duration', '4'],
     'goes by resolution, and the request names none',

@@ -345,6 +345,7 @@ test.each(Object.keys(creates))('a lost %s has its object under --json all the s
   const run = await world.gw([...(creates[family] ?? []), '--json'], { env: { GW_BASE_URL: gateway.url } });
   const id = expect.stringMatching(/^gw-/);
   expect(run.code).toBe(14);
+  expect(run.err).not.toContain('its answer named');
   expect(JSON.parse(run.out)).toMatchObject({ id, status: 'unknown', record: null, files: [] });
 });
 

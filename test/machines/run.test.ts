@@ -523,21 +523,37 @@ test('a row whose job is of unknown outcome in the ledger of its worker ends as 
   await stop(worker);
 });
 
-test('one new attempt was asked for: where that has failed too, a worker without a ledger makes no third', async () => {
-  const { studio } = await openSecondAttempt(beta, 2);
-  const origin = new URL(studio.sandbox.baseUrl).origin;
-  const sent = ['--external-id', onceJobKey(origin, 'day/r0', 2), '--wait'];
-  const bert = studio.machine();
-  expect((await bert.run(['video', 'beta', 'create', 'a fox', '--duration', '3', ...sent])).code).toBe(9);
-  const worker = studio.worker('carl');
-  const { code, err } = await studio.batch('run');
-  expect(code, err).toBe(9);
-  expect(paid(studio)).toHaveLength(2);
-  // A further attempt is made once it is requested.
-  expect((await studio.batch('run', '--retry-failed')).code).toBe(0);
-  expect(paid(studio)).toHaveLength(3);
-  await stop(worker);
-});
+/** A row that was handed over with --retry-failed, and whose first attempt a worker was lost while sending. */
+async function openFirstAttempt(row: object) {
+  const studio = await openNearStudio({ fault: 'task:fail=Moderated:x1' });
+  write(studio, [row]);
+  await studio.batch('run', '--detach', '--retry-failed');
+  const [key = ''] = await studio.redis.client.keys('*:row:day/r0');
+  await studio.redis.client.hset(key, { state: 'sending', sender: 'bert' });
+  return { studio };
+}
+
+test.each([
+  [1, openFirstAttempt],
+  [2, openSecondAttempt],
+] as const)(
+  'attempt %i was asked for: where it has failed, a worker without a ledger makes no other',
+  async (attempt, open) => {
+    const { studio } = await open(beta, attempt);
+    const origin = new URL(studio.sandbox.baseUrl).origin;
+    const sent = ['--external-id', onceJobKey(origin, 'day/r0', attempt), '--wait'];
+    const bert = studio.machine();
+    expect((await bert.run(['video', 'beta', 'create', 'a fox', '--duration', '3', ...sent])).code).toBe(9);
+    const worker = studio.worker('carl');
+    const { code, err } = await studio.batch('run');
+    expect(code, err).toBe(9);
+    expect(paid(studio)).toHaveLength(attempt);
+    // A further attempt is made once it is requested.
+    expect((await studio.batch('run', '--retry-failed')).code).toBe(0);
+    expect(paid(studio)).toHaveLength(attempt + 1);
+    await stop(worker);
+  },
+);
 
 test.each(['auth', 'usage'])(
   'a task whose row failed with %s on its way home is gone on with, and not made anew',
