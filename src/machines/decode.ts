@@ -115,9 +115,8 @@ export function decode(
   }
   const read = record.safeParse(values);
   if (!read.success) {
-    const [issue] = read.error.issues;
-    const [place = 'row', ...deeper] = (issue?.path ?? []).map(String);
-    return damaged(key, fields, [place, ...deeper].join('.'), issue?.message ?? 'does not fit');
+    const [place = 'row', ...deeper] = (read.error.issues[0]?.path ?? []).map(String);
+    return damaged(key, fields, [place, ...deeper].join('.'), 'its value is none that gw writes');
   }
   const { row: written, id, ...rest } = read.data;
   const fault = (place: string, why: string) => damaged(key, fields, place, why);

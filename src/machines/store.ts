@@ -27,7 +27,8 @@ const READ_AT_ONCE = 500;
  * announcement), allowed states (`,a,b,`), next state ('' to keep it), fields as JSON, log entry as JSON without its
  * time, key, the step's unique number, its position among the worker's steps. Returns ok, fenced, over (not in an
  * allowed state), gone or newer, and after `take` the row. A retried step gets the same reply while the row is
- * unchanged. A step that arrives after a later step of its worker does nothing.
+ * unchanged. A step that arrives after a later step of its worker does nothing. Log, events and counts are written with
+ * `pcall`: if another program has put something else under their keys, the step is done all the same.
  */
 const stepScript = `
 local state = redis.call('HGET', KEYS[1], 'state')
@@ -48,8 +49,8 @@ if ARGV[1] ~= 'new' and not string.find(ARGV[3], ',' .. state .. ',', 1, true) t
 if ARGV[1] == 'take' then redis.call('HSET', KEYS[1], 'fence', ARGV[2]) end
 if ARGV[4] ~= '' then redis.call('HSET', KEYS[1], 'state', ARGV[4]) end
 if ARGV[4] ~= '' and ARGV[4] ~= state then
-  if state then redis.call('HINCRBY', KEYS[4], state, -1) end
-  redis.call('HINCRBY', KEYS[4], ARGV[4], 1)
+  if state then redis.pcall('HINCRBY', KEYS[4], state, -1) end
+  redis.pcall('HINCRBY', KEYS[4], ARGV[4], 1)
 end
 redis.call('HSET', KEYS[1], 'step', ARGV[8])
 if ARGV[1] == 'take' or ARGV[1] == 'own' then redis.call('HSET', KEYS[1], 'place', ARGV[9]) end
@@ -57,9 +58,9 @@ for name, value in pairs(cjson.decode(ARGV[5])) do redis.call('HSET', KEYS[1], n
 if ARGV[1] == 'free' and ARGV[4] == 'waiting' then redis.call('HDEL', KEYS[1], 'error', 'sender', 'status') end
 local now = redis.call('TIME')
 local t = string.format('%d%03d', now[1], math.floor(now[2] / 1000))
-redis.call('RPUSH', KEYS[2], '{"t":' .. t .. ',' .. string.sub(ARGV[6], 2))
+redis.pcall('RPUSH', KEYS[2], '{"t":' .. t .. ',' .. string.sub(ARGV[6], 2))
 if ARGV[1] == 'new' then return {'ok'} end
-redis.call('XADD', KEYS[3], 'MAXLEN', '~', ${MAX_EVENTS}, '*', 'key', ARGV[7], 'entry', ARGV[6])
+redis.pcall('XADD', KEYS[3], 'MAXLEN', '~', ${MAX_EVENTS}, '*', 'key', ARGV[7], 'entry', ARGV[6])
 if ARGV[1] == 'take' then return {'ok', redis.call('HGETALL', KEYS[1])} end
 return {'ok'}
 `;
@@ -197,7 +198,7 @@ export class RowStore {
   }
 
   async log(key: string): Promise<LogEntry[]> {
-    const lines = await this.door.ask((redis) => redis.lrange(this.#logKey(key), 0, -1));
+    const lines = await this.door.ask((redis) => redis.lrange(this.#logKey(key), 0, -1), []);
     return lines.flatMap((line) => decodeEntry(line) ?? []);
   }
 

@@ -89,7 +89,7 @@ export interface Hands {
 export class TakenAway extends Error {
   override readonly name = 'TakenAway';
   constructor(readonly result: StepResult) {
-    super('the row is not this worker’s any more');
+    super('another worker has the row');
   }
 }
 

@@ -247,6 +247,7 @@ describe('rows that gw never wrote', () => {
     const tickets = await client.lrange(`${prefix}:alpha:wait`, 0, -1);
     await client.hset(`${prefix}:alpha:${tickets[0]}`, 'data', '{');
     await client.hset(`${prefix}:alpha:${tickets[1]}`, 'data', '7');
+    await client.set(`${prefix}:log:day/r6`, 'no list');
     const worker = studio.machine().start(['worker', '--redis', '--name', 'anna'], { env: elsewhere });
     const { code, out, err } = await batch(laptop, elsewhere, 'run').ended;
     expect(code, err).toBe(13);
@@ -256,6 +257,8 @@ describe('rows that gw never wrote', () => {
       expect(await client.llen(`${prefix}:log:day/r${at}`)).toBeLessThanOrEqual(5);
     }
     expect(err + worker.err()).not.toContain('fault of gw');
+    expect(err).toContain('day/r1 cannot be used: family: is not alpha\n');
+    expect(err).toContain('day/r2 cannot be used: files: its value is none that gw writes\n');
     // The same command would hand none of them over anew, and a row that was sent is unknown.
     expect(err).toMatch(
       /12 rows: 6 saved, 5 failed, 1 of unknown outcome; create anew what failed with: gw batch run day.jsonl --redis --retry-failed; gw jobs sync/,

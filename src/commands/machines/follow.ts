@@ -563,7 +563,7 @@ const keyOf = (record: RowRecord | undefined): string | undefined =>
 
 const forgotten = unknownError(
   'the queue does not know this row any more, which was handed over: it may have been created, and was not sent again',
-  'the workers’ ledgers may know it; --refill sends such rows again',
+  'the ledgers of the workers may know it; --refill sends such rows again',
 );
 const unknownHere = unknownError(
   'it is not known what became of its job on this machine',
