@@ -200,9 +200,9 @@ function namesIn(dir: string): string[] {
 }
 
 async function readPreset(file: string): Promise<Record<string, unknown>> {
-  const hint = 'write flags and values, such as resolution: 720p';
+  const hint = 'write flags and their values, such as {"resolution": "720p"}';
   const { readObject } = await import('./media/read-data.ts');
   const flags = await readObject(file, `the preset ${file}`, hint);
   if (flags !== undefined) return flags;
-  throw usage(`the preset ${file} is no list of flags`, hint);
+  throw usage(`the preset ${file} holds no flags by name`, hint);
 }

@@ -33,6 +33,7 @@ const INSTRUCTIONS =
 
 /** The maximum message size, checked here: at a limit of its own the SDK ends as if stdin had ended. */
 const MAX_MESSAGE_BYTES = 8 << 20;
+const NO_MESSAGE = 'a line on stdin is no message of the protocol, and gets no answer';
 /** How long a user may take to confirm, so that the call itself stays within its time. */
 const CONFIRM_MS = 25_000;
 
@@ -46,7 +47,6 @@ export async function serve({ confirm, openDesk }: ServeOptions, ctx: Context): 
   const { host, io } = ctx;
   let desk = undefined as Promise<Desk> | undefined;
   const { tools } = JSON.parse(readFileSync(path.join(host.assetsDir, 'mcp.json'), 'utf8')) as ToolFile;
-  const names = new Set(tools.map(({ name }) => name));
   const confirmations = new Confirmations();
   const make = () => {
     const server = new Server(
@@ -62,7 +62,7 @@ export async function serve({ confirm, openDesk }: ServeOptions, ctx: Context): 
     );
     server.setRequestHandler('tools/list', () => ({ tools: [...tools] }));
     server.setRequestHandler('tools/call', async ({ params: { name, arguments: args } }, call) => {
-      if (!names.has(name))
+      if (!tools.some((tool) => tool.name === name))
         throw new ProtocolError(ProtocolErrorCode.InvalidParams, `no tool ${name.slice(0, 60)}`);
       const beganMs = ctx.clock.steady();
       try {
@@ -84,9 +84,10 @@ export async function serve({ confirm, openDesk }: ServeOptions, ctx: Context): 
     });
     return server;
   };
-  const unlimited = { maxBufferSize: Number.POSITIVE_INFINITY };
-  const transport = new StdioServerTransport(host.stdin, host.stdout, unlimited);
-  const handle = serveStdio(make, { transport, onerror: (error) => io.warn(`mcp: ${error.message}`) });
+  const transport = new StdioServerTransport(host.stdin, host.stdout, { maxBufferSize: Infinity });
+  // The SDK's error for a line of JSON that is no message is a dump of its own schemas.
+  const onerror = ({ name, message }: Error) => io.warn(name === 'ZodError' ? NO_MESSAGE : `mcp: ${message}`);
+  const handle = serveStdio(make, { transport, onerror });
   let bytes = 0;
   const closed = new Promise<void>((resolve) => {
     host.stdin.once('end', resolve).once('close', resolve).once('error', resolve);

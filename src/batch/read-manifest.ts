@@ -64,8 +64,8 @@ export function openManifest(named: string, cwd: string): Manifest {
   if (read === undefined) {
     const [near] = nearest(ending, Object.keys(readers));
     const kinds = 'write it as .jsonl, .json, .csv, .tsv or .yaml, or give JSONL on stdin with -';
-    const what = `${named}: no format of a manifest ends in ${ending || 'nothing'}`;
-    throw usage(what, near ? `did you mean ${near}?` : kinds);
+    const what = ending ? `no format of a manifest ends in ${ending}` : 'a manifest needs an ending';
+    throw usage(`${named}: ${what}`, near ? `did you mean ${near}?` : kinds);
   }
   return manifestOf(named, file, read);
 }

@@ -36,10 +36,14 @@ const until = async (isSo: () => boolean) => {
   expect(isSo()).toBe(true);
 };
 
-test.each<[string, string | Buffer]>([
-  ['garbage', 'hello?\n{"jsonrpc":\n[]\n{}\nnull\n\u0000\u001b[31m\n{"jsonrpc":"2.0","id":{},"method":4}\n'],
-  ['bytes that are no text', Buffer.from([0xff, 0xfe, 0x0a, 0xc3, 0x28, 0x0a])],
-])('%s is passed over, and nothing but protocol is on stdout', async (_, sent) => {
+test.each<[string, string | Buffer, string[]]>([
+  [
+    'garbage',
+    'hello?\n{"jsonrpc":\n[]\n{}\nnull\n\u0000\u001b[31m\n{"jsonrpc":"2.0","id":{},"method":4}\n',
+    ['warning: a line on stdin is no message of the protocol, and gets no answer'],
+  ],
+  ['bytes that are no text', Buffer.from([0xff, 0xfe, 0x0a, 0xc3, 0x28, 0x0a]), []],
+])('%s is passed over, and nothing but protocol is on stdout', async (_, sent, warnings) => {
   const place = await openPlace();
   const running = started(place);
   running.child.stdin?.write(sent);
@@ -50,6 +54,7 @@ test.each<[string, string | Buffer]>([
   expect(ended.code).toBe(0);
   expect(answers(ended).map(({ id }) => id)).toEqual(expect.arrayContaining([0, 7]));
   expect(ended.err).not.toContain('\u001b');
+  expect(new Set(ended.err.match(/^warning: .*/gm) ?? [])).toEqual(new Set(warnings));
 });
 
 const half = '{"jsonrpc":"2.0","id":1,"method":"tools/ca';

@@ -192,7 +192,7 @@ test('a manifest that changes while it is read is refused', async () => {
 
 test.each([
   ['a.txt', 'a.txt: no format of a manifest ends in .txt'],
-  ['a', 'a: no format of a manifest ends in nothing'],
+  ['a', 'a: a manifest needs an ending'],
   ['missing.csv', 'missing.csv: no such file'],
 ])('%s is refused', (name, message) => {
   expect(() => openManifest(name, dir)).toThrow(message);

@@ -160,7 +160,12 @@ test.each([
     'out: "{nope}.mp4"\n',
     (file: string) => `error: ${file}: out: {nope} is not a placeholder\n`,
   ],
-  ['no list of flags', '- a\n', (file: string) => `error: the preset ${file} is no list of flags\n`],
+  [
+    'a list of flags',
+    '- a\n',
+    (file: string) =>
+      `error: the preset ${file} holds no flags by name\nhint: write flags and their values, such as {"resolution": "720p"}\n`,
+  ],
 ])('%s in a preset is refused with the file, and nothing is sent', async (_, text, message) => {
   const world = await World.open();
   const file = preset(world, 'p.yaml', text);
