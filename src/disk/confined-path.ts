@@ -38,9 +38,9 @@ export function confinedPaths({ dir, what, roots = [], mayLeave, hint }: Confine
     const file = path.resolve(dir, name);
     // On Windows, a path of this form contacts another machine and reveals the user's identity to it.
     const isRemote = /^[\\/]{2}/.test(name);
-    if (special.test(file) || isRemote) throw usage(`${named}: is no file that gw reads`, hint);
     let real: string;
     try {
+      if (special.test(file) || isRemote) throw new UnfitFile('is no file that gw reads');
       real = fs.realpathSync.native(file);
       const odd = oddKind(fs.statSync(real));
       if (special.test(real)) throw new UnfitFile('leads to no file that gw reads');

@@ -362,5 +362,9 @@ describe('files of a batch that lie outside its folder', () => {
       2,
       expect.stringContaining('odd.jsonl:1: image: fifo.png: is a pipe'),
     ]);
+    rows('proc.jsonl', '/proc/self/environ');
+    expect((await check('proc.jsonl')).out).toContain(
+      'proc.jsonl:1: image: /proc/self/environ: is no file that gw reads; name a regular file\n',
+    );
   });
 });
