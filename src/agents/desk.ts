@@ -3,10 +3,11 @@ import * as path from 'node:path';
 import { Readable } from 'node:stream';
 import type * as z from 'zod/mini';
 import { askedDigest, type Row, readRows } from '../batch/rows.ts';
-import type { AnyCommand, Outcome, RowStream } from '../command.ts';
+import { type AnyCommand, type Outcome, type RowStream, ShownRequest } from '../command.ts';
 import { again } from '../commands/again.ts';
 import { balance } from '../commands/balance.ts';
 import {
+  type CheckedRow,
   createCommands,
   createRow,
   creates,
@@ -16,6 +17,7 @@ import {
   rowChecker,
   silent,
 } from '../commands/batch/row-command.ts';
+import { refuseOverBudget } from '../commands/before-create.ts';
 import { knownJob } from '../commands/jobs/jobs-by-id.ts';
 import { list } from '../commands/jobs/list.ts';
 import { show } from '../commands/jobs/show.ts';
@@ -40,7 +42,7 @@ import type { Job } from '../ledger/event.ts';
 import { originOfGateway } from '../ledger/job-key.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { defaultsOf } from '../presets.ts';
-import { settingsOf, type ToolFile, type ToolName, tools } from './tools.ts';
+import { settingsOf, type Tool, type ToolFile, type ToolName, tools } from './tools.ts';
 
 // The tools of `gw mcp`: a call becomes a batch row, which is created under its key and within the limits for agents. The
 // job goes on when the call ends.
@@ -194,14 +196,9 @@ export class Desk {
 
   async #make(name: ToolName, command: string, args: Arguments, caller: Caller): Promise<Answer> {
     const row = await this.#rowOf(command, args);
-    const ctx = this.ctx;
     const question = async () => {
-      const { estimate } = await rowChecker(this.files, ctx)(row);
-      const cost =
-        estimate === undefined || 'unknown' in estimate
-          ? 'its cost is not known'
-          : `about ${estimate.amount} ${estimate.unit}`;
-      return `Pay for this? ${name} (${command}), ${cost}: ${args.prompt ?? ''}`;
+      const checked = await rowChecker(this.files, this.ctx)(row);
+      return this.#question(`${name} (${command})`, args.prompt, checked);
     };
     const make: Make = (own, wait = true) => createRow(row, this.files, { rows: 1, wait }, own);
     return this.#pay(row.key, askedDigest(row), question, make, caller);
@@ -229,8 +226,25 @@ export class Desk {
       };
       return outcomeOf(again.run({ args: [job.key], flags: said, globals: ctx.globals }, own));
     };
-    const question = async () => `Pay for this? make_again ${args.id}: ${args.prompt ?? job.prompt ?? ''}`;
+    const question = async () => {
+      const { value, error } = await make({ ...this.ctx, globals: { ...this.ctx.globals, dryRun: true } });
+      if (!(value instanceof ShownRequest) || !value.asked) throw error;
+      const { estimate, asked } = value;
+      return this.#question(`make_again ${args.id}`, args.prompt ?? job.prompt, { estimate, ...asked });
+    };
     return this.#pay(row.key, job.key + askedDigest(row), question, make, caller);
+  }
+
+  /** The question for --confirm. Throws `budget` if a limit refuses the payment, so that nobody is asked in vain. */
+  async #question(
+    what: string,
+    prompt = '',
+    { estimate, request }: Pick<CheckedRow, 'estimate' | 'request'>,
+  ): Promise<string> {
+    await refuseOverBudget(request, this.ctx);
+    const isUnknown = estimate === undefined || 'unknown' in estimate;
+    const cost = isUnknown ? 'its cost is not known' : `about ${estimate.amount} ${estimate.unit}`;
+    return `Pay for this? ${what}, ${cost}: ${prompt}`;
   }
 
   /** Creates the job of a row once, or continues the existing job of its key. */
@@ -445,7 +459,7 @@ const unknownArgument = (named: string, name: string, known: readonly string[]):
 
 /** Parses the arguments of a tool by its schema. Throws `usage` naming the first invalid one. */
 function argumentsOf(name: string, given: unknown): Arguments {
-  const { takes } = tools[name as ToolName];
+  const { takes }: Tool = tools[name as ToolName];
   const read = takes.safeParse(given ?? {});
   if (read.success) return read.data as Arguments;
   const [issue] = read.error.issues as [z.core.$ZodIssue];

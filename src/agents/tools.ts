@@ -9,31 +9,14 @@ import { type Flag, type FlagSet, flagName } from '../flags/flag.ts';
 
 const videoFamilies = ['alpha', 'beta', 'gamma'] as const;
 const imageCommands = ['create', 'edit', 'native'] as const;
-export type ToolName =
-  | 'make_video'
-  | 'make_image'
-  | 'make_again'
-  | 'wait_for_job'
-  | 'get_job'
-  | 'list_jobs'
-  | 'list_models'
-  | 'get_balance';
 
 const described = (words: string) => z.string().check(z.minLength(1), z.describe(words));
-const prompt = z.optional(
-  z.string().check(z.minLength(1), z.describe('Sent literally, whatever it begins with; no file is read.')),
-);
+const prompt = z.optional(described('Sent literally, whatever it begins with; no file is read.'));
 const key = z.optional(
-  z
-    .string()
-    .check(
-      z.minLength(1),
-      z.maxLength(200),
-      z.describe(
-        'Names the job. The same key again never pays again: it goes on with that job. A new key is a new job, and a new ' +
-          'payment. Left out, it is made from the request, so that the same request again does not pay twice.',
-      ),
-    ),
+  described(
+    'Names the job. The same key again never pays again: it goes on with that job. A new key is a new job, and a new ' +
+      'payment. Left out, it is made from the request, so that the same request again does not pay twice.',
+  ).check(z.maxLength(200)),
 );
 const settings = z.optional(z.record(z.string(), z.unknown()));
 const id = described('The id or key of a job, as a tool has told it.');
@@ -41,7 +24,7 @@ const id = described('The id or key of a job, as a tool has told it.');
 const again = 'If the answer is "running", call wait_for_job; do not make it again.';
 const jobs = 'Answers with id, key, status and files.';
 
-interface Tool {
+export interface Tool {
   readonly about: string;
   readonly takes: z.ZodMiniObject;
   readonly hints: { readonly readOnlyHint: boolean; readonly idempotentHint: boolean };
@@ -51,7 +34,7 @@ const paid = { readOnlyHint: false, idempotentHint: true };
 const free = { readOnlyHint: true, idempotentHint: true };
 
 /** The arguments of each tool, and its description for a model. */
-export const tools: Readonly<Record<ToolName, Tool>> = {
+export const tools = {
   make_video: {
     about:
       `COSTS MONEY. Makes one video and saves it. ${jobs} ${again} ` +
@@ -106,7 +89,9 @@ export const tools: Readonly<Record<ToolName, Tool>> = {
     takes: z.strictObject({}),
     hints: free,
   },
-};
+} as const satisfies Readonly<Record<string, Tool>>;
+
+export type ToolName = keyof typeof tools;
 
 /** Row fields that have a tool argument of their own, or that a tool may not set. */
 const notSettings = new Set(['prompt', 'promptFile', 'waitTimeout', 'interval', 'externalId']);

@@ -40,10 +40,7 @@ export async function converse(
   const endpoint = surface.endpoint(stream);
   const input = spelled(surface.input(model, body, stream));
   const options = { signal, silenceMs };
-  if (!stream) {
-    const reply = await deps.client.send(endpoint, input, options);
-    return await readWhole(reply, reader, queue);
-  }
+  if (!stream) return readWhole(await deps.client.send(endpoint, input, options), reader, queue);
 
   const eventReader = new EventReader(reader, keepsWhole);
   let said = 0;
@@ -86,8 +83,9 @@ export async function converse(
     if (said > 0 && request.keep !== 'calls') deps.onBroken?.(reader.reply());
     if (!(error instanceof GwError)) throw error;
     const { hint, requestId: own = requestId } = error.facts;
-    const isKept = hint === cutAnswerHint && queue.hasText;
-    throw error.told({ requestId: own, hint: isKept ? `what came is kept; ${hint}` : hint });
+    const isCut = hint === cutAnswerHint && queue.hasText;
+    const came = request.keep === 'whole' ? 'kept' : 'printed';
+    throw error.told({ requestId: own, hint: isCut ? `what came is ${came}; ${hint}` : hint });
   }
   return answerOf(reader, queue, reader.reply());
 }

@@ -53,8 +53,7 @@ export const api = defineCommand<Record<string, never>, never>({
       stream: asksForStream(body?.value, path),
     };
     const shown = await showInstead(endpoint, input, ctx);
-    if (shown !== undefined) return { value: shown };
-    return send(endpoint, input, ctx);
+    return shown ? { value: shown } : send(endpoint, input, ctx);
   },
   human: () => '',
 });

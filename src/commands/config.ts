@@ -29,18 +29,21 @@ export const get = defineCommand<Record<string, never>, SettingRow>({
   async run({ args: [name = ''] }, ctx) {
     const { rows } = await ctx.settings();
     const row = rows.find((candidate) => candidate.name === name);
-    if (!row && !name.startsWith(`${DEFAULTS}.`)) {
-      const names = rows.map((candidate) => candidate.name);
-      const [near] = nearest(name, names);
-      const hint = near ? `did you mean ${near}?` : 'gw config list shows them all';
-      throw usage(`there is no setting ${name}`, hint);
-    }
+    if (!row && !name.startsWith(`${DEFAULTS}.`))
+      throw usage(`there is no setting ${JSON.stringify(name)}`, hintOfUnknown(name));
     if (row?.value !== undefined) return { value: row };
     const hint = `set it with: ${commandFor(name === 'key' ? 'gw login' : `gw config set ${name} VALUE`, ctx)}`;
     throw new GwError('not_found', `${name} is not set`, { hint });
   },
   human: ({ value }) => `${textOf(value)}\n`,
 });
+
+/** What to do about a name that is no setting. */
+function hintOfUnknown(name: string): string {
+  const [near] = nearest(name, settingNames);
+  if (name === 'key') return 'gw login stores the API key';
+  return near ? `did you mean ${near}?` : 'gw config list shows them all';
+}
 
 const textOf = (value: SettingRow['value']): string =>
   String(typeof value === 'boolean' ? (value ? 'on' : 'off') : (value ?? '-'));
@@ -139,7 +142,8 @@ async function changeSetting(name: string, text: string | undefined, ctx: Contex
   const profile = parseStoredProfileName(profileInForce(globals, host), 'profile');
   await updateConfig(host, (config) => {
     const before = profileOf(config, profile) ?? {};
-    const after = withSetting(before, name, text, { ...globals, cwd: host.cwd });
+    const world = { ...globals, cwd: host.cwd, hint: hintOfUnknown(name) };
+    const after = withSetting(before, name, text, world);
     if (text === undefined && isDeepStrictEqual(after, before)) io.note(`${name} was not set before`);
     return withProfile(config, profile, after);
   });

@@ -95,12 +95,14 @@ async function askKey(baseUrl: string, { host }: Context): Promise<string> {
 export const logout = defineCommand<Record<string, never>, { profile: string }>({
   examples: [loginExample, 'gw logout --profile demo'],
   async run(_, ctx) {
-    const profile = (await ctx.settings()).profile.value;
-    if (!(await removeKey(ctx.host, profile)))
-      throw new GwError('not_found', `no key is stored for profile ${profile}`, {
-        hint: `gw profile list shows the profiles; gw config unset key_command --profile ${profile} ends a key command`,
-      });
-    return { value: { profile } };
+    const { profile: of, rows } = await ctx.settings();
+    const profile = of.value;
+    if (await removeKey(ctx.host, profile)) return { value: { profile } };
+    const hasCommand = rows.some(({ name, value }) => name === 'key_command' && value !== undefined);
+    const hint = hasCommand
+      ? `end its key command with: gw config unset key_command --profile ${profile}`
+      : 'gw profile list shows the profiles, and which of them have a key';
+    throw new GwError('not_found', `no key is stored for profile ${profile}`, { hint });
   },
   human: ({ profile }) => `the key of profile ${profile} is forgotten\n`,
 });

@@ -20,11 +20,14 @@ import { createFollowers } from './video/followers.ts';
 
 // Creates a job under a key, or continues the existing one; loaded only with --once.
 
+/** The current gateway as the scope of `--once` keys and of rows. */
+export const currentOrigin = async ({ settings }: Pick<Context, 'settings'>): Promise<string> =>
+  originOfGateway(gatewayName(await settings()));
+
 /** The last job of a key at the current gateway in this machine's ledger, and the key for the next attempt. */
 export async function lastOfKey(key: string, ctx: Context): ReturnType<typeof lastUnderKey> {
-  const origin = originOfGateway(gatewayName(await ctx.settings()));
   const ledger = await ctx.ledger();
-  return lastUnderKey(origin, key, async (of) => (await ledger.find({ ids: [of] }))[0]);
+  return lastUnderKey(await currentOrigin(ctx), key, async (of) => (await ledger.find({ ids: [of] }))[0]);
 }
 
 /** Creates the job of --once, or finds the existing one of its key; throws as `makeOnce` does. */

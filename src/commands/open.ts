@@ -47,7 +47,7 @@ async function nothingToOpen(known: KnownJob, gone: string | undefined, ctx: Con
   const what = gone ? `${gone} is gone, unreadable or not what was saved` : none;
   // The gateway keeps no copy of an image that came as Base64.
   const keepsNone = gone && job.family === 'image' && !taskOf(job, family)?.outputs.length;
-  const anew = keepsNone && (await import('./jobs/image-jobs.ts')).goneFacts(id, ctx);
+  const anew = keepsNone && (await import('./jobs/image-jobs.ts')).goneFacts(id, gone, ctx);
   const save = anew || { hint: `save it with: ${commandFor(`gw jobs download ${id}`, ctx)}` };
   return new GwError('not_found', what, { taskId: id, ...(ended ? { hint: ended.hint } : save) });
 }

@@ -31,18 +31,25 @@ export const withProfile = (config: ConfigFile, name: string, profile: Profile):
   profiles: { ...config.profiles, [name]: profile },
 });
 
+interface SettingWorld {
+  readonly cwd: string;
+  readonly insecureHttp?: boolean | undefined;
+  /** What to do if there is no such setting. */
+  readonly hint?: string;
+}
+
 /** Returns a profile with one setting changed; without a text the setting or group is removed. Throws GwError `usage`. */
 export function withSetting(
   profile: Profile,
   name: string,
   text: string | undefined,
-  { cwd, insecureHttp = false }: { readonly cwd: string; readonly insecureHttp?: boolean | undefined },
+  { cwd, insecureHttp = false, hint }: SettingWorld,
 ): Profile {
   const setting = settingOf(name);
   const isGroup = name.split('.')[0] === DEFAULTS || settingNames.some((each) => each.startsWith(`${name}.`));
   if (text === undefined && (setting || isGroup)) return withValue(profile, name.split('.'), undefined);
   if (setting === undefined || text === undefined)
-    throw usage(`there is no setting ${JSON.stringify(name)}`, `choose one of ${settingNames.join(', ')}`);
+    throw usage(`there is no setting ${JSON.stringify(name)}`, hint);
   setting.parse(text, name, { insecureHttp });
   return withValue(profile, name.split('.'), setting.stored?.(text, cwd) ?? text);
 }

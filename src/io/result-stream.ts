@@ -134,7 +134,7 @@ function stdoutError(error: unknown, isTerminal: boolean): ClosedPipe | GwError 
   const reason = reasons[code];
   const words = reason === undefined ? code : `${reason} (${code})`;
   return new GwError('internal', `could not write to stdout: ${words}`, {
-    hint: 'only a part was written: make room or send it elsewhere; jobs that were created are in "gw jobs list"',
+    hint: 'only a part was written: make room or send it elsewhere; gw jobs list shows the jobs that were created, and gw sessions the talks that were kept',
   });
 }
 

@@ -413,6 +413,20 @@ describe.each<[string, object]>([
     expect(sent()).toBe(1);
   });
 
+  test('asks nobody for a payment that a limit refuses', async () => {
+    const questions: string[] = [];
+    const confirms = (question: string) => {
+      questions.push(question);
+      return 'accept' as const;
+    };
+    const { agent, sent } = await opened(['--confirm', '--max-jobs', '1'], { client, confirms });
+    const { value } = await agent.call('make_image', { prompt: 'a fox' });
+    const again = await agent.call('make_again', { id: value.id, prompt: 'an owl' });
+    const other = await agent.call('make_image', { prompt: 'an owl' });
+    expect([again.value.error?.kind, other.value.error?.kind]).toEqual(['budget', 'budget']);
+    expect([questions.length, sent()]).toEqual([1, 1]);
+  });
+
   test('sends nothing where the user declines, or the client cannot ask', async () => {
     const no = await opened(['--confirm'], { client, confirms: () => 'decline' });
     expect((await no.agent.call('make_image', { prompt: 'x' })).value.error?.message).toContain(

@@ -158,14 +158,14 @@ test.each(errors)('%s: an error event in mid-stream comes after what was said', 
         type: 'server_error',
         code: 'E7',
         requestId: 'r-1',
-        hint: 'what came is kept; nothing was sent again',
+        hint: 'what came is printed; nothing was sent again',
       },
     });
   }
 });
 
 test.each([
-  ['half', 'what came is kept; nothing was sent again'],
+  ['half', 'what came is printed; nothing was sent again'],
   ['', 'nothing was sent again'],
 ])('an event that is not JSON ends the answer with what came: %j', async (text, hint) => {
   const wire = `data: {"choices":[{"delta":{"content":"${text}"}}]}\n\ndata: {"choices":[\n\n`;

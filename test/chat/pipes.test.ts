@@ -161,7 +161,7 @@ test('a connection that breaks keeps what came, and exit 8 says so', async () =>
   const { code, out, err } = await run('$GW chat hi', url);
   expect({ code, out }).toEqual({ code: 8, out: 'half ' });
   expect(err).toMatch(
-    /broke off in the middle of its reply.*\nhint: what came is kept; nothing was sent again\n$/s,
+    /broke off in the middle of its reply.*\nhint: what came is printed; nothing was sent again\n$/s,
   );
 });
 

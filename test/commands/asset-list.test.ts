@@ -38,6 +38,18 @@ describe('gw asset list', () => {
     expect(first.err).toContain(`--token ${Result.NextToken}, or with --all for all of them`);
     const next = ['--limit', '2', '--name', 'fox', '--token', Result.NextToken];
     expect(lines((await list('-q', ...next)).out)).toEqual(ids.slice(2, 4));
+    const set = await list(
+      '--limit',
+      '2',
+      '--name',
+      'fox',
+      '--set',
+      `NextToken=${Result.NextToken}`,
+      '--json',
+    );
+    const { NextToken } = JSON.parse(set.out).Result;
+    // A typed --set beats --token, so the note names the --set.
+    expect(set.err).toContain(`--set NextToken=${NextToken}, or with --all for all of them`);
     const other = await list('--limit', '2', '--token', Result.NextToken);
     expect(other).toMatchObject({ code: 5, err: expect.stringContaining('InvalidParameter.NextToken') });
     expect(world.sandbox.requests.at(-1)?.body).toMatchObject({ Filter: { GroupType: 'AIGC' } });

@@ -189,6 +189,9 @@ test('an image that came broken with its reply is missing each time the job is a
     const run = await world.gw(argv, { env });
     expect(run.code, `${argv.join(' ')}: ${run.err}`).toBe(12);
     expect(run.err).toMatch(/image-2/);
+    // No other command can bring the image, so each names the ones that pay for a new one.
+    expect(run.err).toMatch(argv[0] === 'batch' ? /--redo day\/a/ : /gw again gw-\w+/);
+    expect(run.err).not.toContain('go on with');
     if (argv.includes('elsewhere/')) expect(run.out).toMatch(/elsewhere\/gw-\w+-1\.png\n$/);
   }
   expect(server.requests).toHaveLength(2);

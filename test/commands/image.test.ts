@@ -292,6 +292,7 @@ describe('gw image create', () => {
     [['--n', '-1'], /--n -1: a whole number from 1 to 10/],
     [['--background', 'transparent', '--format', 'jpeg'], /--background transparent: .*png or webp/],
     [['--compression', '50', '--format', 'png'], /--compression 50: .*webp and jpeg/],
+    [['--compression', '50.5', '--format', 'webp'], /--compression 50.5: not a whole number/],
     [['--response-format', 'url'], /--response-format url: img models always return Base64/],
     [
       ['--quality', 'xhigh'],

@@ -137,6 +137,14 @@ test.each(['--port', '--output-port'])('a %s that is taken is refused by its nam
   ]);
 });
 
+test('a file of faults that does not exist is told of as a file', async () => {
+  const { code, err } = await (await world()).gw(['sandbox', 'serve', '--fault', './nofile']);
+  expect(code).toBe(2);
+  expect(err).toBe(
+    'error: --fault ./nofile: no such file\nhint: a SPEC is written WHERE:WHAT, such as create:503: gw help faults\n',
+  );
+});
+
 test('faults come from a SPEC or from a file of them', async () => {
   const here = await world();
   writeFileSync(path.join(here.cwd, 'bad-day'), '# mornings\ncreate:503:x1\n\noutput:dance # no such\n');

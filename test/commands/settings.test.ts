@@ -35,6 +35,24 @@ describe('login and logout', () => {
     expect(existsSync(path.join(world.dir, '.config/gw/config.json'))).toBe(false);
   });
 
+  test('the sandbox has neither a key nor a key command to forget', async ({ world }) => {
+    const run = await world.gw(['logout', '--sandbox'], bare);
+    expect(run.code).toBe(4);
+    expect(run.err).not.toContain('key_command');
+  });
+
+  test.each([
+    ['set', 'key', 'gw login stores the API key'],
+    ['set', 'timout', 'did you mean timeout?'],
+    ['unset', 'nothing', 'gw config list shows them all'],
+    ['get', 'timout', 'did you mean timeout?'],
+  ])('config %s of %s, which is no setting, is answered in one line: %s', async (word, name, hint) => {
+    const world = await World.open();
+    const value = word === 'set' ? ['X'] : [];
+    const run = await world.gw(['config', word, name, ...value], bare);
+    expect([run.code, run.err]).toEqual([2, `error: there is no setting "${name}"\nhint: ${hint}\n`]);
+  });
+
   test('asks on a terminal only', async ({ world }) => {
     const run = await world.gw(['login', '--base-url', world.sandbox.baseUrl], { ...bare, stdin: 'key' });
     expect(run).toMatchObject({ code: 2, err: expect.stringContaining('--with-key') });

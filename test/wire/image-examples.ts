@@ -114,6 +114,10 @@ const ofAnImgModel = (model: string): Example[] => [
     body: small(model, { output_format: 'webp', output_compression: 100 }),
   },
   {
+    rule: `${model}: half a percent, which "number 0-100" takes`,
+    body: small(model, { output_format: 'webp', output_compression: 50.5 }),
+  },
+  {
     rule: `${model}: compressed png`,
     body: small(model, { output_format: 'png', output_compression: 50 }),
     refused: /only for webp and jpeg: name one of them as output_format/,

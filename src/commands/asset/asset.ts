@@ -183,9 +183,7 @@ export const get = defineCommand<typeof getFlags, SeenRecord>({
       const inputOf = (id: string) => ({ params: { asset_id: id } });
       return yield* getRecords(libraryIds(args), restAsset, inputOf, (reply) => reply, ctx);
     }
-    const ids = libraryIds(args, ctx);
-    const bodyOf = await idBodies(flags, ctx);
-    const inputOf = (id: string) => ({ body: bodyOf(id) });
+    const { ids, inputOf } = await idBodies(args, flags, ctx);
     yield* getRecords(ids, getAsset, inputOf, (reply) => resultOf(LibraryRecord, reply), ctx);
   },
 });
@@ -210,9 +208,7 @@ export const assetDelete = defineCommand<typeof deleteFlags, LibraryResult>({
   sends: 'body',
   human: idLine,
   async *run({ args, flags, globals }, ctx): AsyncGenerator<Outcome<LibraryResult>> {
-    const ids = libraryIds(args, ctx);
-    const bodyOf = await idBodies(flags, ctx);
-    for (const id of ids) bodyOf(id);
+    const { ids, bodyOf } = await idBodies(args, flags, ctx);
     const what = ids.length === 1 ? `asset ${ids[0]}` : `${ids.length} assets`;
     refuseUnasked(`deleting ${what} cannot be undone`, flags.yes, ctx);
     if (!flags.yes && !globals.dryRun && !globals.curl) await askFirst(`Delete ${what} for good?`, ctx);

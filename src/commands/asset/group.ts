@@ -28,7 +28,6 @@ import {
   type LibraryResult,
   layOf,
   libraryId,
-  libraryIds,
   libraryResult,
   projectFlag,
   recordJson,
@@ -92,9 +91,7 @@ export const get = defineCommand<typeof projectFlag, SeenRecord>({
   human: recordText,
   raw: recordJson,
   async *run({ args, flags }, ctx) {
-    const ids = libraryIds(args, ctx);
-    const bodyOf = await idBodies(flags, ctx);
-    const inputOf = (id: string) => ({ body: bodyOf(id) });
+    const { ids, inputOf } = await idBodies(args, flags, ctx);
     yield* getRecords(ids, getGroup, inputOf, (reply) => resultOf(LibraryRecord, reply), ctx);
   },
 });
@@ -122,7 +119,7 @@ export const groupDelete = defineCommand<typeof deleteFlags, LibraryResult>({
   human: idLine,
   async run({ args, flags, globals }, ctx): Promise<Outcome<LibraryResult>> {
     const id = libraryId(args, ctx);
-    const body = (await idBodies(flags, ctx))(id);
+    const body = (await idBodies([id], flags, ctx)).bodyOf(id);
     refuseUnasked(`deleting group ${id} cannot be undone`, flags.yes, ctx);
     if (!globals.dryRun && !globals.curl) {
       const loss = lossText(await countAssets(body, ctx));

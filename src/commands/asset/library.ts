@@ -131,10 +131,13 @@ export async function bodyMaker(
   };
 }
 
-/** Makes the body of an action for each ID, with the project if given. */
-export async function idBodies(given: WithStored, ctx: Context): Promise<(id: string) => JsonObject> {
+/** The named IDs, and the checked body and input of an action for each, with the project if given. Throws as `libraryIds`. */
+export async function idBodies(args: readonly string[], given: WithStored, ctx: Context) {
+  const ids = libraryIds(args, ctx);
   const make = await bodyMaker(getAsset, layOf('ProjectName'), given, ctx);
-  return (Id) => make({ Id });
+  const bodies = new Map(ids.map((Id) => [Id, make({ Id })]));
+  const bodyOf = (id: string): JsonObject => bodies.get(id) ?? {};
+  return { ids, bodyOf, inputOf: (id: string) => ({ body: bodyOf(id) }) };
 }
 
 /** Removes profile defaults that `pairs` excludes beside a typed flag. */

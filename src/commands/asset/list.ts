@@ -197,15 +197,20 @@ export async function* listPages(
 }
 
 /** Says that there are more results, and how to get them in the paging mode in use. */
-function tellOfMore(page: LibraryPage, { PageNumber, PageSize }: JsonObject, { io }: Context): void {
+function tellOfMore(page: LibraryPage, { PageNumber, PageSize }: JsonObject, { io, globals }: Context): void {
   const { NextToken: token, TotalCount: total, Items } = page;
+  // A typed --set beats a flag, so the --set is what has to change.
+  const next = (field: string, flag: string, value: string | number) =>
+    globals.set?.some((raw) => raw.startsWith(`${field}=`))
+      ? `--set ${shellQuote(`${field}=${value}`)}`
+      : `${flag} ${shellQuote(String(value))}`;
   if (typeof PageNumber === 'number' && typeof PageSize === 'number') {
     const isMore = typeof total === 'number' ? total > PageNumber * PageSize : token && Items.length > 0;
     if (!isMore) return;
     const count = typeof total === 'number' ? ` (${total} in all)` : '';
-    io.note(`more follow${count}: run it again with --page ${PageNumber + 1}`);
+    io.note(`more follow${count}: run it again with ${next('PageNumber', '--page', PageNumber + 1)}`);
   } else if (token) {
-    const text = `more follow: run it again with --token ${shellQuote(token)}, or with --all for all of them`;
+    const text = `more follow: run it again with ${next('NextToken', '--token', token)}, or with --all for all of them`;
     // Long notes are cut, and a cut token is useless, so this uses `aside`.
     if (!io.mode.quiet) io.aside(`${oneLine(text, Number.POSITIVE_INFINITY)}\n`);
   }

@@ -24,7 +24,6 @@ import {
   idBodies,
   idLine,
   type LibraryResult,
-  libraryIds,
   libraryResult,
   projectFlag,
   typedFields,
@@ -65,12 +64,10 @@ export const wait = defineCommand<typeof flags, LibraryResult>({
   sends: 'body',
   human: idLine,
   async *run({ args, flags, globals }, ctx) {
-    const ids = libraryIds(args, ctx);
-    const bodyOf = await idBodies(flags, ctx);
-    for (const id of ids) bodyOf(id);
+    const { ids, bodyOf, inputOf } = await idBodies(args, flags, ctx);
     if (!globals.dryRun && !globals.curl) return yield* waitOutcomes(ids, { ...flags, bodyOf }, ctx, false);
     for (const id of ids) {
-      const value = await showInstead(getAsset, { body: bodyOf(id) }, ctx);
+      const value = await showInstead(getAsset, inputOf(id), ctx);
       if (value) yield { value };
     }
   },

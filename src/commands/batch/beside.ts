@@ -2,11 +2,11 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { digestOf } from '../../batch/rows.ts';
 import { trustedStateDir } from '../../config/dirs.ts';
-import { type Context, gatewayName } from '../../context.ts';
+import type { Context } from '../../context.ts';
 import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { isLocked, type LockFile, tryLock } from '../../disk/lock-file.ts';
-import { originOfGateway } from '../../ledger/job-key.ts';
 import { claimError } from '../../ledger/write-error.ts';
+import { currentOrigin } from '../once.ts';
 
 // Coordinates runs of the same batch on this machine. Several runs may create rows, and several may hand rows to a queue,
 // but not both at once, as a row would then be created twice. Each run takes a lock for its activity before it looks for
@@ -26,7 +26,7 @@ export interface Announced extends Pick<LockFile, 'release'> {
  * because then it cannot store jobs either.
  */
 export async function announce(name: string, doing: Doing, ctx: Context): Promise<Announced> {
-  const origin = originOfGateway(gatewayName(await ctx.settings()));
+  const origin = await currentOrigin(ctx);
   const dir = path.join(trustedStateDir(ctx.host), 'locks');
   const nameOf = (what: Doing) => `batch-${digestOf(`${origin}\n${name}`)}-${what}-`;
   const other = nameOf(others[doing]);

@@ -125,7 +125,7 @@ export class Tally {
 
   async add(given: Row, checked: Partial<CheckedRow>): Promise<void> {
     const { command, flags, key, line, nth, row } = given;
-    const { model, estimate, changed, fields, intent } = checked;
+    const { model, estimate, changed, fields, request } = checked;
     this.rows += 1;
     const { resolution, duration } = flags;
     const like = { family: familyOf(command), model, settings: { resolution, duration } };
@@ -141,7 +141,7 @@ export class Tally {
     if (changed !== undefined && state !== undefined)
       this.changed.push({ key, line, nth, field: changed, state });
     if (this.lately.size > 0 && isNew && !this.isRedone(key) && fields) {
-      const other = this.lately.get(digestOfFields(await fields(), intent?.endpoint));
+      const other = this.lately.get(digestOfFields(await fields(), request?.intent.endpoint));
       if (other !== undefined) this.alike.set(key, other);
     }
     this.lastRow = row;

@@ -1,7 +1,7 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { digestOfRow } from '../../batch/rows.ts';
-import { type Context, gatewayName } from '../../context.ts';
+import type { Context } from '../../context.ts';
 import { familyNames, loadFamily } from '../../gateway/families.ts';
 import type { Family } from '../../gateway/task.ts';
 import { attemptOf } from '../../jobs/create/once.ts';
@@ -16,6 +16,7 @@ import { onceJobKey, originOfGateway } from '../../ledger/job-key.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { loadSettled, taskOf } from '../../ledger/settled.ts';
 import { madeFromRows } from '../../shots/row-outputs.ts';
+import { currentOrigin } from '../once.ts';
 import type { RowResult } from './report.ts';
 
 /** The state of a row's job by the ledger alone. */
@@ -78,7 +79,7 @@ export async function knownRows(
     force = false,
   } = {},
 ) {
-  const origin = originOfGateway(gatewayName(await ctx.settings()));
+  const origin = await currentOrigin(ctx);
   const isSettled = await loadSettled();
   const loaded = await Promise.all(familyNames.map(loadFamily));
   const families = new Map<string, Family>(loaded.map((family) => [family.name, family]));

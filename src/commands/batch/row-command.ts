@@ -11,7 +11,7 @@ import { once } from '../../host.ts';
 import { keepYoungSpaceSmall } from '../../http/transport.ts';
 import type { RunProgress } from '../../io/io.ts';
 import type { Estimate } from '../../jobs/cost.ts';
-import type { HowAsked, Intent, JobRequest } from '../../jobs/create/job-request.ts';
+import type { HowAsked, JobRequest } from '../../jobs/create/job-request.ts';
 import type { Made } from '../../jobs/create/make.ts';
 import { fieldDigests, otherField, pathOf } from '../../jobs/create/once.ts';
 import { cleanKey, escapePattern } from '../../jobs/save/output-path.ts';
@@ -109,7 +109,7 @@ export interface CheckedRow {
   readonly changed?: string | undefined;
   /** Digests of the requested fields. It reads the files of a form. */
   readonly fields: () => Promise<Fields>;
-  readonly intent: Intent;
+  readonly request: JobRequest;
 }
 
 /**
@@ -135,7 +135,7 @@ export function rowChecker(files: RowFiles, ctx: Context, warn: Context['io']['w
       estimate,
       changed: known && changedField(row, known, await fields(), request),
       fields,
-      intent: request.intent,
+      request,
     };
   };
 }

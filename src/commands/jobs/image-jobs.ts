@@ -65,9 +65,12 @@ export async function syncImage(
   }
 }
 
-/** The facts of an error for an image that is missing on disk and that the gateway cannot send again. */
-export const goneFacts = (key: string, ctx: Context) => ({
-  hint: 'mend its disk or put it back, or pay for a new one',
+/** The facts of an error for an image that the gateway cannot send again; `file` is missing on disk, if it was saved. */
+export const goneFacts = (key: string, file: string | undefined, ctx: Context) => ({
+  taskId: key,
+  hint: file
+    ? 'mend its disk or put it back, or pay for a new one'
+    : `gw jobs show ${key}; pay for a new one`,
   anew: commandFor(`gw again ${key}`, ctx),
 });
 
@@ -80,21 +83,19 @@ async function settledOutcome(
   const [job] = await (await ctx.ledger()).find({ ids: [key] });
   const { files, missing } = job ? await savedOutputs(job, family, ctx.signal) : { files: [], missing: [] };
   const value = job && { value: resultOf(job, copied ?? files) };
-  const facts = { taskId: key, hint: `gw jobs show ${key}` };
   if (job?.state !== 'succeeded') {
     const saved = files.length === 0 ? 'no image of it is saved' : 'what came whole is saved';
     const cut = `: its answer was cut, ${saved}, and more may have been made`;
     const isCut = job && namesOutputs(job);
     const { hintOfUnknown } = await import('../../jobs/create/lost.ts');
-    const hint = job && !isCut ? hintOfUnknown(job) : facts.hint;
+    const hint = job && !isCut ? hintOfUnknown(job) : `gw jobs show ${key}`;
     const how = isCut ? cut : ' was not answered, or not yet';
-    return { ...value, error: new UnknownOutcome(`image job ${key}${how}`, { ...facts, hint }) };
+    return { ...value, error: new UnknownOutcome(`image job ${key}${how}`, { taskId: key, hint }) };
   }
   const [lost] = missing;
   if (lost === undefined && files.length > 0) return { ...value };
   const unsaved = files.length > 0 && lost ? `its ${lost.role} was not saved` : 'no image was saved';
   const what = lost?.path === undefined ? unsaved : `${lost.path} is gone, unreadable or not what was saved`;
   const message = `image job ${key}: ${what}, and the gateway keeps none to fetch again`;
-  const told = lost?.path === undefined ? facts : { ...facts, ...goneFacts(key, ctx) };
-  return { ...value, error: new GwError('download', message, told) };
+  return { ...value, error: new GwError('download', message, goneFacts(key, lost?.path, ctx)) };
 }

@@ -54,7 +54,7 @@ export function forOthers(row: Row, { models, sidecar }: Settings, { host, globa
 }
 
 /** The row as a worker will read it, without profile defaults that have yielded to the row's own fields. */
-export function rowForQueue(row: Row, { intent }: CheckedRow): Row {
+export function rowForQueue(row: Row, { request: { intent } }: CheckedRow): Row {
   const kept = intent.request?.flags;
   const stored = (row.flags as WithStored).stored ?? [];
   const gone = stored.filter(
@@ -68,7 +68,7 @@ export function rowForQueue(row: Row, { intent }: CheckedRow): Row {
 /** The checked request of a row in the form for the queue. */
 export async function carriedCheck(
   row: Row,
-  { intent, fields }: CheckedRow,
+  { request: { intent }, fields }: CheckedRow,
   { dir, confined }: RowFiles,
   { io }: Pick<Context, 'io'>,
 ): Promise<CarriedJob> {

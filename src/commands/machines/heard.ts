@@ -1,5 +1,6 @@
-import { type Context, gatewayName } from '../../context.ts';
+import type { Context } from '../../context.ts';
 import { originOfGateway } from '../../ledger/job-key.ts';
+import { currentOrigin } from '../once.ts';
 import type { OpenQueue } from './open.ts';
 
 // Reads from a queue which jobs of this machine another machine has continued.
@@ -7,7 +8,7 @@ import type { OpenQueue } from './open.ts';
 /** Marks this ledger's jobs that other machines have saved, so that they are not downloaded again. */
 export async function hearOfRows({ store }: Pick<OpenQueue, 'store'>, ctx: Context): Promise<void> {
   const ledger = await ctx.ledger();
-  const origin = originOfGateway(gatewayName(await ctx.settings()));
+  const origin = await currentOrigin(ctx);
   const jobs = await ledger.find({
     isOpen: true,
     where: ({ once, save, gateway }) =>

@@ -2,12 +2,12 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { askedDigest, digestOf, type Row } from '../../batch/rows.ts';
 import { trustedStateDir } from '../../config/dirs.ts';
-import { type Context, gatewayName } from '../../context.ts';
+import type { Context } from '../../context.ts';
 import { appendLine, ensureDirectory } from '../../disk/durable-directory.ts';
 import { refuseNewer } from '../../formats.ts';
 import { jsonOf } from '../../json-text.ts';
-import { originOfGateway } from '../../ledger/job-key.ts';
 import type { RowResult } from '../batch/report.ts';
+import { currentOrigin } from '../once.ts';
 
 // Records which rows this machine has handed over and what the queue reported, so that a queue which lost rows is
 // noticed, and a run without the queue creates no row twice.
@@ -41,7 +41,7 @@ export class Memory {
   readonly rows = new Map<string, Remembered>();
 
   static async open(name: string, ctx: Context): Promise<Memory> {
-    return new Memory(name, originOfGateway(gatewayName(await ctx.settings())), ctx);
+    return new Memory(name, await currentOrigin(ctx), ctx);
   }
 
   private constructor(

@@ -2,12 +2,11 @@ import { hostname } from 'node:os';
 import { digestOf } from '../../batch/rows.ts';
 import { readCertificates } from '../../config/certificates.ts';
 import { readVariable } from '../../config/environment.ts';
-import { type Context, gatewayName } from '../../context.ts';
+import type { Context } from '../../context.ts';
 import { readSmallFile } from '../../disk/typed-input.ts';
 import { usage } from '../../errors.ts';
 import { type PooledTask, poolOf } from '../../gateway/limits.ts';
 import { readTyped } from '../../io/ask.ts';
-import { originOfGateway } from '../../ledger/job-key.ts';
 import { isLoopback } from '../../loopback.ts';
 import { Board } from '../../machines/board.ts';
 import type { RowReader } from '../../machines/decode.ts';
@@ -17,6 +16,7 @@ import { RowStore } from '../../machines/store.ts';
 import { canAsk } from '../ask-first.ts';
 import { familyOf, type Place, placeOf } from '../batch/places.ts';
 import { creates } from '../batch/row-command.ts';
+import { currentOrigin } from '../once.ts';
 
 // Opens the queue on Redis for every command that uses it.
 
@@ -86,7 +86,7 @@ export async function openQueue(
     ...(as !== 'worker' && { signal: ctx.signal }),
   });
   try {
-    const store = new RowStore(door, digestOf(originOfGateway(gatewayName(settings)), 12), rowReader);
+    const store = new RowStore(door, digestOf(await currentOrigin(ctx), 12), rowReader);
     const engine = new Engine(store);
     const danger = await dangerOf(door);
     if (danger !== undefined) ctx.io.warn(danger);

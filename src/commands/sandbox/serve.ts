@@ -70,10 +70,11 @@ const MAX_FAULTS_BYTES = 1 << 20;
 function faultsOf(raw: string, cwd: string): Fault[] {
   const file = path.resolve(cwd, raw);
   try {
-    if (!fs.statSync(file, { throwIfNoEntry: false })?.isFile()) return parseFaults(raw);
-    const lines = readSmallFile(file, { named: `--fault ${raw}`, maxBytes: MAX_FAULTS_BYTES })
-      .toString()
-      .split('\n');
+    // Each fault of a SPEC has a colon, so a word without one is the name of a file.
+    if (raw.includes(':') && !fs.statSync(file, { throwIfNoEntry: false })?.isFile()) return parseFaults(raw);
+    const hint = 'a SPEC is written WHERE:WHAT, such as create:503: gw help faults';
+    const limits = { named: `--fault ${raw}`, maxBytes: MAX_FAULTS_BYTES, hint };
+    const lines = readSmallFile(file, limits).toString().split('\n');
     const specs = lines.map((line) => line.replace(/#.*/, '').trim()).filter((line) => line !== '');
     return specs.flatMap((spec) => parseFaults(spec));
   } catch (error) {

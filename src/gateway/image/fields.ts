@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import { field, requiredField, whole } from '../body.ts';
-import { modelId, words } from '../checks.ts';
+import { modelId, unstated, words } from '../checks.ts';
 import {
   type ImageModel,
   imageBackgrounds,
@@ -20,6 +20,8 @@ import {
 /** Declares the flag for the images that a field takes. */
 export const imageItems = (help: string) =>
   ({ items: { image: { kind: 'image', modality: 'image', many: true, value: 'REF', help } } }) as const;
+
+const PERCENT = `a whole number from 0 to ${MAX_COMPRESSION}`;
 
 const ofImg =
   <T>(takes: T) =>
@@ -60,7 +62,8 @@ export const imageFields = (models: readonly string[] = Object.keys(imageModels)
     says: 'png, jpeg, webp … img models',
   }),
   output_compression: field(
-    whole({ min: 0, max: MAX_COMPRESSION }),
+    // The document says "number 0-100", which takes a fraction too.
+    z.number().check(z.gte(0, PERCENT), z.lte(MAX_COMPRESSION, PERCENT), unstated(Number.isInteger, PERCENT)),
     `quality of webp or jpeg in percent, 0-${MAX_COMPRESSION} (img)`,
     { flag: 'compression', value: 'N', says: 'number 0-100, default 100 … only for webp or jpeg' },
   ),

@@ -192,5 +192,6 @@ export const lost = (index: number, { problem }: IncomingImage, key: string): Gw
 const notSaved = (index: number, key: string, reason: string): GwError =>
   new GwError('download', `the ${imageRole(index)} of ${key} was not saved: ${reason}`, {
     taskId: key,
-    hint: 'the gateway sends an image once: what came beside it is saved, and the record is in the ledger',
+    hint: 'the gateway sends an image once: what came beside it is saved, and the record is in the ledger; to pay for a new one',
+    anew: `gw again ${key}`,
   });
