@@ -349,7 +349,7 @@ test('what was not sent yet is taken out, and put back by the next run', async (
 });
 
 test('a row that still waits is saved where the last run says, and another machine changes nothing there', async () => {
-  const studio = await openNearStudio();
+  const studio = await openNearStudio({ speed: 20 });
   write(studio, [alpha]);
   const { code, err } = await studio.batch('run', '--detach', '-o', 'old/{key}.{ext}');
   expect(code, err).toBe(0);
@@ -359,8 +359,16 @@ test('a row that still waits is saved where the last run says, and another machi
   const typed = ['batch', 'run', 'day.jsonl', '--detach', '-o', 'other/', '--redis'];
   expect((await other.run(typed, { env: studio.env })).code).toBe(0);
   const worker = studio.worker('anna');
-  expect((await studio.batch('run', '-o', 'new/{key}.{ext}')).out).toMatch(/^anna:.*\/new\/day-r0\.mp4\n$/);
+  await toldIds(studio, 1);
   await stop(worker);
+  // A row that a worker has begun stays where it was, and the run says so.
+  const begun = await studio.batch('run', '--detach', '-o', 'late/{key}.{ext}');
+  expect(begun.err).toContain('1 row that a worker has begun: saved where the earlier run said');
+  const next = studio.worker('anna', [], worker.place);
+  const { out, err: told } = await studio.batch('run', '-o', 'new/{key}.{ext}');
+  expect(out).toMatch(/^anna:.*\/new\/day-r0\.mp4\n$/);
+  expect(told).not.toContain('has begun');
+  await stop(next);
 });
 
 test('rows that are taken out while a run follows them are errors of that run', async () => {

@@ -87,6 +87,8 @@ class BatchOnQueue {
   readonly #between: RowOutputs;
   /** The rows' files; outputs that rows name may not exist yet when the rows are handed over. */
   readonly #files: RowFiles;
+  /** The number of rows that a worker has begun with another -o than that of this run. */
+  #begun = 0;
   /** Finished rows whose dependent rows are still to be checked. */
   #justOver: string[] = [];
 
@@ -115,6 +117,7 @@ class BatchOnQueue {
     }
     await this.#takeOutUnwanted();
     await this.#beginChains();
+    if (this.#begun > 0) ctx.io.note(`${counted(this.#begun, 'row')} ${KEPT_PLACE}`);
     // From here on this run only follows, so other runs may create rows.
     this.batch.announced.release();
     // Rows saved by an earlier run are not printed, but count as a success in the exit code.
@@ -340,9 +343,10 @@ class BatchOnQueue {
     const isOwn = this.memory.rows.has(row.key);
     // Where a row is saved, and how long it is waited for, is no part of its request.
     const how = ['out', 'waitTimeout', 'interval'] as const;
-    const isMoved = isToBeMade && isOwn && how.some((key) => record.row.flags[key] !== row.flags[key]);
+    const moved = how.filter((key) => isOwn && record.row.flags[key] !== row.flags[key]);
     const isSame = !isOther && (asked === undefined || before === undefined || asked === before);
-    if (isSame && !isMoved) return undefined;
+    if (isSame && !isToBeMade && moved.includes('out') && !isOver(record.state)) this.#begun += 1;
+    if (isSame && !(isToBeMade && moved.length > 0)) return undefined;
     // Two users may have given their batches the same name.
     if (isOther && !isOwn)
       throw usage(
@@ -561,6 +565,7 @@ class BatchOnQueue {
 const keyOf = (record: RowRecord | undefined): string | undefined =>
   record?.job?.key ?? (record?.family === 'image' ? record.id : undefined);
 
+const KEPT_PLACE = 'that a worker has begun: saved where the earlier run said; -o holds for rows not begun';
 const forgotten = unknownError(
   'the queue does not know this row any more, which was handed over: it may have been created, and was not sent again',
   'the ledgers of the workers may know it; --refill sends such rows again',

@@ -17,6 +17,7 @@ import { betaFamily } from '../../../gateway/beta/task.ts';
 import type { Fields } from '../../../gateway/json-value.ts';
 import type { Charge, TaskView } from '../../../gateway/task.ts';
 import type { Table } from '../../../io/io.ts';
+import { columnsOf } from '../../../io/layout.ts';
 import { shortDuration } from '../../../io/quantity-text.ts';
 import type { Listed } from '../../asset/list.ts';
 import { showInstead } from '../../show-instead.ts';
@@ -165,11 +166,9 @@ function flagOf([field, index]: readonly PropertyKey[], flags: ListFlags, body: 
 /** Task records of family B as a table that fits a terminal; links are left out because they are credentials. */
 const taskTable = (records: readonly Fields[], nowMs: number): Table => ({
   columns: [
-    { name: 'id', whole: true },
-    { name: 'status', whole: true },
+    ...columnsOf(['id', 'status'], []),
     { name: 'age', align: 'right', whole: true },
-    { name: 'result' },
-    { name: 'cost' },
+    ...columnsOf([], ['result', 'cost']),
   ],
   rows: records.map((record) => {
     const id = String(record.id ?? '-');
