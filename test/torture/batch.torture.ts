@@ -1,10 +1,10 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { expect } from 'vitest';
-import { loadTaskFamily } from '../../src/gateway/families.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
-import { openPlace, type Place, pause, sha256, sha256Of } from '../cli/place.ts';
+import { openPlace, type Place, pause } from '../cli/place.ts';
 import { cmd } from '../helpers/cmd.ts';
+import { isWhole, kinds, takenOf } from './rows.ts';
 import { isLong, type Round, tell, torture } from './torture.ts';
 
 // Kills a batch of three families and images on a personal account at random moments and runs it again each time. Also runs
@@ -12,18 +12,12 @@ import { isLong, type Round, tell, torture } from './torture.ts';
 
 type World = Place & { readonly sandbox: Sandbox };
 
-const kinds = [
-  { command: 'video alpha', model: '2.0-fast', resolution: '480p', duration: '4' },
-  { command: 'video beta', duration: '3' },
-  { command: 'video gamma', model: 'gamma-H3-Max', resolution: '480P', duration: '5', ratio: '1:1' },
-  { command: 'image create', model: 'img-2', size: '256x256' },
-];
 const fields = ['command', 'model', 'resolution', 'duration', 'ratio', 'size', 'id', 'prompt'] as const;
 
 function manifest(place: World, rows: number, asCsv: boolean): string {
   const all = Array.from(
     { length: rows },
-    (_, at): Record<string, string | undefined> => ({
+    (_, at): Record<string, string | number | undefined> => ({
       ...kinds[at % kinds.length],
       id: `r${at}`,
       prompt: `fox number ${at}.`,
@@ -37,22 +31,12 @@ function manifest(place: World, rows: number, asCsv: boolean): string {
   return name;
 }
 
-/** Lists the creates of a row that the gateway accepted. */
-const takenOf = ({ sandbox }: World, at: number) =>
-  sandbox.requests.filter(
-    ({ server, method, path: to, body, status, acceptedTaskId }) =>
-      server === 'api' &&
-      method === 'POST' &&
-      JSON.stringify(body ?? '').includes(`fox number ${at}.`) &&
-      (acceptedTaskId !== undefined || (to.startsWith('/v1/images') && status === 200)),
-  );
-
 async function expectOnce(place: World, rows: number, { counts }: Round): Promise<number> {
   const wrong: string[] = [];
   const jobs = await place.jobs();
   let unknown = 0;
   for (let at = 0; at < rows; at += 1) {
-    const taken = takenOf(place, at).length;
+    const taken = takenOf(place.sandbox, at);
     const mine = jobs.filter(({ once, state }) => once?.key === `day/r${at}` && state !== 'not_sent');
     if (taken > 1) counts.doubled += 1;
     if (taken > 1 || mine.length > 1) wrong.push(`row ${at}: ${taken} creates, ${mine.length} jobs`);
@@ -67,14 +51,7 @@ async function expectOnce(place: World, rows: number, { counts }: Round): Promis
       wrong.push(`row ${at}: ${taken} creates, ${job?.state ?? 'no job'}, ${job?.files.length ?? 0} files`);
     }
     for (const file of job?.files ?? []) {
-      let isWhole = fs.existsSync(file.path) && sha256Of(file.path) === file.sha256;
-      if (isWhole && job?.family !== 'image') {
-        const family = await loadTaskFamily(job?.family as 'alpha');
-        const [output] = family.readTask(job?.record, job?.id ?? '').outputs;
-        const served = await fetch(output?.url ?? '');
-        isWhole = sha256(Buffer.from(await served.arrayBuffer())) === file.sha256;
-      }
-      if (isWhole) continue;
+      if (await isWhole(file, job)) continue;
       counts.halfFiles += 1;
       wrong.push(`row ${at}: ${file.path} is not what was recorded, or not what the gateway has`);
     }

@@ -35,6 +35,7 @@ import { apiListener } from '../../src/sandbox/api-listener.ts';
 import { Callbacks } from '../../src/sandbox/callbacks.ts';
 import { FaultDraw } from '../../src/sandbox/faults.ts';
 import type { World } from '../../src/sandbox/route.ts';
+import { seededRandom } from '../../src/sandbox/seeded.ts';
 import { routes } from '../../src/sandbox/server.ts';
 import { memoryStore } from '../../src/sandbox/store.ts';
 import { document, isQuoted } from '../helpers/document.ts';
@@ -46,7 +47,7 @@ import { gammaExamples } from '../wire/gamma-examples.ts';
 import { imageEditExamples } from '../wire/image-edit-examples.ts';
 import { imageExamples } from '../wire/image-examples.ts';
 import * as ruleExamples from '../wire/rule-examples.ts';
-import { isLong, randomFrom, seed, tell } from './torture.ts';
+import { isLong, seed, tell } from './torture.ts';
 
 // Compares two judges of a request: gw's checks and the sandbox. A request is a literal of the document with up to three
 // fields changed to values from their declarations: each bound at, below and above, each allowed word, other types, or no
@@ -522,7 +523,7 @@ function changed(body: unknown, [key, ...rest]: readonly PropertyKey[], value: u
 
 /** Makes the request of this index, always the same for a seed: its endpoint, its body, and a text of the changes. */
 function generate(index: number): { readonly of: Judged; readonly body: unknown; readonly made: string } {
-  const random = randomFrom(seed + index);
+  const random = seededRandom(seed + index);
   const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)] as T;
   const of = pick(judged);
   let body = pick(of.literals);

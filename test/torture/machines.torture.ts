@@ -3,12 +3,12 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { expect } from 'vitest';
 import { rowReader } from '../../src/commands/machines/open.ts';
-import { loadTaskFamily } from '../../src/gateway/families.ts';
 import { decode } from '../../src/machines/decode.ts';
 import type { LogEntry, RowRecord } from '../../src/machines/row.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
-import { KEY, openSandbox, Place, pause, type Running, sha256, sha256Of, until } from '../cli/place.ts';
+import { KEY, openSandbox, Place, pause, type Running, until } from '../cli/place.ts';
 import { openRedis, type TestRedis } from '../machines/redis.ts';
+import { isWhole, kinds, takenOf } from './rows.ts';
 import { isLong, type Round, tell, torture } from './torture.ts';
 
 // @module-tag redis-server
@@ -19,12 +19,6 @@ import { isLong, type Round, tell, torture } from './torture.ts';
 /** Long runs have 300 rows, or a Redis that is down for a minute. */
 const longestRoundMs = isLong ? 900_000 : 120_000;
 
-const kinds = [
-  { command: 'video alpha', model: '2.0-fast', resolution: '480p', duration: 4 },
-  { command: 'video beta', duration: 3 },
-  { command: 'video gamma', model: 'gamma-H3-Max', resolution: '480P', duration: 5, ratio: '1:1' },
-  { command: 'image create', model: 'img-2', size: '256x256' },
-];
 const in4k = { command: 'video alpha', model: '2.0', body: { resolution: '4k', duration: 5 } };
 
 interface Studio {
@@ -78,13 +72,7 @@ async function expectOnce(studio: Studio, { counts }: Round): Promise<{ unknown:
   const wrong: string[] = [];
   let unknown = 0;
   for (let at = 0; at < rows; at += 1) {
-    const taken = sandbox.requests.filter(
-      ({ server, method, path: to, body, status, acceptedTaskId }) =>
-        server === 'api' &&
-        method === 'POST' &&
-        JSON.stringify(body ?? '').includes(`fox number ${at}.`) &&
-        (acceptedTaskId !== undefined || (to.startsWith('/v1/images') && status === 200)),
-    ).length;
+    const taken = takenOf(sandbox, at);
     const [rowKey = ''] = await redis.client.keys(`*:row:day/r${at}`);
     const row = decode(`day/r${at}`, await redis.client.hgetall(rowKey), rowReader) as RowRecord;
     const log = (await redis.client.lrange(rowKey.replace(':row:', ':log:'), 0, -1)).map(
@@ -107,15 +95,14 @@ async function expectOnce(studio: Studio, { counts }: Round): Promise<{ unknown:
     }
     const [file] = row.files;
     const place = places.get(row.host ?? '');
-    let isWhole = file !== undefined && fs.existsSync(file.path) && sha256Of(file.path) === file.sha256;
-    if (isWhole && place && row.family !== 'image') {
-      const job = (await place.jobs()).find(({ id }) => id === row.id);
-      const family = await loadTaskFamily(row.family);
-      const [output] = family.readTask(job?.record, row.id ?? '').outputs;
-      const served = await fetch(output?.url ?? '');
-      isWhole = sha256(Buffer.from(await served.arrayBuffer())) === file?.sha256;
-    }
-    if (isWhole) continue;
+    if (
+      file &&
+      (await isWhole(
+        file,
+        (await place?.jobs())?.find(({ id }) => id === row.id),
+      ))
+    )
+      continue;
     counts.halfFiles += 1;
     wrong.push(`row ${at}: ${file?.path} is not what was recorded, or not what the gateway has`);
   }

@@ -6,11 +6,12 @@ import * as path from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { makePng } from '../../src/sandbox/media-check.ts';
+import { seededRandom } from '../../src/sandbox/seeded.ts';
 import { builtGw } from '../cli/built.ts';
 import { freePort } from '../helpers/free-port.ts';
 import { newDir } from '../helpers/new-dir.ts';
 import { type Answer, ask } from '../sandbox/fixture.ts';
-import { isLong, randomFrom, seed, tell } from './torture.ts';
+import { isLong, seed, tell } from './torture.ts';
 
 // Many client programs use one `gw sandbox serve` at once and send large forms, while it is killed with -9 in between.
 // The long run installs the packed tarball in an empty directory and uses 50 clients for a minute.
@@ -139,7 +140,7 @@ test('many clients at once, over kills with -9: no wrong reply', { timeout: 400_
   };
 
   const client = async (number: number) => {
-    const random = randomFrom(seed + number);
+    const random = seededRandom(seed + number);
     const made: Made[] = [];
     const calls: readonly ((word: string) => Promise<void>)[] = [
       async (word) => {

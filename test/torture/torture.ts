@@ -1,6 +1,7 @@
 import * as fs from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { seededRandom } from '../../src/sandbox/seeded.ts';
 
 // Runs suites of faults, races and kills in rounds. `npm test` runs a few rounds of each, always the same ones. `npm run
 // test:torture` runs rounds for GW_TORTURE_SECONDS from GW_TORTURE_SEED on. This file decides which, and what is printed.
@@ -92,7 +93,7 @@ async function run(
   counts: Counts,
   longestMs: number,
 ): Promise<void> {
-  const random = randomFrom(seed + index);
+  const random = seededRandom(seed + index);
   const cleaning: (() => unknown)[] = [];
   const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)] as T;
   const hangs = new AbortController();
@@ -112,17 +113,6 @@ async function run(
     hangs.abort();
     for (const clean of cleaning) await clean();
   }
-}
-
-/** Makes a generator of numbers from 0 to less than 1, the same ones for the same seed (mulberry32). */
-export function randomFrom(start: number): () => number {
-  let state = start >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
 
 /** Settings of a property: `fc.assert(property, fuzz(200))`. Torture makes fifty times as many runs, within a suite's duration. */
