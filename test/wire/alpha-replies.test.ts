@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { alphaFamily } from '../../src/gateway/alpha/task.ts';
-import { type Answer, type FakeGateway, fakeGateway } from '../helpers/fake-gateway.ts';
-import { World } from '../helpers/gw.ts';
+import type { Answer, FakeGateway } from '../helpers/fake-gateway.ts';
+import { fakeWorld } from '../helpers/fake-world.ts';
 
 // Literal replies of family A: those that the document allows, and those that it does not allow.
 
@@ -77,13 +77,6 @@ describe('a task record', () => {
 });
 
 describe('through the command', () => {
-  const start = async (
-    answer: (method: string) => Answer,
-  ): Promise<{ world: World; gateway: FakeGateway; env: Record<string, string> }> => {
-    const world = await World.open();
-    const gateway = await fakeGateway(answer);
-    return { world, gateway, env: { GW_BASE_URL: gateway.url } };
-  };
   const creates = (gateway: FakeGateway) => gateway.requests.filter((line) => line.startsWith('POST')).length;
 
   test.each<[string, unknown]>([
@@ -97,7 +90,7 @@ describe('through the command', () => {
     ['HTML', '<html>welcome</html>'],
     ['cut JSON', '{"status":"queued","i'],
   ])('a 200 %s is exit 14, sent once, in the ledger as unknown', async (_, body) => {
-    const { world, gateway, env } = await start(() => ({ body }));
+    const { world, gateway, env } = await fakeWorld(() => ({ body }));
     const run = await world.gw(['video', 'alpha', 'create', 'a fox'], { env });
     expect(run, run.err).toMatchObject({ code: 14, out: '' });
     expect(creates(gateway)).toBe(1);
@@ -113,7 +106,7 @@ describe('through the command', () => {
       '{\n  "id": "task-1",\n  "task_id": "task-1",\n  "object": "video",\n  "status": "queued",\n  "progress": 0\n}\n',
     ],
   ])('a create reply with %s is accepted', async (_, body) => {
-    const { world, env } = await start(() => ({ body }));
+    const { world, env } = await fakeWorld(() => ({ body }));
     expect(await world.gw(['video', 'alpha', 'create', 'a fox'], { env })).toMatchObject({
       code: 0,
       out: 'task-1\n',
@@ -148,7 +141,7 @@ describe('through the command', () => {
     ],
     ['cut', { status: 404, body: '{"error":{"mess' }, 4, { kind: 'not_found' }],
   ])('an error body that is %s', async (_, answer, code, wanted) => {
-    const { world, env } = await start(() => answer);
+    const { world, env } = await fakeWorld(() => answer);
     const run = await world.gw(['video', 'alpha', 'get', 'task-1', '--json'], { env });
     expect(run.code).toBe(code);
     expect(run.out).toBe('');
@@ -156,7 +149,7 @@ describe('through the command', () => {
   });
 
   test('times that are no plausible seconds are shown as they came', async () => {
-    const { world, env } = await start(() => ({
+    const { world, env } = await fakeWorld(() => ({
       body: { id: 't', status: 'running', created_at: 1795211159000, updated_at: -5 },
     }));
     const run = await world.gw(['video', 'alpha', 'get', 't'], { env });
@@ -165,7 +158,7 @@ describe('through the command', () => {
   });
 
   test('a message from the gateway cannot become a line of its own', async () => {
-    const { world, env } = await start(() => ({
+    const { world, env } = await fakeWorld(() => ({
       status: 400,
       body: { error: { message: 'bad\n::error::pwned\u001b[31m\u202e' } },
     }));
@@ -176,7 +169,7 @@ describe('through the command', () => {
 
   test('an unknown status waits on with one warning; a finished task without a URL is asked three more times', async () => {
     let looks = 0;
-    const { world, gateway, env } = await start((method) => {
+    const { world, gateway, env } = await fakeWorld((method) => {
       if (method === 'POST') return { body: { id: 'task-1' } };
       looks += 1;
       return { body: { id: 'task-1', status: looks < 4 ? 'thinking' : 'succeeded' } };
@@ -188,7 +181,7 @@ describe('through the command', () => {
   });
 
   test('a reply without a status counts as running wherever the status is told, with one warning in a wait', async () => {
-    const { world, env } = await start(() => ({ body: { id: 'task-1' } }));
+    const { world, env } = await fakeWorld(() => ({ body: { id: 'task-1' } }));
     const created = await world.ok(['video', 'alpha', 'create', 'a fox', '--json'], { env });
     expect(JSON.parse(created.out)).toMatchObject({ id: 'task-1', status: 'running' });
     const wait = await world.gw(['jobs', 'wait', 'task-1', '--wait-timeout', '1m', '--json'], { env });
@@ -202,7 +195,7 @@ describe('through the command', () => {
       [401, 1, 3],
       [404, 6, 4],
     ] as const) {
-      const { world, gateway, env } = await start((method) =>
+      const { world, gateway, env } = await fakeWorld((method) =>
         method === 'POST' ? { body: { id: 'task-1' } } : { status, body: { error: { message: 'no' } } },
       );
       const run = await world.gw(['video', 'alpha', 'create', 'a fox', '--wait'], { env });
@@ -213,7 +206,7 @@ describe('through the command', () => {
 
   test('Retry-After of a poll is obeyed; one past the deadline ends the wait at once and says when', async () => {
     let looks = 0;
-    const { world, env } = await start((method) => {
+    const { world, env } = await fakeWorld((method) => {
       if (method === 'POST') return { body: { id: 'task-1' } };
       looks += 1;
       return looks === 1

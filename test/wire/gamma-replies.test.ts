@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { gammaFamily } from '../../src/gateway/gamma/task.ts';
 import { cmd } from '../helpers/cmd.ts';
-import { type Answer, type FakeGateway, fakeGateway } from '../helpers/fake-gateway.ts';
-import { World } from '../helpers/gw.ts';
+import type { FakeGateway } from '../helpers/fake-gateway.ts';
+import { fakeWorld } from '../helpers/fake-world.ts';
 
 // Literal replies of family C: those that the document allows, and those that it does not allow.
 
@@ -91,19 +91,12 @@ describe('a task record', () => {
 });
 
 describe('through the command', () => {
-  const start = async (
-    answer: (method: string) => Answer,
-  ): Promise<{ world: World; gateway: FakeGateway; env: Record<string, string> }> => {
-    const world = await World.open();
-    const gateway = await fakeGateway(answer);
-    return { world, gateway, env: { GW_BASE_URL: gateway.url } };
-  };
   const argv = cmd`video gamma create "a fox" --resolution 768P --duration 5 --ratio 1:1`;
   const creates = (gateway: FakeGateway) => gateway.requests.filter((line) => line.startsWith('POST'));
   const looks = (gateway: FakeGateway) => gateway.requests.filter((line) => line.startsWith('GET'));
 
   test('a create reply names the task: its ID is printed, and it stands as queued', async () => {
-    const { world, gateway, env } = await start(() => ({ body: { task_id: 'task-1' } }));
+    const { world, gateway, env } = await fakeWorld(() => ({ body: { task_id: 'task-1' } }));
     expect(await world.gw(argv, { env })).toMatchObject({ code: 0, out: 'task-1\n', err: '' });
     expect(creates(gateway)).toEqual(['POST /v2/video_generation']);
     const listed = await world.gw(['jobs', 'list', '--json'], { env });
@@ -113,7 +106,7 @@ describe('through the command', () => {
   // The document does not define the form of an ID, and Base64 is a common one.
   test.each(['YWJj+A==', '_x~1', 'task@eu:1'])('an ID %s is asked for as it is', async (id) => {
     const task = { id, status: 'succeeded', content: { url: 'https://example.com/v.mp4' } };
-    const { world, gateway, env } = await start((request) =>
+    const { world, gateway, env } = await fakeWorld((request) =>
       request.startsWith('POST') ? { body: { task_id: id } } : { body: { task } },
     );
     expect(await world.gw(argv, { env })).toMatchObject({ code: 0, out: `${id}\n`, err: '' });
@@ -129,7 +122,7 @@ describe('through the command', () => {
     ['empty', ''],
     ['cut JSON', '{"task_i'],
   ])('a 200 %s is exit 14, sent once, in the ledger as unknown', async (_, body) => {
-    const { world, gateway, env } = await start(() => ({ body }));
+    const { world, gateway, env } = await fakeWorld(() => ({ body }));
     expect(await world.gw(argv, { env })).toMatchObject({ code: 14, out: '' });
     expect(creates(gateway)).toHaveLength(1);
     const listed = await world.gw(['jobs', 'list', '--json'], { env });
@@ -137,7 +130,7 @@ describe('through the command', () => {
   });
 
   test('an error inside a 200 leaves the outcome open, and is quoted', async () => {
-    const { world, gateway, env } = await start(() => ({
+    const { world, gateway, env } = await fakeWorld(() => ({
       body: { error: { message: 'the prompt is sensitive', code: '1026' } },
     }));
     const run = await world.gw(argv, { env });
@@ -149,7 +142,7 @@ describe('through the command', () => {
   test.each(['gamma', 'alpha', 'beta'])('a record of another task of family %s is told', async (family) => {
     const task = { id: 'task-2', status: 'succeeded' };
     const bodies: Record<string, unknown> = { gamma: { task }, alpha: task, beta: { code: 0, data: [task] } };
-    const { world, env } = await start(() => ({ body: bodies[family] }));
+    const { world, env } = await fakeWorld(() => ({ body: bodies[family] }));
     const run = await world.gw(['video', family, 'get', 'task-1', '--json'], { env });
     expect(run, run.err).toMatchObject({ code: 8, out: '' });
     expect(run.err).toContain('task task-1 was asked for, and it is the record of task task-2');
@@ -165,7 +158,7 @@ describe('through the command', () => {
     [422, 5, 'rejected'],
     [500, 14, 'unknown_outcome'],
   ])('a create that meets %d ends with exit %d, sent once', async (status, code, kind) => {
-    const { world, gateway, env } = await start(() => ({ status, body: { error: { message: 'no' } } }));
+    const { world, gateway, env } = await fakeWorld(() => ({ status, body: { error: { message: 'no' } } }));
     const run = await world.gw([...argv, '--json'], { env });
     expect(run.code, run.err).toBe(code);
     const { error } = JSON.parse(run.err);
@@ -177,7 +170,7 @@ describe('through the command', () => {
   });
 
   test('a query that meets 400 is an unknown task: exit 4', async () => {
-    const { world, gateway, env } = await start(() => ({
+    const { world, gateway, env } = await fakeWorld(() => ({
       status: 400,
       body: { error: { message: 'task not found', code: 'invalid_task' } },
     }));
@@ -189,7 +182,7 @@ describe('through the command', () => {
 
   test('get shows every field of usage, the actual ratio and no link; --json the reply as it came', async () => {
     const text = JSON.stringify({ task: { ...succeeded, ratio: '4:3' } }, undefined, 1);
-    const { world, env } = await start(() => ({ body: text }));
+    const { world, env } = await fakeWorld(() => ({ body: text }));
     const run = await world.ok(['video', 'gamma', 'get', 'task-1'], { env });
     for (const [name, value] of Object.entries(succeeded.usage)) {
       expect(run.out).toMatch(new RegExp(`^usage\\.${name} +${value}$`, 'm'));
@@ -203,7 +196,7 @@ describe('through the command', () => {
   test.each([[{}], [{ task: null }], [{ task: [] }], [[]], ['<html>']])(
     'a record that is none (%j) is exit 8',
     async (body) => {
-      const { world, env } = await start(() => ({ body }));
+      const { world, env } = await fakeWorld(() => ({ body }));
       expect(await world.gw(['video', 'gamma', 'get', 'task-1'], { env })).toMatchObject({
         code: 8,
         out: '',
@@ -217,7 +210,7 @@ describe('through the command', () => {
       status: 'cancelled',
       error: { code: 'UserCancelled', message: 'in the console' },
     };
-    const { world, env } = await start((method) => ({
+    const { world, env } = await fakeWorld((method) => ({
       body: method === 'POST' ? { task_id: 'task-1' } : { task },
     }));
     const run = await world.gw([...argv, '--wait', '--json'], { env });
