@@ -32,7 +32,7 @@ test('a command line that is wrapped runs as it is printed', () => {
 
 test('on a terminal errors and hints are wrapped, and in a pipe they are one line', async () => {
   const world = await World.open();
-  const argv = ['config', 'set', 'nothing-of-this', '1'];
+  const argv = ['api', 'GET', 'http://elsewhere.example/v1/models'];
   const piped = await world.gw(argv);
   expect(piped.err.split('\n')).toHaveLength(3);
   const { err } = await world.gw(argv, { terminal: true });

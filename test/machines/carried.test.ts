@@ -12,7 +12,7 @@ async function carried(flags: Record<string, unknown>, prompt: string, own?: str
   const intent = { endpoint: 'beta.create', gateway: '', prompt, settings: {}, media: [], request };
   const files = { dir: '/', confined: (file: string) => file };
   const io = { withoutSecrets: (text: string) => text } as Parameters<typeof carriedCheck>[3]['io'];
-  const checked = { intent, fields: async () => ({}) } as unknown as Checked;
+  const checked = { request: { intent }, fields: async () => ({}) } as unknown as Checked;
   return requestOf(row, await carriedCheck(row, checked, files, { io }), '/');
 }
 
