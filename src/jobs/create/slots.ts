@@ -239,7 +239,7 @@ async function openJobs(input: SlotInput): Promise<Job[]> {
   const { clock, family, intent, ledger, pool } = input;
   const sinceMs = clock.now() - (family.recordLifeMs ?? family.linkLifeMs);
   const jobs = await ledger.find({ family: family.name, gateway: intent.gateway, sinceMs, isOpen: true });
-  return jobs.filter((job) => {
+  const isTaken = (job: Job): boolean => {
     // Whether a job belongs to a pool does not depend on the account type.
     if (poolOf(job, 'personal').name !== pool.name) return false;
     // Another API key may belong to another account, which has its own slots.
@@ -248,7 +248,11 @@ async function openJobs(input: SlotInput): Promise<Job[]> {
     // A job without an answer may be running, for as long as a task is likely to run.
     if (mayExist(job) && keepsSlot(job, input)) return true;
     return (job.state === 'intent' || job.state === 'sent') && ledger.isHeld(job.key);
-  });
+  };
+  const taken = jobs.filter(isTaken);
+  // A create that nobody holds any more may have been accepted since it was read.
+  const ids = jobs.filter((job) => job.state === 'intent' && !taken.includes(job)).map(({ key }) => key);
+  return ids.length === 0 ? taken : [...taken, ...(await ledger.find({ ids })).filter(isTaken)];
 }
 
 const keptUntilMs = ({ sentAtMs, createdAtMs }: Job, { speed }: SlotInput): number =>

@@ -129,6 +129,25 @@ test('lost creates of a year ahead keep no slot until that year has passed', asy
   expect((await clock.until(take())).atMs).toBe(0);
 });
 
+test('a create that is accepted while the jobs are counted takes its slot', async () => {
+  const { clock, ledger, run, take } = scene({ a: 1e9, b: 1e9, c: 50_000 });
+  for (const id of ['a', 'b']) run(id);
+  const key = newJobKey();
+  const hold = ledger.begin(intent({ family: 'alpha', gateway }), key);
+  const own = JobFinder.prototype.each;
+  const each = vi.spyOn(JobFinder.prototype, 'each');
+  onTestFinished(() => each.mockRestore());
+  each.mockImplementation(async function* (this: JobFinder, wanted) {
+    yield* own.call(this, wanted);
+    // The second look is the one under the lock; the answer comes after the job was read.
+    if (each.mock.calls.length !== 2) return;
+    ledger.append(key, { event: 'sent' });
+    ledger.append(key, { event: 'accepted', id: 'c' });
+    hold.release();
+  });
+  expect((await clock.until(take())).atMs).toBeGreaterThanOrEqual(50_000);
+});
+
 test('a full account is waited for, its tasks are looked at, and what ended is written down', async () => {
   const { clock, run, take, ledger, notes, beats } = scene({ a: 1e9, b: 50_000, c: 1e9 });
   for (const id of ['a', 'b', 'c']) run(id);
