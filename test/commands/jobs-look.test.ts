@@ -1,6 +1,7 @@
 import { appendFileSync, readdirSync, readFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { JobFinder } from '../../src/ledger/job-finder.ts';
 import { adoptedJobKey } from '../../src/ledger/job-key.ts';
 import { openServer } from '../cli/fake-gateway.ts';
 import { clipsDir, World } from '../helpers/gw.ts';
@@ -281,6 +282,29 @@ test('a job that another gw is creating is followed beside the rest as soon as i
   expect(run.code, run.err).toBe(0);
   expect(run.out.split('\n').sort()).toEqual(['', `${world.cwd}/t-1.mp4`, `${world.cwd}/t-2.mp4`]);
   await world.close();
+});
+
+test.each(['wait', 'download'])('jobs %s saves a job that is accepted after it was read', async (verb) => {
+  const { world, server, gw, record } = await openPlace({ task: () => [200, JSON.stringify(record)] });
+  const other = ledgerOf(world);
+  const key = other.begin(intentIn(world, { gateway: server.url }));
+  other.append(key, { event: 'sent' });
+  const hold = await other.hold(key);
+  const own = JobFinder.prototype.each;
+  const each = vi.spyOn(JobFinder.prototype, 'each');
+  onTestFinished(() => each.mockRestore());
+  let reads = 0;
+  each.mockImplementation(async function* (this: JobFinder, wanted) {
+    for await (const job of own.call(this, wanted)) {
+      yield job;
+      // The first read only finds out what the word means.
+      reads += 1;
+      if (reads !== 2) continue;
+      other.append(key, { event: 'accepted', id: 't-1' });
+      hold?.release();
+    }
+  });
+  expect(await gw('jobs', verb, key)).toMatchObject({ code: 0, out: `${world.cwd}/t-1.mp4\n` });
 });
 
 describe('the first look at a task that the ledger does not know ends with --wait-timeout', () => {

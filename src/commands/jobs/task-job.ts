@@ -291,13 +291,13 @@ export function wholeProgress(total: number, { io, clock }: Context) {
 export const isInOtherHands = ({ known }: NamedJob, ledger: Ledger): boolean =>
   known !== undefined && known.job.id === undefined && ledger.isHeld(known.job.key);
 
-/** Waits until another gw has released the job, and returns the job as it is then. Throws as `waitForOther`. */
+/** Waits until another gw has released the job, and reads it again: it may have been accepted since. Throws as `waitForOther`. */
 export async function fromOtherHands(named: NamedJob, ctx: Context, deadlineMs?: number): Promise<NamedJob> {
   const ledger = await ctx.ledger();
   const { known } = named;
-  if (!known || !isInOtherHands(named, ledger)) return named;
+  if (!known || known.job.id !== undefined) return named;
   const { key } = known.job;
-  await whileHeld(key, ctx, async () => {}, deadlineMs);
+  if (isInOtherHands(named, ledger)) await whileHeld(key, ctx, async () => {}, deadlineMs);
   const [job = known.job] = await ledger.find({ ids: [key] });
   return { id: job.id ?? key, known: { ...known, job } };
 }

@@ -78,7 +78,7 @@ export const wait = (familyName?: string) =>
         const requests: FollowRequest[] = [];
         for (const each of wave) {
           try {
-            const job = busy.has(each) ? await fromOtherHands(each, ctx, deadlineMs) : each;
+            const job = await fromOtherHands(each, ctx, deadlineMs);
             const over = await withoutTask(job, flags, followers, ctx, familyName !== undefined);
             if (over) yield over;
             else requests.push({ ...(await taskOf(job)), flags, deadlineMs, atOnce: true });
