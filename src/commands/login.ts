@@ -95,10 +95,10 @@ async function askKey(baseUrl: string, { host }: Context): Promise<string> {
 export const logout = defineCommand<Record<string, never>, { profile: string }>({
   examples: [loginExample, 'gw logout --profile demo'],
   async run(_, ctx) {
-    const { profile: of, rows } = await ctx.settings();
-    const profile = of.value;
+    const settings = await ctx.settings();
+    const profile = settings.profile.value;
     if (await removeKey(ctx.host, profile)) return { value: { profile } };
-    const hasCommand = rows.some(({ name, value }) => name === 'key_command' && value !== undefined);
+    const hasCommand = settings.rows.some(({ name, value }) => name === 'key_command' && value !== undefined);
     const hint = hasCommand
       ? `end its key command with: gw config unset key_command --profile ${profile}`
       : 'gw profile list shows the profiles, and which of them have a key';

@@ -363,7 +363,7 @@ test('a row that still waits is saved where the last run says, and another machi
   await stop(worker);
   // A row that a worker has begun stays where it was, and the run says so.
   const begun = await studio.batch('run', '--detach', '-o', 'late/{key}.{ext}');
-  expect(begun.err).toContain('1 row that a worker has begun: saved where the earlier run said');
+  expect(begun.err).toContain('the new -o does not hold for 1 row that a worker has begun');
   const next = studio.worker('anna', [], worker.place);
   const { out, err: told } = await studio.batch('run', '-o', 'new/{key}.{ext}');
   expect(out).toMatch(/^anna:.*\/new\/day-r0\.mp4\n$/);

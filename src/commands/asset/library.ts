@@ -131,7 +131,7 @@ export async function bodyMaker(
   };
 }
 
-/** The named IDs, and the checked body and input of an action for each, with the project if given. Throws as `libraryIds`. */
+/** The named IDs, and for each the checked body and input of an action, with a given project. Throws as `libraryIds`. */
 export async function idBodies(args: readonly string[], given: WithStored, ctx: Context) {
   const ids = libraryIds(args, ctx);
   const make = await bodyMaker(getAsset, layOf('ProjectName'), given, ctx);

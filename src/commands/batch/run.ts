@@ -323,9 +323,10 @@ class BatchRun {
       for await (const row of soundRows(input)) {
         const before = tally.before(row.key);
         if (before?.state === 'saved' || isOpen(before) !== (pass === 'open')) continue;
+        const isKept = before?.state === 'failed' && !flags.retryFailed;
         this.#isSent ||= left === 0 && pass === 'open';
         if (left === 0) return;
-        left -= before?.state === 'failed' && !flags.retryFailed ? 0 : 1;
+        if (!isKept) left -= 1;
         yield row;
       }
     }

@@ -68,9 +68,7 @@ export async function syncImage(
 /** The facts of an error for an image that the gateway cannot send again; `file` is missing on disk, if it was saved. */
 export const goneFacts = (key: string, file: string | undefined, ctx: Context) => ({
   taskId: key,
-  hint: file
-    ? 'mend its disk or put it back, or pay for a new one'
-    : `gw jobs show ${key}; pay for a new one`,
+  hint: `${file ? 'mend its disk or put it back' : `gw jobs show ${key}`}, or pay for a new one`,
   anew: commandFor(`gw again ${key}`, ctx),
 });
 

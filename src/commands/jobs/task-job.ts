@@ -291,7 +291,7 @@ export function wholeProgress(total: number, { io, clock }: Context) {
 export const isInOtherHands = ({ known }: NamedJob, ledger: Ledger): boolean =>
   known !== undefined && known.job.id === undefined && ledger.isHeld(known.job.key);
 
-/** Waits until another gw has released the job, and reads it again: it may have been accepted since. Throws as `waitForOther`. */
+/** Waits until another gw has released the job, and reads it again, also if it is released. Throws as `waitForOther`. */
 export async function fromOtherHands(named: NamedJob, ctx: Context, deadlineMs?: number): Promise<NamedJob> {
   const ledger = await ctx.ledger();
   const { known } = named;

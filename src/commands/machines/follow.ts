@@ -87,8 +87,8 @@ class BatchOnQueue {
   readonly #between: RowOutputs;
   /** The rows' files; outputs that rows name may not exist yet when the rows are handed over. */
   readonly #files: RowFiles;
-  /** The number of rows that a worker has begun with another -o than that of this run. */
-  #begun = 0;
+  /** The number of rows that a worker has begun, and that this run would save elsewhere. */
+  #keptPlaces = 0;
   /** Finished rows whose dependent rows are still to be checked. */
   #justOver: string[] = [];
 
@@ -117,7 +117,8 @@ class BatchOnQueue {
     }
     await this.#takeOutUnwanted();
     await this.#beginChains();
-    if (this.#begun > 0) ctx.io.note(`${counted(this.#begun, 'row')} ${KEPT_PLACE}`);
+    const kept = counted(this.#keptPlaces, 'row');
+    if (this.#keptPlaces > 0) ctx.io.note(`the new -o does not hold for ${kept} that a worker has begun`);
     // From here on this run only follows, so other runs may create rows.
     this.batch.announced.release();
     // Rows saved by an earlier run are not printed, but count as a success in the exit code.
@@ -345,7 +346,7 @@ class BatchOnQueue {
     const how = ['out', 'waitTimeout', 'interval'] as const;
     const moved = how.filter((key) => isOwn && record.row.flags[key] !== row.flags[key]);
     const isSame = !isOther && (asked === undefined || before === undefined || asked === before);
-    if (isSame && !isToBeMade && moved.includes('out') && !isOver(record.state)) this.#begun += 1;
+    if (isSame && !isToBeMade && moved.includes('out') && !isOver(record.state)) this.#keptPlaces += 1;
     if (isSame && !(isToBeMade && moved.length > 0)) return undefined;
     // Two users may have given their batches the same name.
     if (isOther && !isOwn)
@@ -565,7 +566,6 @@ class BatchOnQueue {
 const keyOf = (record: RowRecord | undefined): string | undefined =>
   record?.job?.key ?? (record?.family === 'image' ? record.id : undefined);
 
-const KEPT_PLACE = 'that a worker has begun: saved where the earlier run said; -o holds for rows not begun';
 const forgotten = unknownError(
   'the queue does not know this row any more, which was handed over: it may have been created, and was not sent again',
   'the ledgers of the workers may know it; --refill sends such rows again',
