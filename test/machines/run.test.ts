@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
 import { openLibrary } from '../../src/agents/gw.ts';
 import { isAlive } from '../../src/disk/lock-file.ts';
@@ -905,11 +906,17 @@ test('a task that its worker cannot follow for a ledger that it cannot read goes
 test('a worker that cannot use its ledger puts its rows back, says why and ends: they go on elsewhere', async () => {
   const studio = await openNearStudio();
   write(studio, [alpha]);
+  const gate = await openGate(studio.redis.port, 'it has ended');
   const anna = studio.machine();
-  const env = { ...studio.env, GW_STATE_DIR: path.join(anna.dir, 'no-directory') };
-  fs.writeFileSync(env.GW_STATE_DIR, '');
+  const state = path.join(anna.dir, 'no-directory');
+  const env = { ...studio.env, GW_REDIS_URL: gate.url, GW_STATE_DIR: state };
+  fs.writeFileSync(state, '');
   const first = anna.start(['worker', '--redis', '--name', 'anna'], { env });
   await studio.batch('run', '--detach');
+  await gate.reached;
+  // It does not end before Redis has its reason.
+  await pause(500);
+  gate.open();
   expect(await first.ended).toMatchObject({ code: 2 });
   expect((await studio.batch('status')).out).toMatch(
     /^1 waiting\n[\s\S]*anna: it has ended: the ledger .* could not be read/,

@@ -205,9 +205,8 @@ export class WorkerRun {
       const what = [`it has ended: ${message}`, hint].filter(Boolean).join('; ').slice(0, 1_000);
       told = board.say(this.queue.host, { account, stands: [what], ended: true });
     } else told = board.leave(this.queue.host);
-    void told.catch(() => {});
     let isDone = false;
-    const stopped = engine.stop().then(() => {
+    const stopped = Promise.all([engine.stop(), told.catch(() => {})]).then(() => {
       isDone = true;
     });
     const isAway = () => store.door.awayMs() > 0 && this.#busy === 0;
