@@ -47,8 +47,6 @@ export interface SendOptions {
   readonly retries?: number;
   /** No retry begins after this steady time or after two minutes; a later `Retry-After` ends the call at once. */
   readonly deadlineMs?: number | undefined;
-  /** A 404 is retried until this Unix time in ms, because a new task may not be known everywhere yet. */
-  readonly retryNotFoundUntilMs?: number | undefined;
   /**
    * Replaces the pause before a retry, for callers that share a rate limit. It resolves when the retry may begin; if it
    * throws, the call ends with that error.
@@ -111,6 +109,8 @@ export type ReceivedHead = Pick<Reply, 'status' | 'headers' | 'requestId' | 'ser
 
 export interface Client {
   readonly gateway: Gateway;
+  /** Maximum number of retries of a request that may be sent again (`--retries`). */
+  readonly retries: number;
   /** How many times faster than the service the gateway says it runs: 1, except for a sandbox on this machine. */
   speed(): number;
   prepare(endpoint: Endpoint, input: RequestInput): PreparedRequest;

@@ -108,6 +108,7 @@ export function createClient(options: ClientOptions): Client {
     };
   return {
     gateway,
+    retries: options.retries,
     speed: () => sender.speed,
     prepare: (endpoint, input) => prepareRequest(gateway, endpoint, input, userAgent),
     async send(endpoint, input, sendOptions = {}) {
@@ -235,7 +236,7 @@ async function attempts<T>(
   /** False if the caller itself shows that gw is waiting. */
   isSaid = true,
 ): Promise<Success<T>> {
-  const { signal, onSend, onUnsent, onLost, onRefused, retryNotFoundUntilMs } = sendOptions;
+  const { signal, onSend, onUnsent, onLost, onRefused } = sendOptions;
   const { options, key } = sender;
   const { gateway, clock, budget, random, userAgent } = options;
   if (key.value === undefined) throw missingKey();
@@ -249,9 +250,6 @@ async function attempts<T>(
   const limits = {
     retries: sendOptions.retries ?? options.retries,
     deadlineMs: Math.min(sendOptions.deadlineMs ?? Number.POSITIVE_INFINITY, startMs + CALL_LIMIT_MS),
-    // Converted to the steady clock once, so that a change of the wall clock has no effect.
-    youngUntilMs:
-      retryNotFoundUntilMs === undefined ? undefined : startMs + (retryNotFoundUntilMs - clock.now()),
     random,
   };
   for (let retriesDone = 0; ; retriesDone += 1) {

@@ -26,8 +26,6 @@ export type FailureKind =
 export type Action =
   /** Send again after a random delay, or after the server's delay if it gave one. */
   | 'retry'
-  /** As `retry`, but only while the requested task may be too new to be known everywhere. */
-  | 'retry_young'
   | 'stop'
   /** Never send again; the outcome is unknown. */
   | 'unknown';
@@ -52,7 +50,7 @@ const reads = {
   unreadable: 'retry',
   redirect: 'stop',
   unsettled: 'retry',
-  not_found: 'retry_young',
+  not_found: 'stop',
 } as const;
 
 /** Which requests may be sent again: a row for each kind of call, a column for each kind of failure. */
@@ -70,7 +68,7 @@ export const resendTable: Readonly<Record<Resend, Readonly<Record<FailureKind, A
     not_found: 'stop',
   },
   upload: creates,
-  change: { ...reads, not_found: 'stop' },
+  change: reads,
 };
 
 /** One failed attempt. */
@@ -87,8 +85,6 @@ export interface Attempt {
   readonly retries: number;
   readonly nowMs: number;
   readonly deadlineMs: number;
-  /** Until this time a 404 may mean "not known yet". */
-  readonly youngUntilMs?: number | undefined;
   /** Returns a random number in [0, 1). */
   readonly random: () => number;
 }
@@ -119,16 +115,12 @@ export function backoffMs(retriesDone: number, random: () => number): number {
 export function decide(resend: Resend, failure: Failure, attempt: Attempt): Decision {
   const action = resendTable[resend][failure.kind];
   if (action === 'stop' || action === 'unknown') return { action };
-  const { retriesDone, retries, nowMs, deadlineMs, youngUntilMs } = attempt;
+  const { retriesDone, retries, nowMs, deadlineMs } = attempt;
+  if (retriesDone >= retries) return { action: 'stop' };
   const told = failure.retryAfterMs !== undefined && failure.retryAfterMs > 0;
   const delayMs = told ? Number(failure.retryAfterMs) : backoffMs(retriesDone, attempt.random);
-  if (action === 'retry_young') {
-    // Limited by the task's age instead of a number of retries; `--retries 0` still turns it off.
-    if (retries === 0 || youngUntilMs === undefined || nowMs + delayMs > youngUntilMs)
-      return { action: 'stop' };
-  } else if (retriesDone >= retries) return { action: 'stop' };
   if (nowMs + delayMs > deadlineMs) return { action: 'stop' };
-  return { action: 'retry', delayMs, told: told || action === 'retry_young' };
+  return { action: 'retry', delayMs, told };
 }
 
 export function failureOfExchange(error: ExchangeError): FailureKind {

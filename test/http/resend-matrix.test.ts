@@ -314,21 +314,6 @@ test('redirects are never followed, and the other origin sees nothing', async ()
   expect(other.connections()).toBe(0);
 });
 
-test('a young task’s 404 is retried until it is known', async () => {
-  const missing = json(404, { error: { message: 'no such task' } });
-  const server = await serve([missing, missing, missing, missing, missing, missing, fine]);
-  const { client, clock } = testClient(server.url);
-  await client.send(readEndpoint, read, { retryNotFoundUntilMs: clock.now() + 60_000 });
-  expect(server.requests).toHaveLength(7);
-  const late = await serve([missing]);
-  const again = testClient(late.url);
-  const error = await failure(
-    again.client.send(readEndpoint, read, { retryNotFoundUntilMs: again.clock.now() + 10_000 }),
-  );
-  expect(error.kind).toBe('not_found');
-  expect(again.clock.sleeps.reduce((sum, ms) => sum + ms, 0)).toBeLessThanOrEqual(10_000);
-});
-
 test('a paid create takes a connection of its own', async () => {
   const server = await serve([fine]);
   const { client } = testClient(server.url);

@@ -169,15 +169,6 @@ test('retries are counted', () => {
   expect(decide('paid', { kind: 'not_sent' }, at({ retries: 0 }))).toEqual({ action: 'stop' });
 });
 
-test('a 404 is retried while the task is young, beyond the number of retries, but not with none', () => {
-  const young = (more: Partial<Attempt>) =>
-    decide('read', { kind: 'not_found' }, at({ youngUntilMs: 61_000, ...more })).action;
-  expect(young({})).toBe('retry');
-  expect(young({ retriesDone: 9 })).toBe('retry');
-  expect(young({ nowMs: 60_900 })).toBe('stop');
-  expect(young({ retries: 0 })).toBe('stop');
-});
-
 test('the budget gives 60 at once, one a second after, and half of one for each success', () => {
   let nowMs = 0;
   const budget = createRetryBudget({ steady: () => nowMs });

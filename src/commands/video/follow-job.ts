@@ -8,7 +8,7 @@ import type { Cost } from '../../jobs/cost.ts';
 import { explainOtherKey } from '../../jobs/create/hold-job.ts';
 import { answerOf, printableRecord, printedFiles, statusWord } from '../../jobs/job-view.ts';
 import type { Followed, FollowInput } from '../../jobs/watch/follow.ts';
-import { seenInLedger } from '../../jobs/watch/look.ts';
+import { seenInLedger, youngUntilMs } from '../../jobs/watch/look.ts';
 import type { TaskNow } from '../../jobs/watch/poll.ts';
 import { estimateMs } from '../../ledger/estimate.ts';
 import type { Job, SavePlan } from '../../ledger/event.ts';
@@ -56,13 +56,14 @@ export async function* followAll(
     ctx.events?.about({ key, id, family: family.name, status: accepted?.status ?? job?.status });
     const { client } = request.access ?? (await ctx.gateway());
     const own = { request, key, id, family, save, deadlineMs };
+    const made = accepted ? { acceptedAtMs: ctx.clock.now(), createdAtMs: 0 } : job;
     inputs.push({
       ...own,
       intervalMs: interval === undefined ? family.pollIntervalMs : { min: interval, max: interval },
       ...(interval === undefined && { speed: client.speed }),
       ...(request.atOnce && { firstDelayMs: 0 }),
       status: accepted?.status ?? job?.status,
-      acceptedAtMs: accepted ? ctx.clock.now() : job?.acceptedAtMs,
+      youngUntilMs: made && youngUntilMs(made, ctx.clock),
       estimateMs: estimateOf(key),
       firstLook: request.look,
       ...(job?.state === 'succeeded' && { succeeded: { seen: seenInLedger(job, family, ctx.clock.now()) } }),

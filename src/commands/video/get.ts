@@ -69,10 +69,9 @@ async function* getByIds(
   const looker = await followers.looker(family);
   const get = async ({ id, known }: NamedJob): Promise<Outcome<Seen>> => {
     if (known && !known.job.id) throw await (await import('../jobs/task-job.ts')).noTask(known, ctx);
-    const retryNotFoundUntilMs = known && youngUntilMs(known.job, ctx.clock.now());
     const pool = known && (await poolOf(known.job));
     const look = await looker
-      .look(id, { signal: ctx.signal, pool, retryNotFoundUntilMs })
+      .look(id, { signal: ctx.signal, pool, youngUntilMs: known && youngUntilMs(known.job, ctx.clock) })
       .catch(async (error: unknown) => {
         const { explainOtherKey } = await import('../../jobs/create/hold-job.ts');
         throw known ? explainOtherKey(error, known.job, (await ctx.gateway()).keyId) : error;

@@ -8,7 +8,7 @@ import { isOwnExternalId } from '../../ledger/job-key.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { JobDeps } from '../watch/follow.ts';
 import type { TaskLook } from '../watch/look.ts';
-import { LAST_LOOK_MS, waitOver } from '../watch/poll.ts';
+import { LAST_LOOK_MS, waitOver, whileYoung } from '../watch/poll.ts';
 import type { Accepted } from './make.ts';
 
 // How a task is looked up if no reply named it: by the external ID of its create, or by the ID in a cut reply.
@@ -165,10 +165,12 @@ export async function confirmId(
   const { client, clock, deadlineMs, externalId, family, signal } = look;
   // After an interrupt there is one query only, whose "not found" proves nothing: the task may be too new.
   const isPatient = !signal.aborted;
-  const young = { signal, deadlineMs, retryNotFoundUntilMs: clock.now() + YOUNG_MS };
+  const options = isPatient ? { signal, deadlineMs } : {};
+  const query = () => client.send(family.query.endpoint, family.query.input([id]), options);
+  const youngUntilMs = isPatient ? clock.steady() + YOUNG_MS : 0;
   let reply: Awaited<ReturnType<Client['send']>>;
   try {
-    reply = await client.send(family.query.endpoint, family.query.input([id]), isPatient ? young : {});
+    reply = await whileYoung(query, { ...look, youngUntilMs });
   } catch (error) {
     if (isPatient && error instanceof GwError && error.kind === 'not_found') return undefined;
     throw error;

@@ -301,8 +301,7 @@ async function lookAtAll(jobs: readonly Job[], gone: Set<string>, input: SlotInp
     } catch (error) {
       signal.throwIfAborted();
       // A task that cannot be queried may be running, and a new one may be unknown yet; a forgotten one is over.
-      const nowMs = clock.now();
-      const isYoung = nowMs < youngUntilMs(job, nowMs);
+      const isYoung = clock.steady() < youngUntilMs(job, clock);
       if (!isYoung && error instanceof GwError && error.kind === 'not_found') gone.add(key);
     }
   }

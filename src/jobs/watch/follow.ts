@@ -1,6 +1,6 @@
 import { StillHeld } from '../../disk/other-gw.ts';
 import { GwError } from '../../errors.ts';
-import { type TaskUsage, YOUNG_MS } from '../../gateway/task.ts';
+import type { TaskUsage } from '../../gateway/task.ts';
 import type { Clock } from '../../host.ts';
 import type { Client } from '../../http/client.ts';
 import type { Transport } from '../../http/exchange.ts';
@@ -8,7 +8,6 @@ import type { Progress } from '../../io/io.ts';
 import type { SavedFile } from '../../ledger/event.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { isForgivable } from '../../ledger/write-error.ts';
-import { notAhead } from '../gateway-clock.ts';
 import type { JobEvents } from '../job-events.ts';
 import { OLD_AGE, printableRecord } from '../job-view.ts';
 import type { Claims } from '../save/claims.ts';
@@ -54,9 +53,7 @@ export interface FollowDeps extends JobDeps {
 
 export interface FollowInput
   extends Pick<SaveInput, 'key' | 'id' | 'family' | 'save' | 'pool'>,
-    Pick<PollOptions<TaskLook>, 'intervalMs' | 'speed' | 'deadlineMs' | 'firstDelayMs'> {
-  /** When the gateway took it, in Unix ms: a new task may not be known everywhere yet. */
-  readonly acceptedAtMs?: number | undefined;
+    Pick<PollOptions<TaskLook>, 'intervalMs' | 'speed' | 'deadlineMs' | 'firstDelayMs' | 'youngUntilMs'> {
   /** The gateway's last known status, shown until the first query. */
   readonly status?: string | undefined;
   /** Set if the ledger says that it succeeded: outputs with valid links are saved without a query. */
@@ -83,7 +80,7 @@ export interface Followed {
 
 /** Polls a job to its end, records the final record, and saves its outputs. Never throws: failures are in `error`. */
 async function followJob(input: FollowInput, deps: FollowDeps): Promise<Followed> {
-  const { id, acceptedAtMs } = input;
+  const { id } = input;
   const { clock, looker, progress, signal } = deps;
   const unfollow = looker.follow(id);
   const startedMs = clock.steady();
@@ -120,10 +117,6 @@ async function followJob(input: FollowInput, deps: FollowDeps): Promise<Followed
           deadlineMs: input.deadlineMs,
           patienceMs: spedUp(input.intervalMs.max, input.speed?.() ?? 1) * PATIENCE,
         }),
-      youngUntilMs:
-        acceptedAtMs === undefined
-          ? undefined
-          : startedMs + (notAhead(acceptedAtMs, clock.now()) + YOUNG_MS - clock.now()),
       onUpdate: async (seen) => {
         const { status, statusKnown, progressPercent } = seen.view;
         if (!statusKnown && status !== strange) {

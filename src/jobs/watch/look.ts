@@ -1,6 +1,6 @@
 import { GwError } from '../../errors.ts';
 import { type Family, type TaskView, YOUNG_MS } from '../../gateway/task.ts';
-import { quietly } from '../../host.ts';
+import { type Clock, quietly } from '../../host.ts';
 import type { Reply } from '../../http/client.ts';
 import type { Job, LedgerEvent } from '../../ledger/event.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
@@ -39,9 +39,9 @@ export function seenInLedger(job: Job, family: Family, nowMs: number): SeenTask 
   return { view, record, recordText, serverDateMs, seenAtMs: seenAtMs(job, nowMs) };
 }
 
-/** Until when the gateway may not know a job's task yet, in Unix milliseconds. */
-export const youngUntilMs = ({ acceptedAtMs, createdAtMs }: Job, nowMs: number): number =>
-  notAhead(acceptedAtMs ?? createdAtMs, nowMs) + YOUNG_MS;
+/** Until when the gateway may not know a job's task yet, in milliseconds of the steady clock. */
+export const youngUntilMs = (job: Pick<Job, 'acceptedAtMs' | 'createdAtMs'>, clock: Clock): number =>
+  clock.steady() + notAhead(job.acceptedAtMs ?? job.createdAtMs, clock.now()) - clock.now() + YOUNG_MS;
 
 /**
  * Records what a query changed: a new status, or the whole final record before the gateway forgets it. If another

@@ -1,4 +1,3 @@
-import { GwError } from '../../errors.ts';
 import { type AccountType, poolOf, type RatePool } from '../../gateway/limits.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
 import { BEAT_MS, sleepAloud } from '../../host.ts';
@@ -8,7 +7,7 @@ import { mayHoldLongNumber } from '../job-view.ts';
 import { type Ask, LookBatch, readable, readLook } from './batch.ts';
 import type { JobDeps } from './follow.ts';
 import type { TaskLook } from './look.ts';
-import { LONGEST_TIMER_MS } from './poll.ts';
+import { LONGEST_TIMER_MS, whileYoung } from './poll.ts';
 import { Pace, type SharedRate } from './rate.ts';
 
 /** Queries tasks of one family on one gateway for this whole process: requests are shared and paced. */
@@ -39,8 +38,8 @@ export interface LookOptions {
   readonly deadlineMs?: number | undefined;
   /** How long the query may wait for others to share its request, in milliseconds. */
   readonly patienceMs?: number;
-  /** Until this Unix time in ms, "not found" may only mean "not known yet". */
-  readonly retryNotFoundUntilMs?: number | undefined;
+  /** Until this steady time in ms, "not found" may only mean "not known yet". */
+  readonly youngUntilMs?: number | undefined;
 }
 
 interface LookerOptions extends Pick<JobDeps, 'client' | 'clock' | 'random'> {
@@ -52,12 +51,9 @@ interface LookerOptions extends Pick<JobDeps, 'client' | 'clock' | 'random'> {
   readonly rateOf?: ((pool: string) => SharedRate) | undefined;
 }
 
-/** How long to wait before a task that is not known yet is queried again. */
-const YOUNG_PAUSE_MS = 2_000;
-
 /** Makes a looker. A process must have only one for each family and gateway, so that the rates are shared. */
 export function createLooker(options: LookerOptions): Looker {
-  const { family, clock, account } = options;
+  const { family, account } = options;
   const ordinary = poolOf({ family: family.name, settings: {} }, account);
   const followed = new Map<string, number>();
   const queues = new Map<string, LookQueue>();
@@ -83,21 +79,8 @@ export function createLooker(options: LookerOptions): Looker {
         for (const queue of queues.values()) queue.wake();
       };
     },
-    async look(id, options) {
-      const queue = queueOf(options.pool ?? ordinary);
-      // The endpoint for a single task answers 404, which the client retries; a list just omits the task.
-      const untilMs = family.query.maxIds > 1 ? options.retryNotFoundUntilMs : undefined;
-      const youngUntilMs = untilMs === undefined ? 0 : clock.steady() + (untilMs - clock.now());
-      for (;;) {
-        try {
-          return await queue.look(id, options);
-        } catch (error) {
-          const isYoung = clock.steady() + YOUNG_PAUSE_MS < youngUntilMs;
-          if (!isYoung || !(error instanceof GwError) || error.kind !== 'not_found') throw error;
-          await clock.sleep(YOUNG_PAUSE_MS, options.signal);
-        }
-      }
-    },
+    look: (id, asked) =>
+      whileYoung(() => queueOf(asked.pool ?? ordinary).look(id, asked), { ...options, ...asked }),
   };
 }
 
@@ -244,7 +227,6 @@ class LookQueue {
       };
     }
     const retries = asks.every((ask) => ask.options.retries === 0) ? 0 : undefined;
-    const youngUntilMs = ids.length === 1 ? asks[0]?.options.retryNotFoundUntilMs : undefined;
     const deadlineMs = Math.max(...asks.map(({ options }) => options.deadlineMs));
     try {
       const reply = await client.send(family.query.endpoint, family.query.input(ids), {
@@ -252,7 +234,6 @@ class LookQueue {
         ...(retries !== undefined && { retries }),
         deadlineMs,
         pause: (pause) => this.#pause(pause, deadlineMs, request.signal),
-        ...(family.query.maxIds === 1 && { retryNotFoundUntilMs: youngUntilMs }),
       });
       this.#pace.answered();
       const records = readable(() => family.query.records(reply.json, ids), 'the reply');

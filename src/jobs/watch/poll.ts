@@ -120,6 +120,30 @@ export async function lookWithin<L>(
   }
 }
 
+/** How long to wait before a task that is not known yet is queried again. */
+const YOUNG_PAUSE_MS = 2_000;
+
+/**
+ * Queries a task, and again while "not found" may only mean "not known yet": until the steady times `youngUntilMs` and
+ * `deadlineMs` in ms, and not under `--retries 0`. Throws what the query throws, or the signal's reason.
+ */
+export async function whileYoung<T>(
+  query: () => Promise<T>,
+  options: Pick<JobDeps, 'client' | 'clock'> & Pick<LookOptions, 'signal' | 'youngUntilMs' | 'deadlineMs'>,
+): Promise<T> {
+  const { client, clock, signal, youngUntilMs = 0, deadlineMs = youngUntilMs } = options;
+  for (;;) {
+    try {
+      return await query();
+    } catch (error) {
+      if (!(error instanceof GwError) || error.kind !== 'not_found' || client.retries === 0) throw error;
+      const pauseMs = Math.max(YOUNG_PAUSE_MS, (error.facts.retryAtMs ?? 0) - clock.now());
+      if (clock.steady() + pauseMs > Math.min(youngUntilMs, deadlineMs)) throw error;
+      await clock.sleep(pauseMs, signal);
+    }
+  }
+}
+
 /** A task, with gw's own key; `job` if the ledger knows it, `look` if it was just queried. */
 export interface TaskNow {
   readonly id: string;
@@ -140,7 +164,7 @@ export async function lookNow(
 ): Promise<SeenTask> {
   const known = job && seenInLedger(job, family, clock.now());
   if (known) return known;
-  const options = { ...asked, signal, retryNotFoundUntilMs: job && youngUntilMs(job, clock.now()) };
+  const options = { ...asked, signal, youngUntilMs: job && youngUntilMs(job, clock) };
   let look = first ?? (await looker.look(id, options));
   for (let more = MAX_WITHOUT_OUTPUT; more > 0; more -= 1) {
     if (look.view.state !== 'succeeded' || finished(look.view)) break;

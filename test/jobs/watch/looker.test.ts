@@ -5,7 +5,7 @@ import { betaFamily } from '../../../src/gateway/beta/task.ts';
 import { type AccountType, accountLimits, fourKLimits, poolOf } from '../../../src/gateway/limits.ts';
 import type { TaskFamily } from '../../../src/gateway/task.ts';
 import type { Client } from '../../../src/http/client.ts';
-import { createLooker } from '../../../src/jobs/watch/looker.ts';
+import { createLooker, type LookOptions } from '../../../src/jobs/watch/looker.ts';
 import { poll } from '../../../src/jobs/watch/poll.ts';
 import { VirtualClock } from '../../helpers/virtual-clock.ts';
 import { fakeTasks, mostInAMinute } from '../fake-client.ts';
@@ -63,6 +63,48 @@ async function waitForAll(
   await clock.until(Promise.all(all));
   return { asked: fake.asked, rounds: Math.max(...looks.values()), looks };
 }
+
+describe.each([alphaFamily, betaFamily])('a task of $name that is not known yet', (family) => {
+  async function lookFor(options: Partial<LookOptions>, { retries = 4, retryAfterMs = 0 } = {}) {
+    const clock = new VirtualClock();
+    const { client, asked } = fakeTasks(clock, (_, atMs) => (atMs < 9000 ? undefined : 'queued'), {
+      fail: () => {
+        const retryAtMs = clock.now() + retryAfterMs;
+        if (retryAfterMs > 0 && clock.steady() < 9000)
+          throw new GwError('not_found', 'HTTP 404', { retryAtMs });
+      },
+    });
+    const looker = lookerOf({ ...client, retries }, clock, family);
+    const [look] = await clock.until(
+      Promise.allSettled([looker.look('young', { signal: never(), ...options })]),
+    );
+    const end = look.status === 'fulfilled' ? look.value.view.status : look.reason.kind;
+    return [end, ...asked.map(({ atMs }) => atMs)];
+  }
+
+  test('is asked for again every 2 s while it is young', async () => {
+    const times = [0, 2000, 4000, 6000, 8000, 10_000];
+    expect(await lookFor({ youngUntilMs: 60_000 })).toEqual(['queued', ...times]);
+  });
+
+  test('is asked for again at the time that the gateway names', async () => {
+    expect(await lookFor({ youngUntilMs: 60_000 }, { retryAfterMs: 7_000 })).toEqual([
+      'queued',
+      0,
+      7000,
+      14_000,
+    ]);
+  });
+
+  test.each([
+    ['once it is old', { youngUntilMs: 5000 }, 4, [0, 2000, 4000]],
+    ['after the end of the look', { youngUntilMs: 60_000, deadlineMs: 3000 }, 4, [0, 2000]],
+    ['with --retries 0', { youngUntilMs: 60_000 }, 0, [0]],
+    ['if nothing says that it is young', {}, 4, [0]],
+  ])('is not asked for again %s', async (_, options, retries, times) => {
+    expect(await lookFor(options, { retries })).toEqual(['not_found', ...times]);
+  });
+});
 
 describe('many tasks of family B', () => {
   test('300 are asked for in at most one request for each 50 a round', async () => {
@@ -148,17 +190,6 @@ describe('many tasks of family B', () => {
     const ids = idsOf(60).map((id) => `${id}-${'x'.repeat(110)}`);
     await clock.until(Promise.all(ids.map((id) => looker.look(id, { signal: never() }))));
     expect(asked.map(({ ids }) => ids.length)).toEqual([33, 27]);
-  });
-
-  test('a task not known yet is asked for again while it is young', async () => {
-    const clock = new VirtualClock();
-    const { client, asked } = fakeTasks(clock, (_, atMs) => (atMs < 9000 ? undefined : 'queued'));
-    const looker = lookerOf(client, clock);
-    const look = (untilMs: number) =>
-      clock.until(looker.look('young', { signal: never(), retryNotFoundUntilMs: clock.now() + untilMs }));
-    await expect(look(5000)).rejects.toMatchObject({ kind: 'not_found' });
-    await expect(look(60_000)).resolves.toMatchObject({ view: { status: 'queued' } });
-    expect(asked.length).toBeLessThan(10);
   });
 
   test('whoever gives up leaves the others their answer; when all have, the request ends', async () => {
