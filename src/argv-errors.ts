@@ -57,7 +57,7 @@ function hintFor(unknown: string, long: readonly string[]): string {
   const ours = meant?.flags.find((name) => long.includes(name));
   if (ours !== undefined) return `here it is ${ours}`;
   if (meant?.without !== undefined) return meant.without;
-  const [near] = unknown.length > 3 ? nearest(unknown, [...long, '--help']) : [];
+  const [near] = nearest(unknown, [...long, '--help']);
   return near ? `did you mean ${near}?` : 'see --help';
 }
 

@@ -15,6 +15,13 @@ import { toldAs, type WithStored } from './yielding.ts';
 /** Maps a path in the body to the flag that set it, if one did. */
 export type FlagOfPath = (path: readonly PropertyKey[]) => string | undefined;
 
+/** The flags from whose value gw makes the text of another flag's field: a message does not show that text as typed. */
+const madeFor: Readonly<Record<string, string>> = {
+  '--prompt-file': '--prompt',
+  '--shot': '--prompt',
+  '--system-file': '--system',
+};
+
 /**
  * The flag of a path in a body, for messages: the flag that was typed or is missing. A value from a profile or preset is
  * named by its source, and a value that --set replaced by its field. `words` are the prompt.
@@ -30,16 +37,15 @@ export const typedFlagAt =
   (path) => {
     const name = flagAt(path, body);
     const laid = lay && valueAt(lay({}, typed), path);
-    if (laid !== undefined && laid !== valueAt(body, path)) return undefined;
-    const told = name && toldAs(name, typed, command);
+    if (name === undefined || (laid !== undefined && laid !== valueAt(body, path))) return undefined;
+    const told = toldAs(name, typed, command);
     if (told !== name) return told;
-    const others = name === '--prompt' ? ['promptFile', 'shot'] : name === '--system' ? ['systemFile'] : [];
-    const made = others.find((key) => typed[key] !== undefined);
-    if (made) return flagName(made);
-    const isTyped = Object.keys(typed).some((key) => flagName(key) === name);
+    const flags = Object.keys(typed).flatMap((key) => (typed[key] === undefined ? [] : flagName(key)));
+    const maker = flags.find((flag) => madeFor[flag] === name);
+    if (maker) return maker;
     // An item of a list is never a missing flag.
     const isAbsent = valueAt(body, path) === undefined && !path.some((key) => typeof key === 'number');
-    return isTyped || isAbsent || (name === '--prompt' && words.length > 0) ? name : undefined;
+    return isAbsent || flags.includes(name) || (name === '--prompt' && words.length > 0) ? name : undefined;
   };
 
 /** A broken rule as a sentence, with the reason: the document's words or a remark of gw. */
@@ -137,8 +143,7 @@ function sentenceOf(
   const rule = near ? `${issue.message}; did you mean ${near}?` : issue.message;
   const isMissing = value === undefined && (known !== undefined || issue.code === 'invalid_type');
   return {
-    // The prompt that gw makes of --shot was never typed.
-    text: `${[where, where !== '--shot' && shortValue(value)].filter(Boolean).join(' ') || 'body'}: ${rule}`,
+    text: `${[where, !Object.hasOwn(madeFor, where) && shortValue(value)].filter(Boolean).join(' ') || 'body'}: ${rule}`,
     missing: isMissing ? `${where}${known?.length ? ` (${known.join(', ')})` : ''}` : undefined,
   };
 }
@@ -226,9 +231,7 @@ function nearestField(field: string, listed: readonly string[]): string | undefi
   const named = (of: typeof places, word?: string) => of.find(([, other]) => other === word)?.[0];
   const names = (of: typeof places) => of.map(([, other]) => other);
   const near = (of: typeof places) => named(of, nearest(name, names(of))[0]);
-  // For a name of up to three letters, almost every name would count as similar.
-  const mayBeNear = name.length > 3 ? places : [];
-  return named(places, name) ?? near(mayBeNear.filter(([, , place]) => place === above)) ?? near(mayBeNear);
+  return named(places, name) ?? near(places.filter(([, , place]) => place === above)) ?? near(places);
 }
 
 /** `settings.duration` -> `duration`, `settings`. */

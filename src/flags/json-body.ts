@@ -12,15 +12,14 @@ import { JsonTokens, jsonOf } from '../json-text.ts';
 import { decodeUtf8, parseTypedJson } from '../media/decode-utf8.ts';
 import { shorten } from '../media/reference.ts';
 import { type CheckedRun, type FlagOfPath, lookAtBody, refuseLook } from './breaches.ts';
+import type { PromptWorld } from './prompt.ts';
 import type { Said } from './yielding.ts';
 
 const MAX_BODY_FILE_BYTES = 256 * MB;
 
 export type JsonObject = Record<string, unknown>;
 
-export interface JsonBodyDeps {
-  readonly cwd: string;
-  readonly stdin: Host['stdin'];
+export interface JsonBodyDeps extends Pick<Host, 'cwd' | 'stdin'> {
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -36,8 +35,12 @@ export async function readJsonBody(source: string, deps: JsonBodyDeps, flag = '-
 }
 
 /** The initial body of a request: from --body, else empty. Throws as {@link readJsonBody}. */
-export const baseBody = async ({ globals: { body = {} }, host, signal }: BodyWorld): Promise<JsonObject> =>
-  typeof body === 'object' ? body : readJsonBody(body, { cwd: host.cwd, stdin: host.stdin, signal });
+export const baseBody = async ({
+  globals: { body = {} },
+  host: { cwd, stdin },
+  signal,
+}: Pick<PromptWorld, 'host' | 'signal'> & Pick<CheckedRun, 'globals'>): Promise<JsonObject> =>
+  typeof body === 'object' ? body : readJsonBody(body, { cwd, stdin, signal });
 
 /** The fields that --body (`base`) and --set (`sets`) give. */
 export const saidIn = (base: JsonObject, sets: readonly string[] = []): Said[] => [
@@ -64,13 +67,6 @@ export function checkBody(
 ): () => void {
   const look = lookAtBody(schema, body, flagOf, { isGiven: givenIn(base, ctx.globals.set) });
   return refuseLook(look, ctx, { schema, body });
-}
-
-/** The parts of a run that a body comes from. */
-interface BodyWorld {
-  readonly globals: { readonly body?: string | JsonObject };
-  readonly host: Pick<Host, 'cwd' | 'stdin'>;
-  readonly signal: AbortSignal;
 }
 
 /** As {@link readJsonBody}, for a file whose JSON need not be an object. */
@@ -220,10 +216,9 @@ export function assertExactIntegers(text: string, named: string): void {
 }
 
 function isKept(digits: string): boolean {
-  const number = Number(digits);
-  if (!Number.isFinite(number)) return false;
-  const written = JSON.stringify(number);
-  return /^-?\d+$/.test(written) ? written === digits : BigInt(digits) === BigInt(number);
+  const written = JSON.stringify(Number(digits));
+  // From 22 digits on, a number is written with an exponent.
+  return written === digits || (written.includes('e') && BigInt(digits) === BigInt(Number(digits)));
 }
 
 /** Deeper than any documented body, and far below the depth at which writing JSON fails. */

@@ -22,26 +22,28 @@ function shapeOf(word: string): number | undefined {
   return Number(width) > 0 && Number(height) > 0 ? Math.log(Number(width) / Number(height)) : undefined;
 }
 
-/** The distance of a mistyped word from a known one, by typing errors. */
-function farFrom(wanted: string, candidate: string): number {
-  const lower = candidate.toLowerCase();
-  const slips = distance(wanted, lower);
-  const limit = Math.max(2, Math.ceil(candidate.length * 0.34));
-  // One typing error counts less than a word that contains the typed one, two count less than a contained word.
-  const within = lower.includes(wanted) ? 1.5 : wanted.includes(lower) ? 2.5 : FAR;
-  return Math.min(slips <= limit ? slips : FAR, wanted.length < 3 ? FAR : within);
+/** True if a word of three or more letters begins the other one, or a part of it: `ratio` begins a part of `aspect-ratio`. */
+const begins = (short: string, long: string): boolean =>
+  short.length > 2 && `-${long.replace(/[^\p{L}\d]/gu, '-')}`.includes(`-${short}`);
+
+/** The distance of a typed word from a known one: one typing error for three letters is near. Ratios compare by value. */
+function farFrom(word: string, candidate: string): number {
+  const ratio = shapeOf(word);
+  if (ratio !== undefined) return Math.abs((shapeOf(candidate) ?? FAR) - ratio);
+  // Neither case nor the dashes of a flag count.
+  const [typed = '', known = ''] = [word, candidate].map((each) => each.toLowerCase().replace(/^-+/, ''));
+  const slips = distance(typed, known);
+  const limit = Math.max(typed.length, known.length, 3) / 3;
+  // One typing error counts less than a word that the typed one begins, two count less than a word that begins it.
+  const within = begins(typed, known) ? 1.5 : begins(known, typed) ? 2.5 : FAR;
+  return Math.min(slips <= limit ? slips : FAR, within);
 }
 
-/** The known words nearest to a mistyped one, nearest first; none if nothing is near. Ratios compare by value. */
+/** The known words nearest to a mistyped one, nearest first; none if nothing is near. */
 export function nearest(word: string, known: readonly string[], most = 3): string[] {
   if (word.length > 100) return [];
-  const ratio = known.some((each) => shapeOf(each) !== undefined) ? shapeOf(word) : undefined;
-  const farOf = (candidate: string) =>
-    ratio === undefined
-      ? farFrom(word.toLowerCase(), candidate)
-      : Math.abs((shapeOf(candidate) ?? FAR) - ratio);
   return known
-    .map((candidate) => ({ candidate, far: farOf(candidate) }))
+    .map((candidate) => ({ candidate, far: farFrom(word, candidate) }))
     .filter(({ far }) => far < FAR)
     .sort((a, b) => a.far - b.far)
     .slice(0, most)

@@ -17,8 +17,8 @@ interface PromptInput {
   readonly mayReadStdin: boolean;
 }
 
-/** The parts of a run that a prompt comes from. */
-interface PromptWorld {
+/** The parts of a run that a prompt or a body comes from. */
+export interface PromptWorld {
   readonly host: Pick<Host, 'cwd' | 'stdin'>;
   readonly clock: Clock;
   readonly signal: AbortSignal;

@@ -61,6 +61,13 @@ test.each<[argv: readonly string[], err: string]>([
   [['show', 'last'], 'error: unknown command: gw show\nhint: did you mean gw jobs show?; see gw --help\n'],
   [['cost'], 'error: unknown command: gw cost\nhint: did you mean gw jobs stats?; see gw --help\n'],
   [['version'], 'error: unknown command: gw version\nhint: did you mean gw --version?; see gw --help\n'],
+  [['set'], 'error: unknown command: gw set\nhint: gw takes chat, '],
+  [['nope'], 'error: unknown command: gw nope\nhint: gw takes chat, '],
+  [['image', 'create', 'fox', '--no-wait'], noFlag('--no-wait', 'see --help')],
+  [
+    ['chat', 'fox', '--thinking', 'x'],
+    'hint: write --thinking off, or with --api messages --thinking adaptive\n',
+  ],
   [[...alpha, 'fox', '--aspect', '16:9'], noFlag('--aspect', 'here it is --ratio')],
   [['image', 'create', 'fox', '--aspect-ratio', '16:9'], noFlag('--aspect-ratio', 'here it is --size')],
   [[...alpha, 'fox', '--wait-timout', '3s'], noFlag('--wait-timout', 'did you mean --wait-timeout?')],

@@ -311,7 +311,7 @@ describe('help', () => {
         'for the commands: gw; for the topics: gw help help',
       ],
       [['help', 'enviroment'], 'there is no help on enviroment', 'did you mean gw help environment?'],
-      [['help', ''], 'there is no help on ""', 'did you mean gw help ci?'],
+      [['help', ''], 'there is no help on ""', 'for the commands: gw; for the topics: gw help help'],
       [['help', 'vidoe'], 'there is no help on vidoe', 'did you mean gw help video?'],
       [['help', 'video', 'alhpa'], 'unknown command: gw video alhpa', 'did you mean gw video alpha?'],
       [['help', 'chat', 'x'], 'there is no help on chat x', 'did you mean gw help chat?'],

@@ -251,7 +251,7 @@ describe('bad input: one clear sentence, exit 2, nothing sent, nothing in the le
     const at = (name: string) => ['--prompt-file', name, ...sized, '--ratio', '1:1', '--dry-run'];
     expect(await world.gw([...create, ...at('long.txt')])).toMatchObject({
       code: 2,
-      err: expect.stringMatching(/--prompt-file \S+: has 7001 characters; a text item has at most 7000/),
+      err: expect.stringMatching(/--prompt-file: has 7001 characters; a text item has at most 7000/),
     });
     expect(await world.gw([...create, ...at('longest.txt')])).toMatchObject({ code: 0, err: '' });
   });

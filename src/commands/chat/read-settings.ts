@@ -122,7 +122,7 @@ const thinking = parsed('adaptive|N|off', 'thinking: adaptive, a budget of N tok
   if (raw === 'adaptive' || raw === 'off') return raw;
   if (/^\d{1,9}$/.test(raw)) return Number(raw);
   const fault = `${withValue(flag, raw)}: neither adaptive nor off nor a number of tokens`;
-  throw usage(fault, 'write --thinking adaptive');
+  throw usage(fault, 'write --thinking off, or with --api messages --thinking adaptive');
 });
 
 export const chatFlags = alsoFrom(['preset'], {
