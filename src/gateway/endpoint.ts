@@ -71,6 +71,14 @@ export interface Endpoint<Reply = unknown> {
   readonly refusal?: (reply: unknown) => GatewayErrorFacts | undefined;
 }
 
+/** The command of a create endpoint, by its name: `beta.create.o1` is `gw video beta create --mode o1`. */
+export function createCommand(name: string): string {
+  const [family = '', act = '', variant] = name.split('.');
+  if (family === 'image') return `gw image ${act === 'generate' ? 'create' : act}`;
+  const mode = variant && ` --mode ${variant.replace('-turbo', ' --turbo')}`;
+  return `gw video ${family} create${mode ?? ''}`;
+}
+
 const escapeForRegExp = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
 /** The parameters of a path that matches a row's pattern (`/tasks/{task_id}`); undefined if it does not match. */

@@ -66,7 +66,8 @@ test.each<[argv: readonly string[], err: string]>([
   [['image', 'create', 'fox', '--no-wait'], noFlag('--no-wait', 'see --help')],
   [
     ['chat', 'fox', '--thinking', 'x'],
-    'hint: write --thinking off, or with --api messages --thinking adaptive\n',
+    'error: --thinking x: neither adaptive nor off nor a number of tokens\n' +
+      'hint: write --thinking off, or with --api messages --thinking adaptive\n',
   ],
   [[...alpha, 'fox', '--aspect', '16:9'], noFlag('--aspect', 'here it is --ratio')],
   [['image', 'create', 'fox', '--aspect-ratio', '16:9'], noFlag('--aspect-ratio', 'here it is --size')],

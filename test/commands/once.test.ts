@@ -241,7 +241,9 @@ test('one key is one job whatever makes it: another command under it is refused'
   await world.gw([...words('beta'), '--once', 'k']);
   const run = await world.gw([...words('image'), '--once', 'k']);
   expect(run.code).toBe(2);
-  expect(run.err).toContain('beta.create.text');
+  expect(run.err).toContain(' by gw video beta create --mode text, and this is gw image create\n');
+  const other = await world.gw([...words('beta'), '--turbo', '--once', 'k']);
+  expect(other.err).toContain('--mode text, and this is gw video beta create --mode text --turbo\n');
 });
 
 describe('family B over machines that share nothing', () => {

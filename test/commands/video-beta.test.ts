@@ -441,6 +441,7 @@ describe('create', () => {
     }));
     const run = await world.gw([...create, 'a fox'], { env: { GW_BASE_URL: gateway.url } });
     expect(run, run.err).toMatchObject({ code: 0, out: 't-9\n' });
+    expect(run.err).toContain('no answer named the task; looking for it by its external ID gw-');
     expect(gateway.requests.map((line) => line.replace(/gw-.*/, 'ID'))).toEqual([
       'POST /text-to-video/beta-3.0',
       'GET /tasks?external_task_ids=ID',

@@ -686,7 +686,7 @@ test('a row under whose key its worker has a task of another family does not go 
   const worker = studio.worker('anna', [], machine);
   const { code, err } = await studio.batch('run');
   expect(code, err).toBe(2);
-  expect(err).toContain('was made under this key by alpha.create, and this is beta.create');
+  expect(err).toContain('was made under this key by gw video alpha create, and this is gw video beta create');
   expect(paid(studio)).toHaveLength(1);
   await stop(worker);
 });

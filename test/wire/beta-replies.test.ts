@@ -270,6 +270,7 @@ describe('an external ID', () => {
     expect(ids.input(['gw-1'])).toEqual({ query: { external_task_ids: 'gw-1' } });
     expect(ids.find({ code: 0, data: [record] }, 'gw-1')).toEqual({ id: 't-1', record });
     expect(ids.find({ code: 0, data: [{ id: 't-1' }] }, 'gw-1')).toMatchObject({ id: 't-1' });
+    expect(ids.find({ code: 0, data: [{ id: 17 }] }, 'gw-1')).toMatchObject({ id: '17' });
     expect(ids.find({ code: '0', data: [] }, 'gw-1')).toBeUndefined();
   });
 
@@ -285,6 +286,8 @@ describe('an external ID', () => {
       { code: 0, data: [{ id: 't-2' }, { id: 't-3' }] },
       { code: 0, data: [{ status: 'submitted' }] },
       { code: 0, data: [{ id: '../x', external_id: 'gw-1' }] },
+      // JSON keeps no such number, so this may be the ID of another task.
+      { code: 0, data: [{ id: 2 ** 60, external_id: 'gw-1' }] },
     ]) {
       expect(() => ids.find(reply, 'gw-1'), JSON.stringify(reply)).toThrow();
     }

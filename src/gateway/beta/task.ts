@@ -36,6 +36,9 @@ const isBetaTask = (value: unknown): value is Fields =>
 export const areBetaTasks = (value: unknown): value is readonly Fields[] =>
   Array.isArray(value) && value.every(isBetaTask);
 
+/** The ID in a task record, also as a number, unless JSON has lost digits of it. */
+const idOf = ({ id }: Fields) => taskIdOf(Number.isSafeInteger(id) ? String(id) : id);
+
 function tasksIn(reply: unknown): readonly Fields[] {
   const { data } = fieldsOf(reply);
   if (areBetaTasks(data)) return data;
@@ -63,20 +66,11 @@ const duplicateWords = /external|duplicat|already|unique|conflict|repeat|in use|
 
 const externalIds: ExternalIds = {
   endpoint: betaTasks,
-  idOf(body) {
-    const id = (body as { options?: { external_task_id?: unknown } | null } | null)?.options
-      ?.external_task_id;
-    return typeof id === 'string' && id !== '' ? id : undefined;
-  },
+  idOf: (body) => wordOf(fieldsOf(fieldsOf(body).options).external_task_id),
   withId(body, externalId) {
     const { options } = body;
     // If `options` is not an object, no ID can be added to it; the rules report the wrong type.
-    if (
-      options !== undefined &&
-      (typeof options !== 'object' || options === null || Array.isArray(options))
-    ) {
-      return { ...body };
-    }
+    if (options !== undefined && !isObject(options)) return { ...body };
     // An external ID in the user's own options wins, even if it is null.
     return { ...body, options: { external_task_id: externalId, ...options } };
   },
@@ -89,8 +83,8 @@ const externalIds: ExternalIds = {
     const isUnnamed = others.length === 0 && (only?.external_id === undefined || only.external_id === null);
     const record = own ?? (isUnnamed ? only : undefined);
     if (record) {
-      const id = taskIdOf(String(record.id));
-      if (record.id === undefined || id === undefined) throw new Error('the record has no usable ID');
+      const id = idOf(record);
+      if (id === undefined) throw new Error('the record has no usable ID');
       return { id, record };
     }
     // Only a success reply with an empty list proves that the task does not exist.
@@ -101,8 +95,8 @@ const externalIds: ExternalIds = {
     const records = new Map<string, { id: string; record: unknown }>();
     let hasUnnamed = false;
     for (const record of tasksIn(reply)) {
-      const { id: raw, external_id: externalId } = record;
-      const id = raw === undefined ? undefined : taskIdOf(String(raw));
+      const { external_id: externalId } = record;
+      const id = idOf(record);
       if (id === undefined || typeof externalId !== 'string') hasUnnamed = true;
       else records.set(externalId, { id, record });
     }

@@ -94,13 +94,10 @@ export function editFormTexts(body: Readonly<Record<string, unknown>>): [name: s
  * The body that a form's text fields represent. Numbers and booleans are parsed if they are valid; an invalid one stays
  * text, so that the schema refuses it. The caller adds images and mask.
  */
-export function bodyOfEditForm(
+export const bodyOfEditForm = (
   texts: Iterable<readonly [name: string, value: string]>,
-): Record<string, unknown> {
-  const body: Record<string, unknown> = {};
-  for (const [name, text] of texts) body[name] = typedValue(name, text);
-  return body;
-}
+): Record<string, unknown> =>
+  Object.fromEntries([...texts].map(([name, text]) => [name, typedValue(name, text)]));
 
 function typedValue(name: string, text: string): unknown {
   if (numbers.has(name) && /^\d{1,9}$/.test(text)) return Number(text);

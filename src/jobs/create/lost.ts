@@ -81,8 +81,8 @@ class Search {
     if (isDuplicate(error, externalIds)) return await this.#ownOrRefused(error as GwError, request);
     if (!isInDoubt(error, this.attempt.isSent)) throw error;
     const isConflict = error instanceof GwError && error.facts.status === 409;
-    const why = isConflict ? 'the gateway answered HTTP 409' : 'the answer was lost';
-    note(`${why}; looking for the task by its external ID ${externalId}`);
+    const why = isConflict ? 'the gateway answered HTTP 409' : 'no answer named the task';
+    note(`${why}; looking for it by its external ID ${externalId}`);
     return await this.findOrSendAgain(error, request);
   }
 

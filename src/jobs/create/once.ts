@@ -4,6 +4,7 @@ import { ensureDirectory } from '../../disk/durable-directory.ts';
 import { type LockFile, tryLock } from '../../disk/lock-file.ts';
 import { type Patience, waitForOther } from '../../disk/other-gw.ts';
 import { GwError, isUnknownOutcome, UnknownOutcome, usage } from '../../errors.ts';
+import { createCommand } from '../../gateway/endpoint.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
 import { taskState } from '../../gateway/task-state.ts';
 import type { Job, Once } from '../../ledger/event.ts';
@@ -280,8 +281,8 @@ const againHint = 'nothing was sent now; --again makes a new one';
 function refuseOther(job: Job, { key: name, fields }: Once, { intent, flagOf }: JobRequest): void {
   const what = `--once ${name}: job ${job.id ?? job.key} was made under this key`;
   const next = 'give another key for another job; nothing was sent';
-  if (job.endpoint !== intent.endpoint)
-    throw usage(`${what} by ${job.endpoint}, and this is ${intent.endpoint}`, next);
+  const [before, now] = [job.endpoint, intent.endpoint].map(createCommand);
+  if (before !== now) throw usage(`${what} by ${before}, and this is ${now}`, next);
   const other = otherField(fields, job.once?.fields);
   if (other !== undefined) throw usage(`${what} with another ${flagOf(pathOf(other)) ?? other}`, next);
 }

@@ -277,7 +277,7 @@ describe('a create of family B whose answer is lost', () => {
     gateway.duplicates = 'conflict';
     expect(await create()).toMatchObject({ id: 'bt-1' });
     expect(gateway.creates).toHaveLength(2);
-    expect(notes[0]).toContain('the answer was lost');
+    expect(notes[0]).toContain('no answer named the task; looking for it by its external ID');
   });
 
   test('HTTP 409 says in words what came, and where another job has the ID, that nothing was created', async () => {
