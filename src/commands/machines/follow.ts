@@ -5,7 +5,6 @@ import { type ErrorKind, errorKinds, GwError, usage } from '../../errors.ts';
 import { chunksOf } from '../../host.ts';
 import { oneLine } from '../../io/escape.ts';
 import { counted } from '../../io/quantity-text.ts';
-import type { Job } from '../../ledger/event.ts';
 import {
   type Changes,
   closingHint,
@@ -22,15 +21,12 @@ import {
 import { RowOutputs } from '../../shots/row-outputs.ts';
 import { showingOnly, warnOfChanged } from '../batch/check.ts';
 import { runCommand, soundRows } from '../batch/flags.ts';
-import { digestOfFields, isOpen, isWanted, type KnownRow } from '../batch/known-rows.ts';
+import { digestOfFields, isOpen, type KnownRow } from '../batch/known-rows.ts';
 import { familyOf, placeOf } from '../batch/places.ts';
 import { namedBy, type RowResult, RowSums, rowResult } from '../batch/report.ts';
 import { type RowFiles, rowChecker } from '../batch/row-command.ts';
 import { type Batch, resultOfKnown } from '../batch/run.ts';
-import { withFamily } from '../jobs/find-jobs.ts';
-import { endedOutcome } from '../jobs/task-job.ts';
-import { lastOfKey } from '../once.ts';
-import { endedBy, resultIn } from '../video/follow-job.ts';
+import { endedBy } from '../video/follow-job.ts';
 import { carriedCheck, forOthers, rowForQueue } from './carried.ts';
 import { toldError } from './hands.ts';
 import { hearOfRows } from './heard.ts';
@@ -152,13 +148,7 @@ class BatchOnQueue {
     const arrived: Row[] = [];
     const isFull = () => this.#standing + this.#handedOver >= (flags.limit ?? Number.POSITIVE_INFINITY);
     for (const [at, row] of rows.entries()) {
-      let record = records[at];
-      // With --retry-failed, an unreadable record that was never sent is replaced.
-      const isRenewed = record?.fault?.isSent === false && flags.retryFailed === true;
-      if (isRenewed) {
-        await store.forget(row.key);
-        record = undefined;
-      }
+      const record = records[at];
       const local = tally.known.get(row.key);
       const told = this.memory.rows.get(row.key);
       const isHere = local !== undefined && local.state !== 'failed';
@@ -170,10 +160,14 @@ class BatchOnQueue {
         if (isLeft) this.batch.report.add(this.#resultOf(row, record, toldOf(record)));
         if (isLeft) continue;
         if (isToMake) this.#handedOver += 1;
-        there.push([row, record, isToMake]);
+        // An unreadable record that was never sent is replaced.
+        if (isToMake && record.fault) {
+          await store.forget(row.key);
+          fresh.push(row);
+        } else there.push([row, record, isToMake]);
         if (!isOver(record.state)) this.#standing += 1;
         if (told?.isOnItsWay) arrived.push(row);
-      } else if (!isRenewed && (told?.saved || local?.state === 'saved')) {
+      } else if (told?.saved || local?.state === 'saved') {
         if (local?.state !== 'saved' && (told?.asked ?? askedDigest(row)) !== askedDigest(row))
           this.#tellChanged(row, 'saved', 'the row');
         this.#countBefore(local?.state === 'saved' ? resultOfKnown(row, local) : rowResult(row, told?.saved));
@@ -182,8 +176,7 @@ class BatchOnQueue {
       // No worker could continue this job: it would pay for it again, or look in the wrong family.
       else if (isHere && (record || local.family === 'image' || local.family !== familyOf(row.command)))
         this.#settle(row, undefined, unsavedHere, local);
-      else if (told && !told.isOnItsWay && !isRenewed && !flags.refill && !isOpen(local))
-        this.#settle(row, undefined);
+      else if (told && !told.isOnItsWay && !flags.refill && !isOpen(local)) this.#settle(row, undefined);
       else if (local?.state === 'failed' && !flags.retryFailed)
         this.#settle(row, undefined, failedHere, local);
       else if (!isFull()) {
@@ -212,7 +205,7 @@ class BatchOnQueue {
 
   /** Puts a row that this machine saved by itself on the queue too, if other rows need its output. */
   async #tellSavedHere(row: Row, local: KnownRow | undefined): Promise<void> {
-    const home = local && (await this.#homeHere((await lastOfKey(row.key, this.batch.ctx)).current));
+    const home = local && this.#homeHere(local);
     if (!home) return;
     const record = await this.#recordOf(row, local);
     await this.queue.store.handOver({ ...record, state: 'saved', ...home }, this.queue.host);
@@ -327,7 +320,7 @@ class BatchOnQueue {
     const changed = await this.#changedTo(row, record, isToMake || record.state === 'waiting');
     if (changed) return put('changed', { ...changed, ...another });
     if (isToMake) return put('again', another);
-    const known = await this.#inReach(record);
+    const known = this.#inReach(record);
     if (known) return put(...known);
     return end?.goesOn ? put(end.goesOn, {}) : this.#found(row, record);
   }
@@ -378,24 +371,21 @@ class BatchOnQueue {
   }
 
   /** What this machine's ledger knows of a row that is waiting or unknown on the queue: a task, or saved images. */
-  async #inReach(record: RowRecord): Promise<[step: Step, changes: Changes] | undefined> {
-    const isMadeHere = record.state === 'waiting' && this.batch.tally.known.has(record.row.key);
+  #inReach(record: RowRecord): [step: Step, changes: Changes] | undefined {
+    const local = this.batch.tally.known.get(record.row.key);
     const end = endOf(record);
-    if (!isMadeHere && end !== ends.unknown && end !== ends.lacksImages) return undefined;
-    const { current } = await lastOfKey(record.row.key, this.batch.ctx);
-    if (!isWanted(current, record) || current.family !== record.family) return undefined;
-    if (record.family !== 'image') return current.id ? ['cleared', { id: current.id }] : undefined;
-    const home = await this.#homeHere(current);
+    const isOut = record.state === 'waiting' || end === ends.unknown || end === ends.lacksImages;
+    if (!isOut || local?.family !== record.family || local.attempt < (record.wanted ?? 1)) return undefined;
+    if (record.family !== 'image')
+      return local.id === local.jobKey ? undefined : ['cleared', { id: local.id }];
+    const home = this.#homeHere(local);
     return home && ['brought', home];
   }
 
-  /** The outputs of a job that this machine has saved. */
-  async #homeHere(job: Job | undefined) {
-    const ended = job && (await endedOutcome(await withFamily(job), this.batch.ctx.signal));
-    const value = ended && resultIn(ended);
-    if (!value || ended.error !== undefined) return undefined;
-    const { files, status, id } = value;
-    return { files, status, id, host: this.queue.host };
+  /** The outputs of a row that this machine has saved by itself. */
+  #homeHere({ state, files, status, id }: KnownRow): Changes | undefined {
+    const isHome = state === 'saved' && files.length > 0;
+    return isHome ? { files, status, id, host: this.queue.host } : undefined;
   }
 
   /** A new record; a row that this machine has already created continues with its task. */
