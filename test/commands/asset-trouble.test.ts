@@ -244,6 +244,12 @@ describe('lists', () => {
     expect(err).toContain(`--token '${NextToken.replace("'", "'\\''")}', or with --all for all of them`);
   });
 
+  test('put a token of digits in quotes where --set gives it', async () => {
+    const { gw } = await library(() => of({ Items: [record('a')], NextToken: '123' }));
+    const { err } = await gw('asset', 'list', '--set', 'NextToken=t');
+    expect(err).toContain(`--set 'NextToken="123"', or with --all`);
+  });
+
   test('by page and by --rest say that more follow, and no token', async () => {
     const { gw } = await library(({ action }) =>
       action === '/api/assets'

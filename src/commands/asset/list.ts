@@ -26,7 +26,7 @@ import type { Reply } from '../../http/client.ts';
 import { oneLine } from '../../io/escape.ts';
 import type { Table } from '../../io/io.ts';
 import { columnsOf } from '../../io/layout.ts';
-import { compactJson, textsAt } from '../../json-text.ts';
+import { compactJson, jsonOf, textsAt } from '../../json-text.ts';
 import { showInstead } from '../show-instead.ts';
 import {
   actionProjectFlag,
@@ -199,10 +199,10 @@ export async function* listPages(
 /** Says that there are more results, and how to get them in the paging mode in use. */
 function tellOfMore(page: LibraryPage, { PageNumber, PageSize }: JsonObject, { io, globals }: Context): void {
   const { NextToken: token, TotalCount: total, Items } = page;
-  // A typed --set beats a flag, so the --set is what has to change.
+  // A typed --set beats a flag, so the --set is what has to change; a text such as 123 needs quotes there.
   const next = (field: string, flag: string, value: string | number) =>
     globals.set?.some((raw) => raw.startsWith(`${field}=`))
-      ? `--set ${shellQuote(`${field}=${value}`)}`
+      ? `--set ${shellQuote(`${field}=${jsonOf(String(value)) === undefined ? value : JSON.stringify(value)}`)}`
       : `${flag} ${shellQuote(String(value))}`;
   if (typeof PageNumber === 'number' && typeof PageSize === 'number') {
     const isMore = typeof total === 'number' ? total > PageNumber * PageSize : token && Items.length > 0;
