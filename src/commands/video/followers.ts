@@ -60,8 +60,8 @@ export function createFollowers(
     lookers.set(access, own);
     const known = own.get(family.name);
     if (known) return known;
-    const say = (line: string) => tellAll(line, 'rate');
-    const made = createLooker({ ...chance, client: access.client, family, account: inForce, rateOf, say });
+    const note = (line: string) => tellAll(line, 'rate');
+    const made = createLooker({ ...chance, client: access.client, family, account: inForce, rateOf, note });
     own.set(family.name, made);
     return made;
   };

@@ -15,8 +15,6 @@ import type { Accepted } from './make.ts';
 
 export interface LookUp extends Omit<ExternalLook, 'family'> {
   readonly externalId: string;
-  /** Reports a pause of several seconds, and a longer one repeatedly. */
-  readonly note?: ((text: string) => void) | undefined;
   /** Set if pauses may last until the deadline; otherwise the gateway may ask for two minutes at most. */
   readonly queue?: object | undefined;
 }
@@ -115,7 +113,7 @@ export async function ownTask(
   { ledger, nowMs }: { readonly ledger: Ledger; readonly nowMs: number },
 ): Promise<Accepted | undefined> {
   if (!isOwnExternalId(lost)) {
-    if (isOlder(found, lost, family, nowMs)) return undefined;
+    if (isOlder(family.externalIds.createdAtMs(found.record), lost, nowMs)) return undefined;
     const [owner] = await ledger.find({ ids: [found.id], gateway: lost.gateway, limit: 1 });
     // An adopted job does not own the task: the task was made by the create with its external ID.
     const isAnothers = owner && owner.key !== lost.key && owner.endpoint !== family.query.endpoint.name;
@@ -126,16 +124,10 @@ export async function ownTask(
 }
 
 /**
- * True if a task is older than the create. False if the task has no creation time, or if the clock was set back since the
- * create was sent. `nowMs` is the gateway's clock.
+ * True if a task made at `madeMs` is older than the create. False if its time is unknown, or if the clock was set back since
+ * the create was sent. Times are in Unix milliseconds by the gateway's clock.
  */
-function isOlder(
-  { record }: FoundTask,
-  { sinceSentMs }: LostCreate,
-  { externalIds }: { readonly externalIds: Pick<ExternalIds, 'createdAtMs'> },
-  nowMs: number,
-): boolean {
-  const madeMs = externalIds.createdAtMs(record);
+function isOlder(madeMs: number | undefined, { sinceSentMs }: LostCreate, nowMs: number): boolean {
   const isTold = madeMs !== undefined && sinceSentMs > -CLOCK_MARGIN_MS;
   return isTold && madeMs < nowMs - Math.max(0, sinceSentMs) - CLOCK_MARGIN_MS;
 }
@@ -195,6 +187,8 @@ export interface ExternalLook extends Pick<JobDeps, 'client' | 'signal' | 'clock
   readonly externalIds: ExternalIds;
   /** Steady time in ms until which an answer is of use; a longer pause ends the look-up. */
   readonly deadlineMs?: number | undefined;
+  /** Reports a pause of several seconds, and a longer one repeatedly. */
+  readonly note?: ((text: string) => void) | undefined;
 }
 
 export type ExternalLooked = TaskLook | { readonly error: GwError };

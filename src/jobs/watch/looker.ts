@@ -42,11 +42,11 @@ export interface LookOptions {
   readonly youngUntilMs?: number | undefined;
 }
 
-interface LookerOptions extends Pick<JobDeps, 'client' | 'clock' | 'random'> {
+export interface LookerOptions extends Pick<JobDeps, 'client' | 'clock' | 'random'> {
   readonly family: TaskFamily;
   readonly account: AccountType;
-  /** Is told now and then why no query leaves, while the gateway has asked for a long pause. */
-  readonly say?: ((line: string) => void) | undefined;
+  /** Is told now and then why no query leaves, or why one is repeated. */
+  readonly note?: ((line: string) => void) | undefined;
   /** A pool's rate that all processes share; by default each process has its own. */
   readonly rateOf?: ((pool: string) => SharedRate) | undefined;
 }
@@ -202,9 +202,9 @@ class LookQueue {
   }
 
   async #sleep(pauseMs: number): Promise<void> {
-    const { clock, say } = this.options;
+    const { clock, note } = this.options;
     const held = this.#pace.refusal(clock.steady() + BEAT_MS);
-    const tell = () => void (held && say?.(`${held.message}: waiting`));
+    const tell = () => void (held && note?.(`${held.message}: waiting`));
     const nap = new AbortController();
     this.#nap = nap;
     if (Number.isFinite(pauseMs)) {

@@ -1,9 +1,10 @@
 import { GwError } from '../../errors.ts';
 import type { TaskFamily, TaskView } from '../../gateway/task.ts';
+import { BEAT_MS, sleepAloud } from '../../host.ts';
 import type { Job } from '../../ledger/event.ts';
 import type { FollowDeps, JobDeps } from './follow.ts';
 import { recordLook, type SeenTask, seenInLedger, type TaskLook, youngUntilMs } from './look.ts';
-import type { LookOptions } from './looker.ts';
+import type { LookerOptions, LookOptions } from './looker.ts';
 
 /** A look that the end of a wait shortens still has this long for its answer. */
 export const LAST_LOOK_MS = 2_000;
@@ -129,17 +130,22 @@ const YOUNG_PAUSE_MS = 2_000;
  */
 export async function whileYoung<T>(
   query: () => Promise<T>,
-  options: Pick<JobDeps, 'client' | 'clock'> & Pick<LookOptions, 'signal' | 'youngUntilMs' | 'deadlineMs'>,
+  options: Pick<LookerOptions, 'client' | 'clock' | 'note'> &
+    Pick<LookOptions, 'signal' | 'youngUntilMs' | 'deadlineMs'>,
 ): Promise<T> {
-  const { client, clock, signal, youngUntilMs = 0, deadlineMs = youngUntilMs } = options;
-  for (;;) {
+  const { client, clock, note, signal, youngUntilMs = 0, deadlineMs = youngUntilMs } = options;
+  for (let toldMs = clock.steady(); ; ) {
     try {
       return await query();
     } catch (error) {
       if (!(error instanceof GwError) || error.kind !== 'not_found' || client.retries === 0) throw error;
       const pauseMs = Math.max(YOUNG_PAUSE_MS, (error.facts.retryAtMs ?? 0) - clock.now());
       if (clock.steady() + pauseMs > Math.min(youngUntilMs, deadlineMs)) throw error;
-      await clock.sleep(pauseMs, signal);
+      await sleepAloud(clock, pauseMs, signal, () => {
+        if (clock.steady() + pauseMs - toldMs < BEAT_MS) return;
+        note?.('the gateway does not know the new task yet; looking for it again');
+        toldMs = clock.steady();
+      });
     }
   }
 }

@@ -181,7 +181,7 @@ describe('a rate that processes share', () => {
     const looker = createLooker({
       ...{ client, family: alphaFamily, clock, account: 'personal', random: () => 0.5 },
       rateOf: () => openRateFile(locks, ['all']),
-      say: (line) => said.push([clock.steady(), line]),
+      note: (line) => said.push([clock.steady(), line]),
     });
     await clock.until(looker.look('a', { signal: never() }));
     expect(asked.map(({ atMs }) => atMs)).toEqual([100_000]);

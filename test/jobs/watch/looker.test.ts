@@ -87,6 +87,17 @@ describe.each([alphaFamily, betaFamily])('a task of $name that is not known yet'
     expect(await lookFor({ youngUntilMs: 60_000 })).toEqual(['queued', ...times]);
   });
 
+  test('is told of before 30 s have passed, and again', async () => {
+    const clock = new VirtualClock();
+    const { client } = fakeTasks(clock, () => undefined);
+    const toldMs: number[] = [];
+    const note = () => void toldMs.push(clock.steady());
+    const looker = createLooker({ client, clock, family, account: 'personal', random: () => 0.5, note });
+    const look = looker.look('young', { signal: never(), youngUntilMs: 60_000 });
+    await clock.until(Promise.allSettled([look]));
+    expect(toldMs).toEqual([24_000, 48_000]);
+  });
+
   test('is asked for again at the time that the gateway names', async () => {
     expect(await lookFor({ youngUntilMs: 60_000 }, { retryAfterMs: 7_000 })).toEqual([
       'queued',
