@@ -97,7 +97,7 @@ export function defaultsOf(defaults: Profile | undefined, words: readonly string
 export function checkDefault(name: string, text: string, called: Called): void {
   const flag = name.split('.').at(-1) ?? '';
   const { key, flag: found } = flagOf(flag, called);
-  if (['prompt', 'promptFile', 'events', 'once', 'body', 'set'].includes(key))
+  if (['prompt', 'promptFile', 'events', 'once', 'externalId', 'body', 'set'].includes(key))
     throw usage(`--${flag} belongs to one run and has no default`, 'type it where it is needed');
   const values = [typedOf(found, name, text, false, '')].flat().map(String);
   if (key === 'out') parsePattern(text, name);

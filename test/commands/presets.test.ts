@@ -531,6 +531,7 @@ test.each([
   ['defaults.video.delta.resolution', '720p', /no command that has defaults/],
   ['defaults.video.alpha.base-url', 'https://example.com', /base-url is no flag of gw video alpha create/],
   ['defaults.video.alpha.once', 'a', /--once belongs to one run and has no default/],
+  ['defaults.video.beta.external-id', 'a', /--external-id belongs to one run and has no default/],
   ['defaults.video.alpha.out', '{nope}', /defaults.video.alpha.out: \{nope\} is not a placeholder/],
   ['defaults.video.alpha.wait', 'maybe', /^error: defaults\.video\.alpha\.wait: maybe: write true or false/],
   ['defaults.chat.temperature', 'x', /^error: defaults\.chat\.temperature x: not a number\n/],
