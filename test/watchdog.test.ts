@@ -25,10 +25,10 @@ test('the thread is told of each interrupt from the first on, and of a terminal 
   const told = path.join(dir, 'told');
   onTestFinished(async () => {
     fs.writeFileSync(path.join(dir, 'end'), '');
-    await vi.waitFor(() => expect(fs.existsSync(told)).toBe(false), 10_000);
+    await vi.waitFor(() => expect(fs.existsSync(told)).toBe(false), 60_000);
   });
   const isTold = (pulse: unknown) =>
-    vi.waitFor(() => expect(JSON.parse(fs.readFileSync(told, 'utf8'))).toEqual(pulse), 10_000);
+    vi.waitFor(() => expect(JSON.parse(fs.readFileSync(told, 'utf8'))).toEqual(pulse), 60_000);
   const watchdog = new Watchdog(dir);
   watchdog.interrupted();
   await isTold([0, 0, 1, 0]);

@@ -40,7 +40,6 @@ export class Control {
 
   /** Logs a request; its headers contain keys and are never shown. */
   note(entry: SandboxRequest): void {
-    if (entry.path.startsWith(CONTROL_PATH)) return;
     this.#requests.push(entry);
     if (this.#requests.length > KEPT_REQUESTS) this.#requests.shift();
   }

@@ -14,7 +14,7 @@ import type { ServerCertificate } from './certificate.ts';
 import { TOKENS_PER_S } from './chat/answer.ts';
 import { chatModels } from './chat/input.ts';
 import { chatRoutes } from './chat/routes.ts';
-import { Control } from './control.ts';
+import { CONTROL_PATH, Control } from './control.ts';
 import { diskStore } from './disk-store.ts';
 import { type Fault, FaultDraw } from './faults.ts';
 import { gammaRoutes } from './gamma/routes.ts';
@@ -58,7 +58,7 @@ export interface Sandbox {
   /** `http://HOST:PORT` (https with `tls`) of the API, and of the outputs, which are another origin. */
   readonly baseUrl: string;
   readonly outputUrl: string;
-  /** Every request so far, oldest first; empty if they are not kept. */
+  /** Every request so far, without those to the sandbox itself; oldest first, and empty if they are not kept. */
   readonly requests: readonly SandboxRequest[];
   tasks(): (SandboxTask & { readonly status: SandboxStatus })[];
   /** Drops all connections and callbacks, and stops. */
@@ -76,7 +76,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const requests: SandboxRequest[] = [];
   const note = (entry: SandboxRequest, done: boolean) => {
     if (done) options.log?.(entry);
-    else {
+    else if (!entry.path.startsWith(CONTROL_PATH)) {
       if (keepRequests) requests.push(entry);
       control?.note(entry);
     }

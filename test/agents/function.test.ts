@@ -245,9 +245,11 @@ test('forty jobs in one process: all distinct, nothing left open', async () => {
   const all = await Promise.all(Array.from({ length: 40 }, (_, at) =>
     gw(['image', 'create', 'fox ' + at, '--size', '256x256'])));
   const ids = new Set(all.map(({ results: [job] }) => job.id)).size;
-  // What the file system was asked for last has its answer by then.
-  await new Promise((resolve) => setTimeout(resolve, 200));
-  const open = process.getActiveResourcesInfo().filter((name) => !/^(Pipe|TTY|File)/.test(name));
+  const stillOpen = () => process.getActiveResourcesInfo().filter((name) => !/^(Pipe|TTY|File)/.test(name));
+  // What the file system was asked for last gets its answer a little later.
+  for (let tries = 0; tries < 200 && stillOpen().length > 0; tries += 1)
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  const open = stillOpen();
   process.stdout.write(JSON.stringify({ ids, open }));
 })();`,
   );

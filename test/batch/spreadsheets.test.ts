@@ -118,7 +118,7 @@ test('twelve exports of one sheet by LibreOffice, in nine languages, are the sam
     const said = '4 rows of video alpha alpha-video-2-5-260628\n4 of 4 saved already\n';
     expect.soft([name, run.code, run.out, run.err]).toEqual([name, 0, said, '']);
   }
-}, 60_000);
+});
 
 test('what was saved in another spelling has the key of the row that it was', async () => {
   const keys = async (name: string, content: string) => {

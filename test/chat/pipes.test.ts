@@ -1,6 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { Socket } from 'node:net';
+import * as path from 'node:path';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { builtGw } from '../cli/built.ts';
 import { listening } from '../helpers/listening.ts';
@@ -215,12 +217,13 @@ test('a slow reader holds the server back', async () => {
     more();
   });
   const { child, ended } = start(
-    '$GW chat hi | { dd bs=1024 count=2 status=none | wc -c; read -t 1.5 < /dev/zero; sleep 1.5; wc -c; }',
+    '$GW chat hi | { dd bs=1024 count=2 status=none | wc -c; until [ -e "$HOME/go" ]; do sleep 0.1; done; wc -c; }',
     url,
   );
   await new Promise((resolve) => child.stdout?.once('data', resolve));
   await new Promise((resolve) => setTimeout(resolve, 1000));
   expect(written).toBeLessThan(16_000_000);
+  writeFileSync(path.join(home, 'go'), '');
   const { code, out } = await ended;
   expect(code).toBe(0);
   const [first, rest] = out.trim().split(/\s+/).map(Number);

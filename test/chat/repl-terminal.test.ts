@@ -152,7 +152,7 @@ describe('a conversation on a terminal', { tags: ['tmux'] }, () => {
     terminal.paste('this');
     terminal.keys('Enter');
     const went = /\ngot this\n[\s\S]*word\d+ word/;
-    await expect.poll(() => terminal.all(), { timeout: 10_000 }).toMatch(went);
+    await expect.poll(() => terminal.all(), { timeout: 60_000 }).toMatch(went);
     terminal.keys('C-c');
     await terminal.shows(/stopped; what came is kept\n\n>$/);
     terminal.keys('half a line', 'C-z');

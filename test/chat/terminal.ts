@@ -5,7 +5,7 @@ import { onTestFinished } from 'vitest';
 import { pause } from '../cli/place.ts';
 import { tempDir } from './fixtures.ts';
 
-const LONGEST_MS = 15_000;
+const LONGEST_MS = 60_000;
 let count = 0;
 
 /** A program on its own terminal (tmux), into which a test types and whose screen it reads. */

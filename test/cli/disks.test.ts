@@ -12,6 +12,8 @@ import {
   creates,
   type Ended,
   fetches,
+  forward,
+  held,
   Place,
   sha256AtServer,
   sha256Of,
@@ -297,7 +299,7 @@ describe('a small disk', { tags: ['mount'] }, () => {
   test.each(['full', 'read-only'])(
     'as the state directory, %s after the create: the output is saved, and sync writes it down',
     async (how) => {
-      const place = await openNearPlace({ speed: 60 });
+      const place = await openNearPlace(held);
       const state = path.join(place.dir, 'disk');
       mountAt(state);
       const env = { GW_STATE_DIR: state };
@@ -312,6 +314,7 @@ describe('a small disk', { tags: ['mount'] }, () => {
         const journal = path.join(state, 'ledger', path.basename(place.journal));
         fs.appendFileSync(journal, `${' '.repeat(4096 - (fs.statSync(journal).size % 4096) - 1)}\n`);
       }
+      await forward(place.sandbox);
       const ended = await running.ended;
       expect(ended.code, ended.err).toBe(0);
       expect(ended.err).toMatch(
@@ -405,12 +408,13 @@ describe('a small disk', { tags: ['mount'] }, () => {
   });
 
   test('read-only in mid-life: sync mends it', async () => {
-    const place = await openNearPlace({ speed: 60 });
+    const place = await openNearPlace(held);
     const dir = path.join(place.dir, 'disk');
     const remount = mountAt(dir);
     const running = place.start([...create, 'a fox', '-o', `${dir}/`]);
     await until('the ID is shown', () => running.err().includes('task vt-'));
     remount('ro');
+    await forward(place.sandbox);
     const ended = await running.ended;
     expect(ended.code, ended.err).toBe(12);
     expect(expectOneError(ended)).toMatch(/read-only/);

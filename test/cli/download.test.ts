@@ -51,7 +51,7 @@ test('an output that is cut five times is the file that came uncut', async () =>
 test.skipIf(!fs.existsSync('/proc/self/status'))(
   'an output of half a gigabyte takes little memory',
   // On a busy machine V8 frees memory later, so the smallest of three measurements counts.
-  { timeout: 120_000, retry: 2 },
+  { retry: 2 },
   async ({ skip }) => {
     const bytes = 2 ** 29;
     const head = movieHead(bytes);

@@ -1,10 +1,33 @@
-import { writeFileSync } from 'node:fs';
+import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { signalExitCodes } from '../../src/errors.ts';
-import { create, creates, fetches, openPlace, pause, sha256AtServer, sha256Of, until } from './place.ts';
+import {
+  control,
+  create,
+  creates,
+  fetches,
+  forward,
+  held,
+  openPlace,
+  pause,
+  type Running,
+  sha256AtServer,
+  sha256Of,
+  until,
+} from './place.ts';
 
 const slow = 'echo begun >&2; sleep 30';
+
+/** True if gw waits for bytes on stdin: an epoll instance of its process watches file descriptor 0. */
+function readsStdin({ pid }: Running): boolean {
+  const dir = `/proc/${pid}/fdinfo`;
+  try {
+    return fs.readdirSync(dir).some((fd) => /^tfd: +0 /m.test(fs.readFileSync(path.join(dir, fd), 'utf8')));
+  } catch {
+    return false; // it has closed a file meanwhile
+  }
+}
 
 describe('a signal while gw waits', () => {
   test.each([
@@ -32,7 +55,7 @@ describe('a signal while gw waits', () => {
   ])('%s %s ends while it waits for the key on stdin', async (...argv) => {
     const place = await openPlace();
     const running = place.start(argv, { stdin: 'open' });
-    await pause(2_000);
+    await until('it waits for the key', () => readsStdin(running));
     running.child.kill('SIGINT');
     expect(await running.ended).toMatchObject({ code: 130, signal: null, err: 'error: interrupted\n' });
   });
@@ -55,7 +78,7 @@ describe('a signal while gw waits', () => {
   test("Windows' Ctrl-Break is heard as SIGTERM", { tags: ['node'] }, async () => {
     const place = await openPlace({ speed: 1 });
     const sends = path.join(place.dir, 'break.cjs');
-    writeFileSync(sends, "process.on('SIGUSR2', () => process.emit('SIGBREAK', 'SIGBREAK'));");
+    fs.writeFileSync(sends, "process.on('SIGUSR2', () => process.emit('SIGBREAK', 'SIGBREAK'));");
     const running = place.start([...create, 'a fox'], { env: { NODE_OPTIONS: `--require=${sends}` } });
     await until('it polls', () => /: (queued|running)/.test(running.err()));
     running.child.kill('SIGUSR2');
@@ -96,11 +119,12 @@ describe('a signal while gw waits', () => {
   });
 
   test('and the way that the message names really picks it up', async () => {
-    const place = await openPlace({ speed: 30 });
+    const place = await openPlace(held);
     const running = place.start([...create, 'a fox']);
     await until('it polls', () => /: (queued|running)/.test(running.err()));
     running.child.kill('SIGTERM');
     const { err } = await running.ended;
+    await forward(place.sandbox);
     const [, words = ''] = /pick it up with: gw (.*)\n/.exec(err) ?? [];
     const again = await place.run([...words.split(' '), '--interval', '100ms']);
     expect(again.code, again.err).toBe(0);
@@ -129,9 +153,8 @@ describe('a signal while the create is in flight', () => {
     const place = await openPlace({ fault: 'create:slow', slowGapMs: 50 });
     const running = place.start(['video', 'alpha', 'create', 'a fox']);
     await until('the create arrived', () => place.sandbox.tasks().length === 1);
-    running.child.kill('SIGINT');
-    await pause(5);
-    running.child.kill('SIGINT');
+    // The kernel keeps both signals until gw runs again, and gw hears them at once.
+    for (const signal of ['SIGSTOP', 'SIGINT', 'SIGTERM', 'SIGCONT'] as const) running.child.kill(signal);
     const [task] = place.sandbox.tasks();
     expect((await running.ended).err).toContain(`pick it up with: gw video alpha wait ${task?.id}\n`);
     expect(await place.jobs()).toMatchObject([{ id: task?.id, state: 'running' }]);
@@ -185,7 +208,7 @@ describe('a signal while an output is saved', () => {
   test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
     '%s keeps the part, and sync goes on from it',
     async (signal) => {
-      const place = await openPlace({ fault: 'output:slow:x1', slowGapMs: 60 });
+      const place = await openPlace({ fault: 'output:slow:x1', slowGapMs: 60_000 });
       const running = place.start([...create, 'a fox']);
       await until('a part grows', () => place.partBytes() > PROBE_BYTES);
       running.child.kill(signal);
@@ -203,7 +226,7 @@ describe('a signal while an output is saved', () => {
   );
 
   test('a sync that is interrupted exits 130, once for all its jobs', async () => {
-    const place = await openPlace({ fault: 'output:slow', slowGapMs: 60 });
+    const place = await openPlace({ fault: 'output:slow', slowGapMs: 60_000 });
     for (const prompt of ['fox', 'hare', 'owl']) await place.run(['video', 'alpha', 'create', prompt]);
     await until('the tasks end', () => place.sandbox.tasks().every((task) => task.status === 'succeeded'));
     const running = place.start(['jobs', 'sync']);
@@ -212,6 +235,7 @@ describe('a signal while an output is saved', () => {
     const ended = await running.ended;
     expect(ended.code, ended.err).toBe(130);
     expect(ended.err).not.toMatch(/unexpected|\n {4}at /);
+    await control(place.sandbox, 'PUT faults', { faults: '' });
     expect((await place.run(['jobs', 'sync'])).code).toBe(0);
     expect(place.files()).toEqual(
       place.sandbox

@@ -107,7 +107,7 @@ export class CompletionPlace {
       cwd: this.cwd,
       env: this.env,
       encoding: 'utf8',
-      timeout: 30_000,
+      timeout: 120_000,
     });
     if (run.error) throw new Error(`${run.error.message}\n${run.stdout}`);
     return run.stdout;

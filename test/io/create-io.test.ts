@@ -328,9 +328,9 @@ describe('what is awaited', () => {
     const { io, stderr } = testIo(terminal);
     const first = io.awaiting('the first');
     const second = io.awaiting('the second');
-    await vi.waitFor(() => expect(seen(stderr.text)).toContain('the second ('), 10_000);
+    await vi.waitFor(() => expect(seen(stderr.text)).toContain('the second ('), 60_000);
     second();
-    await vi.waitFor(() => expect(seen(stderr.text)).toContain('the first ('), 10_000);
+    await vi.waitFor(() => expect(seen(stderr.text)).toContain('the first ('), 60_000);
     first();
     const before = stderr.text.length;
     await new Promise((resolve) => setTimeout(resolve, 300));
@@ -346,7 +346,7 @@ describe('what is awaited', () => {
     const bars = busy.io.progress();
     bars.task({ id: 'vt-1', status: 'running', elapsedMs: 1 });
     const stopBusy = busy.io.awaiting('under the bars');
-    await vi.waitFor(() => expect(seen(busy.stderr.text)).toContain('vt-1 running'), 10_000);
+    await vi.waitFor(() => expect(seen(busy.stderr.text)).toContain('vt-1 running'), 60_000);
     await new Promise((resolve) => setTimeout(resolve, 600));
     stopBusy();
     stop();

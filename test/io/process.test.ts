@@ -25,7 +25,7 @@ function shell(line: string, file: string, env: Record<string, string> = {}) {
   const done = spawnSync('bash', ['--norc', '-c', line], {
     env: { PATH, gw: `${process.execPath} ${file}`, node: process.execPath, file, TERM: 'xterm', ...env },
     encoding: 'utf8',
-    timeout: 20_000,
+    timeout: 120_000,
     maxBuffer: 64 << 20,
   });
   return { out: done.stdout, err: done.stderr, code: done.status };

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { hostOf } from '../../src/disk/lock-file.ts';
 import { newJobKey } from '../../src/ledger/job-key.ts';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
@@ -11,7 +11,6 @@ import { goThrough } from './interleavings.ts';
 import { DONE, isLeft, RUNNING } from './turns.ts';
 
 const clock = { now: Date.now };
-vi.setConfig({ testTimeout: 240_000 });
 const place = () => ({ dir: tempDir(), key: newJobKey() });
 const jobsIn = (dir: string) => openLedger({ dir, clock, keepPrompts: true }).find();
 

@@ -1,13 +1,11 @@
-import { expect, test, vi } from 'vitest';
-import { type Place, until } from '../cli/place.ts';
+import { expect, test } from 'vitest';
+import { forward, held, type Place, until } from '../cli/place.ts';
 import { make } from '../media/fixtures.ts';
 import { openRedisProxy } from './redis-proxy.ts';
 import { openStudio, paid, write } from './studio.ts';
 
 // @module-tag redis-server
 // The ordinary day of a batch on several machines: the manifest changes, rows are refused, and API keys are refused.
-
-vi.setConfig({ testTimeout: 120_000 });
 
 async function openDay(options: Parameters<typeof openStudio>[0] = {}) {
   const studio = await openStudio(options);
@@ -96,7 +94,8 @@ test('a follower that is killed as it hands over leaves no row of unknown outcom
 test('a row that is forbidden ends alone; a key that is refused ends the creates of a worker, which brings home what runs', async () => {
   const { batch, worker, write, paid, faults, sandbox, laptop, redis, env } = await openDay({
     fault: 'create:403:x1',
-    speed: 20,
+    // A task takes a minute, and an image 4 s.
+    speed: 1,
   });
   write([image('a')]);
   const anna = worker('anna');
@@ -108,9 +107,10 @@ test('a row that is forbidden ends alone; a key that is refused ends the creates
   await faults('create:401:x1');
   write([image('a'), alpha('b'), image('c')]);
   const following = laptop.start(['batch', 'run', 'day.jsonl', '--redis'], { env });
+  await until('its key is refused', () => anna.err().includes('no more rows are begun here'));
+  await forward(sandbox);
   const ended = await anna.ended;
   expect(ended.code, ended.err).toBe(3);
-  expect(ended.err).toContain('no more rows are begun here');
   expect(ended.out).toMatch(/\.mp4\n/);
   const why = 'anna: it has ended: the gateway does not accept the key (HTTP 401';
   await until('the follower says why nothing is made', () => following.err().includes(why));
@@ -204,7 +204,7 @@ test('images that were not saved are fetched by the printed command, by the work
 });
 
 test('a job that another machine has saved is not fetched again by the first, and counts once', async () => {
-  const { batch, worker, write, machine, env, sandbox } = await openDay({ speed: 20 });
+  const { batch, worker, write, machine, env, sandbox } = await openDay(held);
   write([alpha('a'), alpha('b')]);
   const [first, second] = [machine(), machine()];
   const anna = worker('anna', first);
@@ -212,6 +212,7 @@ test('a job that another machine has saved is not fetched again by the first, an
   await until('both run', () => anna.err().match(/: task /g)?.length === 2);
   anna.child.kill('SIGTERM');
   await anna.ended;
+  await forward(sandbox);
   const bert = worker('bert', second);
   const { code, err } = await batch('run');
   expect(code, err).toBe(0);

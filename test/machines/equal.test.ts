@@ -1,18 +1,15 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Job } from '../../src/ledger/event.ts';
-import type { Sandbox } from '../../src/sandbox/server.ts';
 import { NearPlace } from '../cli/near-place.ts';
-import { creates, KEY, openSandbox, pause, type Running } from '../cli/place.ts';
+import { control, creates, openSandbox, pause, type Running } from '../cli/place.ts';
 import { make } from '../media/fixtures.ts';
 import { openRedis } from './redis.ts';
 
 // @module-tag redis-server
 // A row gives the same result on one machine and on many. One manifest runs on one machine, on a worker with a different
 // profile, and on a worker that continues another worker's row; then all that each row leaves is compared.
-
-vi.setConfig({ testTimeout: 300_000 });
 
 const alpha = { command: 'video alpha', resolution: '480p', duration: 4 };
 const everyKind = [
@@ -49,7 +46,7 @@ async function left(
 ): Promise<{ code: number | null; facts: Facts; adopted: unknown }> {
   // For a change of hands, tasks end only when the sandbox's time is moved on.
   const isHeld = way === 'change of hands';
-  const sandbox = await openSandbox({ speed: isHeld ? 1 : 300, control: isHeld, ...(fault && { fault }) });
+  const sandbox = await openSandbox({ speed: isHeld ? 1 : 300, ...(fault && { fault }) });
   const machine = async (isOwn: boolean) => {
     const place = new NearPlace(sandbox);
     fs.writeFileSync(path.join(place.cwd, 'words.txt'), 'a fox, file');
@@ -98,7 +95,7 @@ async function left(
       anna.child.kill('SIGTERM');
       await anna.ended;
       await work('bert');
-      moving = setInterval(() => void control(sandbox, 'time', { forward: 100 }), 500);
+      moving = setInterval(() => void control(sandbox, 'POST time', { forward: 100 }), 500);
     }
     typed.push('--redis');
   }
@@ -208,13 +205,6 @@ async function left(
   const adopted = (await places[0]?.jobs())?.filter(({ bodySha256 }) => bodySha256 === '');
   return { code, facts, adopted: adopted?.map(({ once }) => once?.key).sort() };
 }
-
-const control = (sandbox: Sandbox, command: string, body: object) =>
-  fetch(`${sandbox.baseUrl}/_sandbox/${command}`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  });
 
 /** Compares the other ways with the run on one machine. */
 function compare(alone: Awaited<ReturnType<typeof left>>, of: Partial<Record<Way, typeof alone>>): number {

@@ -1,7 +1,7 @@
 import * as net from 'node:net';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { Door } from '../../src/machines/door.ts';
-import { type Place, pause, until } from '../cli/place.ts';
+import { forward, held, type Place, pause, until } from '../cli/place.ts';
 import { listening } from '../helpers/listening.ts';
 import { openRedisProxy } from './redis-proxy.ts';
 import { alpha, image, openStudio as open, paid, type Studio, write as writeRows } from './studio.ts';
@@ -9,8 +9,6 @@ import { alpha, image, openStudio as open, paid, type Studio, write as writeRows
 // @module-tag redis-server
 // A Redis that is silent, that refuses commands, or that holds data which gw never wrote. These are the deterministic cases
 // of test/torture/machines.torture.ts.
-
-vi.setConfig({ testTimeout: 120_000 });
 
 async function openStudio(options?: Parameters<typeof open>[0]) {
   const studio = await open(options);
@@ -36,7 +34,7 @@ async function handedOver() {
 }
 
 test('a Redis that falls silent: what runs is looked at and saved, and the worker ends as unavailable', async () => {
-  const studio = await openStudio({ speed: 60 });
+  const studio = await openStudio(held);
   const laptop = studio.machine();
   write(laptop, [alpha]);
   const anna = studio.machine();
@@ -45,13 +43,12 @@ test('a Redis that falls silent: what runs is looked at and saved, and the worke
   expect(handed.code, handed.err).toBe(0);
   await until('it runs', () => worker.err().includes(': task '));
   studio.proxy.fault = 'swallow';
-  const silentMs = performance.now();
+  await forward(studio.sandbox);
   const { code, err } = await worker.ended;
   expect(code, err).toBe(8);
   expect(err).toMatch(
     /error: Redis has been away for \d+ s: Redis at redis:\/\/127\.0\.0\.1:\d+ does not answer/,
   );
-  expect(performance.now() - silentMs).toBeLessThan(40_000);
   expect(anna.files().filter((name) => name.endsWith('.mp4'))).toHaveLength(1);
   studio.proxy.fault = 'none';
   const next = anna.start(['worker', '--redis', '--name', 'anna'], { env: studio.env });
@@ -67,7 +64,8 @@ test('a row that its worker saved while Redis was away has all its events', asyn
   const { studio, laptop, env } = await handedOver();
   const anna = studio.machine();
   const away = studio.proxy.at('accepted', 'READONLY');
-  const worker = anna.start(['worker', '--redis'], { env: studio.env });
+  // However long the output takes, the worker does not end before it has been saved.
+  const worker = anna.start(['worker', '--redis'], { env: { ...studio.env, GW_TIMEOUT: '10m' } });
   const following = batch(laptop, env, 'run', '--events');
   await away;
   await until('the output is saved', () => anna.files().some((name) => name.endsWith('.mp4')));
@@ -99,14 +97,13 @@ test.each(['status', 'cancel', 'run'] as const)(
     const text = { status: 'hgetall', cancel: 'cancelled', run: 'xread' }[command];
     for (const signal of [undefined, 'SIGTERM'] as const) {
       const reached = studio.proxy.at(text, 'swallow');
-      const running = batch(laptop, studio.env, command);
+      // With the longer timeout nothing but the signal ends it before the test is over.
+      const env = { ...studio.env, ...(signal && { GW_TIMEOUT: '10m' }) };
+      const running = batch(laptop, env, command);
       await reached;
-      const sinceMs = performance.now();
       if (signal) running.child.kill(signal);
       const { code, err } = await running.ended;
       expect(code, err).toBe(signal ? 143 : 8);
-      // A loaded machine needs some seconds to end a process; the silence itself is noticed after GW_TIMEOUT.
-      expect(performance.now() - sinceMs).toBeLessThan(10_000);
       studio.proxy.fault = 'none';
     }
   },

@@ -1,32 +1,32 @@
 import { expect, test, vi } from 'vitest';
-import { until } from '../cli/place.ts';
+import { forward, held, until } from '../cli/place.ts';
 import { story } from '../shots/chain.ts';
 import { alpha, beta, endsOf, gamma, openStudio, paid, stop, toldIds, write } from './studio.ts';
 
 // @module-tag redis-server
 // What the other machines see when a lease has expired: a worker is lost or does not answer, and they wait for it.
 
-vi.setConfig({ testTimeout: 120_000 });
-
 test('a worker that is killed loses no row: another goes on from the task ID within 30 s', async () => {
-  const studio = await openStudio({ speed: 20 });
+  const studio = await openStudio(held);
   write(studio, [alpha, beta, gamma]);
   const first = studio.worker('anna');
   await studio.batch('run', '--detach');
   await toldIds(studio, 3);
   first.child.kill('SIGKILL');
   await first.ended;
+  const leases = await studio.redis.client.keys('*:lock');
+  expect(leases).toHaveLength(3);
+  for (const lease of leases) expect(await studio.redis.client.pttl(lease)).toBeLessThanOrEqual(30_000);
+  await forward(studio.sandbox);
   const second = studio.worker('bert');
-  const killedMs = performance.now();
   const { code, err } = await studio.batch('run');
   expect(code, err).toBe(0);
-  expect(performance.now() - killedMs).toBeLessThan(60_000);
   expect(paid(studio)).toHaveLength(3);
   await stop(second);
 });
 
 test('Redis away: what runs is brought home, nothing is created, and the worker ends as unavailable', async () => {
-  const studio = await openStudio({ speed: 20 });
+  const studio = await openStudio(held);
   write(studio, [alpha]);
   const machine = studio.machine();
   const env = { GW_INTERVAL: '100ms', GW_REDIS_URL: studio.redis.url, GW_TIMEOUT: '2s' };
@@ -34,6 +34,7 @@ test('Redis away: what runs is brought home, nothing is created, and the worker 
   await studio.batch('run', '--detach');
   await toldIds(studio, 1);
   await studio.redis.stop();
+  await forward(studio.sandbox);
   const ended = await first.ended;
   expect(ended).toMatchObject({ code: 8 });
   expect(ended.err).toMatch(/error: Redis has been away for \d+ s/);
@@ -64,8 +65,8 @@ test.each([
     await studio.faults(faults);
     const second = studio.worker('bert');
     const log = async () => (await studio.batch('status', '--row', 'r0')).out;
-    await until('it is taken up', () => second.err().includes('r0'), 60_000);
-    expect(await log()).toMatch(/handed_back\s.*bert/);
+    await until('it is taken up', () => second.err().includes('r0'), 120_000);
+    await vi.waitFor(async () => expect(await log()).toMatch(/handed_back\s.*bert/), 60_000);
     expect((await studio.batch('cancel')).out).toMatch(/^0 taken out, 1 were sent/);
     await stop(second);
     expect(paid(studio)).toHaveLength(1);

@@ -7,7 +7,7 @@ import { openLibrary } from '../../src/agents/gw.ts';
 import { isAlive } from '../../src/disk/lock-file.ts';
 import { onceJobKey } from '../../src/ledger/job-key.ts';
 import { openServer } from '../cli/fake-gateway.ts';
-import { KEY, sha256Of, until } from '../cli/place.ts';
+import { forward, held, KEY, sha256Of, until } from '../cli/place.ts';
 import { assetsDir } from '../helpers/assets-dir.ts';
 import { make, pngHead } from '../media/fixtures.ts';
 import { framesOf, ids, story } from '../shots/chain.ts';
@@ -32,8 +32,6 @@ import {
 
 // @module-tag redis-server
 // `gw batch run --redis` and `gw worker` as processes: each machine has its own home, and all share a real Redis and a gateway.
-
-vi.setConfig({ testTimeout: 120_000 });
 
 test('rows are worked on by whoever is there, and followed from the machine that has the manifest', async () => {
   const studio = await openStudio();
@@ -110,7 +108,7 @@ test('a worker whose place stands in GW_OUT saves below it what names its own, a
 });
 
 test('a report has all rows, also those that are open or were left to a later run', async () => {
-  const studio = await openNearStudio({ speed: 20 });
+  const studio = await openNearStudio(held);
   write(studio, [alpha, alpha, alpha, alpha, alpha]);
   const reported = () =>
     fs
@@ -158,12 +156,13 @@ test('a report tells failed rows that --limit leaves to a later run, and a price
 });
 
 test('a worker that is started again with another -o saves there what it had begun', async () => {
-  const studio = await openNearStudio({ speed: 5 });
+  const studio = await openNearStudio(held);
   write(studio, [alpha]);
   const first = studio.worker('anna', ['-o', 'first/']);
   await studio.batch('run', '--detach');
   await toldIds(studio, 1);
   await stop(first);
+  await forward(studio.sandbox);
   const second = studio.worker('anna', ['-o', 'second/{key}.{ext}'], first.place);
   expect((await studio.batch('run')).out).toBe(`anna:${first.place.cwd}/second/day-r0.mp4\n`);
   await stop(second);
@@ -200,15 +199,13 @@ test('what another machine was sending is not made anew for a job that had faile
 });
 
 test('SIGTERM hands back what runs, and another worker goes on with the same task', async () => {
-  const studio = await openStudio({ speed: 20 });
+  const studio = await openStudio(held);
   write(studio, [alpha, beta, gamma]);
   const first = studio.worker('anna');
   expect((await studio.batch('run', '--detach')).err).toContain('3 rows handed over');
-  await until('three tasks run', () => paid(studio).length === 3);
   await toldIds(studio, 3);
-  const startedMs = performance.now();
   expect(await stop(first)).toMatchObject({ code: 143 });
-  expect(performance.now() - startedMs).toBeLessThan(10_000);
+  await forward(studio.sandbox);
   const second = studio.worker('bert', ['--events']);
   const { code, out, err } = await studio.batch('run');
   expect(code, err).toBe(0);
@@ -350,7 +347,7 @@ test('what was not sent yet is taken out, and put back by the next run', async (
 });
 
 test('a row that still waits is saved where the last run says, and another machine changes nothing there', async () => {
-  const studio = await openNearStudio({ speed: 20 });
+  const studio = await openNearStudio(held);
   write(studio, [alpha]);
   const { code, err } = await studio.batch('run', '--detach', '-o', 'old/{key}.{ext}');
   expect(code, err).toBe(0);
@@ -362,6 +359,7 @@ test('a row that still waits is saved where the last run says, and another machi
   const worker = studio.worker('anna');
   await toldIds(studio, 1);
   await stop(worker);
+  await forward(studio.sandbox);
   // A row that a worker has begun stays where it was, and the run says so.
   const begun = await studio.batch('run', '--detach', '-o', 'late/{key}.{ext}');
   expect(begun.err).toContain('the new -o does not hold for 1 row that a worker has begun');
@@ -373,7 +371,7 @@ test('a row that still waits is saved where the last run says, and another machi
 });
 
 test('rows that are taken out while a run follows them are errors of that run', async () => {
-  const studio = await openNearStudio({ speed: 20 });
+  const studio = await openNearStudio();
   write(studio, [image, image]);
   const env = { GW_REDIS_URL: studio.redis.url };
   const following = studio.laptop.start(['batch', 'run', 'day.jsonl', '--redis'], { env });
@@ -460,7 +458,7 @@ test.each([
     const anna = studio.machine();
     giveManifest(studio, anna);
     const alone = anna.start(['batch', 'run', 'day.jsonl'], { env: { GW_INTERVAL: '60s' } });
-    await vi.waitFor(async () => expect((await anna.jobs())[0]?.id).toBeDefined(), { timeout: 20_000 });
+    await vi.waitFor(async () => expect((await anna.jobs())[0]?.id).toBeDefined(), { timeout: 60_000 });
     alone.child.kill('SIGKILL');
     await alone.ended;
     const [job] = await anna.jobs();
@@ -567,12 +565,13 @@ test.each([
 test.each(['auth', 'usage'])(
   'a task whose row failed with %s on its way home is gone on with, and not made anew',
   async (kind) => {
-    const studio = await openNearStudio({ speed: 20 });
+    const studio = await openNearStudio(held);
     write(studio, [alpha]);
     const first = studio.worker('anna');
     await studio.batch('run', '--detach');
     await toldIds(studio, 1);
     await stop(first);
+    await forward(studio.sandbox);
     const [row = ''] = await studio.redis.client.keys('*:row:day/r0');
     const error = JSON.stringify({ kind, message: 'no look was taken', exit_code: 3 });
     await studio.redis.client.hset(row, { state: 'failed', error });
@@ -678,7 +677,7 @@ test('a row whose job was made on the worker with --no-download is brought home 
 });
 
 test('a row under whose key its worker has a task of another family does not go on with that', async () => {
-  const studio = await openNearStudio({ speed: 20 });
+  const studio = await openNearStudio();
   write(studio, [beta]);
   const machine = studio.machine();
   const made = await machine.run(['video', 'alpha', 'create', 'a fox', '--once', 'day/r0']);
@@ -712,7 +711,7 @@ test.each([
 ])(
   'a row that is %s now, and whose job of this machine runs, is left on it, with the way on',
   async (_, row) => {
-    const studio = await openNearStudio({ speed: 20 });
+    const studio = await openNearStudio();
     write(studio, [row]);
     const made = await studio.laptop.run(['video', 'alpha', 'create', 'a fox', '--once', 'day/r0']);
     expect(made.code, made.err).toBe(0);
@@ -729,7 +728,7 @@ test.each([
 );
 
 test('a row that failed unsent on a worker, and whose job of this machine runs, is not put back', async () => {
-  const studio = await openNearStudio({ speed: 20 });
+  const studio = await openNearStudio();
   fs.writeFileSync(path.join(studio.laptop.cwd, 'fox.png'), pngHead(768, 432));
   write(studio, [{ ...alpha, image: 'fox.png' }]);
   const worker = studio.worker('anna');
@@ -1023,7 +1022,7 @@ test('a run that forgets --redis makes no row that was handed over, unless it wa
 });
 
 test('no row is handed over while runs on this machine make them, and one that was killed is none', async () => {
-  const studio = await openStudio({ speed: 1 });
+  const studio = await openStudio(held);
   write(studio, [alpha, alpha, alpha]);
   const alone = (rows: number) =>
     studio.laptop.start(['batch', 'run', 'day.jsonl', '--concurrency', String(rows)]);

@@ -3,7 +3,7 @@ import * as net from 'node:net';
 import * as path from 'node:path';
 import type { Sandbox } from '../../src/sandbox/server.ts';
 import { NearPlace } from '../cli/near-place.ts';
-import { KEY, openSandbox, Place, pause, type Running } from '../cli/place.ts';
+import { control, openSandbox, Place, pause, type Running } from '../cli/place.ts';
 import { listening } from '../helpers/listening.ts';
 import { openRedis, type TestRedis } from './redis.ts';
 
@@ -29,7 +29,7 @@ export async function openStudio(
   options: Parameters<typeof openSandbox>[0] = {},
   Machine = Place,
 ): Promise<Studio> {
-  const sandbox = await openSandbox({ control: true, ...options });
+  const sandbox = await openSandbox(options);
   const redis = await openRedis({ appendOnly: true });
   const machine = () => new Machine(sandbox);
   const laptop = machine();
@@ -41,12 +41,7 @@ export async function openStudio(
       return Object.assign(place.start(['worker', '--redis', '--name', name, ...more], { env }), { place });
     },
     batch: (command, ...words) => laptop.run(['batch', command, 'day.jsonl', ...words, '--redis'], { env }),
-    faults: (list) =>
-      fetch(`${sandbox.baseUrl}/_sandbox/faults`, {
-        method: 'PUT',
-        headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ faults: list }),
-      }),
+    faults: (faults) => control(sandbox, 'PUT faults', { faults }),
   };
 }
 

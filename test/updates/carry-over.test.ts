@@ -1,14 +1,12 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { EndingSignal } from '../../src/errors.ts';
 import { KEY, type World } from '../helpers/gw.ts';
 import { openRedis } from '../machines/redis.ts';
 import { asReadNow, type Left, lefts, openHome, plantRows, withHome } from './left.ts';
 
 // This version must read, continue and save what earlier versions left, and must make nothing twice.
-
-vi.setConfig({ testTimeout: 120_000 });
 
 async function openRuns(left: Left, options: Parameters<typeof openHome>[1] = {}) {
   const world = await openHome(left, options);

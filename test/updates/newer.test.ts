@@ -1,14 +1,12 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { formats } from '../../src/formats.ts';
 import { openRedis } from '../machines/redis.ts';
 import { lefts, openHome, plantRows } from './left.ts';
 
 // gw must refuse an entry of a newer gw anywhere in a store, with one sentence and before it pays for anything, and must not
 // change the entry. A line, file or hash gives its format before all else.
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const state = '.local/state/gw';
 const newerLine =

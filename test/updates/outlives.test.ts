@@ -1,6 +1,6 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import type { EndingSignal } from '../../src/errors.ts';
 import { formats } from '../../src/formats.ts';
 import { KEY } from '../helpers/gw.ts';
@@ -8,8 +8,6 @@ import { openRedis } from '../machines/redis.ts';
 import { lefts, openHome, plantRows } from './left.ts';
 
 // The table of formats must list everything that commands leave in a home and on a Redis.
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const small = ['--duration', '3', '--sandbox'];
 const commands: readonly (readonly string[])[] = [

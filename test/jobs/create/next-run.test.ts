@@ -1,6 +1,6 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { EndingSignal } from '../../../src/errors.ts';
 import { World } from '../../helpers/gw.ts';
 import { openRedis } from '../../machines/redis.ts';
@@ -8,8 +8,6 @@ import { tickingClock } from '../../updates/left.ts';
 
 // The next run of the same command makes a create of family B that was killed, with the same key, body and external ID. gw
 // looks for the task first, and sends the create again only if the gateway has no such task.
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const row = { id: 's1', command: 'video beta', prompt: 'a fox', duration: 3 };
 const ways = {
