@@ -117,8 +117,8 @@ export class Interrupted extends Error {
   override readonly name = 'Interrupted';
   constructor(
     readonly signal: EndingSignal,
-    /** A command to go on with. */
-    readonly hint?: string,
+    /** A command to go on with, and the task that it concerns. */
+    readonly facts: Pick<ErrorFacts, 'hint' | 'taskId'> = {},
     /** The work that goes on or may exist, such as `the job goes on`. */
     what?: string,
   ) {

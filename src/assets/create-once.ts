@@ -89,7 +89,7 @@ export async function createOnce(request: CreateOnce): Promise<Created> {
     if (error instanceof UnknownOutcome) throw notKnown(error, request);
     if (error instanceof Interrupted && mayExist) {
       const hint = `look whether it is there: ${lookCommand}`;
-      throw new Interrupted(error.signal, hint, `the ${what} may have been created`);
+      throw new Interrupted(error.signal, { hint }, `the ${what} may have been created`);
     }
     lock?.release();
     throw error;

@@ -27,7 +27,8 @@ const faultHint =
 export function reportError(error: unknown): ErrorReport | undefined {
   if (error instanceof ClosedPipe || error instanceof Ended) return undefined;
   if (error instanceof Interrupted) {
-    return { kind: 'interrupted', message: error.message, hint: error.hint, exit_code: error.exitCode };
+    const { exitCode, facts, message } = error;
+    return { kind: 'interrupted', message, hint: facts.hint, exit_code: exitCode, task_id: facts.taskId };
   }
   if (error instanceof GwError) {
     const { status, type, code, requestId, taskId, retryAtMs } = error.facts;
@@ -94,9 +95,8 @@ export function errorLines(
 
 /** The stack of an error that is a bug in gw, for --verbose; empty for expected errors. */
 export function stackLines(error: unknown): string[] {
-  const isExpected = error instanceof GwError || error instanceof Interrupted || error instanceof ClosedPipe;
-  if (isExpected || !(error instanceof Error) || typeof error.stack !== 'string') return [];
-  return error.stack.split('\n');
+  const isBug = error instanceof Error && reportError(error)?.kind === 'internal';
+  return isBug && typeof error.stack === 'string' ? error.stack.split('\n') : [];
 }
 
 /** The text of any thrown value, even one that cannot be converted to text. */

@@ -530,6 +530,20 @@ describe('jobs wait', () => {
     });
     expect(run.code).toBe(130);
     expect(run.err).toContain(`error: interrupted; ${goesOn}\nhint: ${next}\n`);
+    const json = await world.gw([...words.split(' '), '--json'], {
+      env,
+      interrupts: (send) => {
+        interrupt = () => send('SIGTERM');
+      },
+    });
+    const named = words === 'jobs sync' ? {} : { task_id: 't-1' };
+    expect(JSON.parse(json.err.trim().split('\n').at(-1) ?? '').error).toEqual({
+      kind: 'interrupted',
+      message: `interrupted by SIGTERM; ${goesOn}`,
+      hint: next,
+      exit_code: 143,
+      ...named,
+    });
   });
 
   test.each([

@@ -36,7 +36,7 @@ describe('for people', () => {
     ['an interrupt', new Interrupted('SIGTERM'), ['error: interrupted by SIGTERM']],
     [
       'an interrupt with a way on',
-      new Interrupted('SIGINT', 'gw jobs sync'),
+      new Interrupted('SIGINT', { hint: 'gw jobs sync' }),
       ['error: interrupted', 'hint: gw jobs sync'],
     ],
     ['a closed pipe', new ClosedPipe('x'), []],

@@ -116,7 +116,8 @@ export async function* waitOutcomes(
     });
     for await (const end of ends) yield outcomeOf(end, flags, ctx);
   } catch (error) {
-    throw endedBy(error, `wait on with: ${waitCommand(ids, flags, ctx)}`, 'the processing goes on');
+    const [id] = ids.length === 1 ? ids : [];
+    throw endedBy(error, `wait on with: ${waitCommand(ids, flags, ctx)}`, 'the processing goes on', id);
   } finally {
     progress.stop();
   }

@@ -52,7 +52,7 @@ export function download(familyName?: string) {
         const way = commandFor(`${words} wait ${id}${flags.force ? ' --force' : ''}`, ctx);
         const look = await lookNow(task, { pool }, deps).catch((error) => {
           const why = task.job ? explainOtherKey(error, task.job, access.keyId) : error;
-          throw endedBy(why, `pick it up with: ${way}`, 'the job goes on');
+          throw endedBy(why, `pick it up with: ${way}`, 'the job goes on', id);
         });
         const { status, state } = look.view;
         const text = `task ${id} is ${status || 'not finished'}; there is nothing to save yet`;

@@ -166,9 +166,9 @@ export function outcomeOf(
   };
 }
 
-/** The reason why a run ends before its jobs; for an interrupt it adds what goes on and how to continue. */
-export const endedBy = (reason: unknown, next: string, goesOn: string): unknown =>
-  reason instanceof Interrupted ? new Interrupted(reason.signal, next, goesOn) : reason;
+/** The reason why a run ends before its jobs; an interrupt says what goes on, how to continue, and the task's ID. */
+export const endedBy = (reason: unknown, hint: string, goesOn: string, taskId?: string): unknown =>
+  reason instanceof Interrupted ? new Interrupted(reason.signal, { hint, taskId }, goesOn) : reason;
 
 /** Yields outcomes as they come; jobs that an interrupt left behind share one message, except with --json. */
 export async function* interruptedLast(
@@ -195,7 +195,7 @@ function withWayBack(
 ): unknown {
   const words = family === 'image' ? `gw jobs wait ${id}` : `gw video ${family} wait ${id}`;
   const pickUp = `pick it up with: ${commandFor(words + (force ? ' --force' : ''), ctx)}`;
-  if (!(error instanceof GwError)) return endedBy(error, pickUp, 'the job goes on');
+  if (!(error instanceof GwError)) return endedBy(error, pickUp, 'the job goes on', id);
   if (error.kind === 'task_failed') return error;
   const next = error.kind === 'download' ? 'gw jobs sync tries again' : `the job goes on; ${pickUp}`;
   const { hint = next } = error.facts;

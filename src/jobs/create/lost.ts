@@ -495,7 +495,7 @@ function recordFailure(
   if (error instanceof Interrupted && isLost) {
     return unknown(
       `${error.message} while the lost answer was looked for`,
-      new Interrupted(error.signal, goOn, 'the job may exist'),
+      new Interrupted(error.signal, { hint: goOn, taskId: key }, 'the job may exist'),
     );
   }
   if (error instanceof Interrupted || !attempt.isSent) {

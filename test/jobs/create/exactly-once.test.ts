@@ -306,7 +306,9 @@ describe('a create of family B whose answer is lost', () => {
     };
     const error = await errorOf(create());
     expect(error).toBeInstanceOf(Interrupted);
-    expect(error).toMatchObject({ hint: expect.stringContaining('gw jobs sync') });
+    expect(error).toMatchObject({
+      facts: { hint: expect.stringContaining('gw jobs sync'), taskId: (await onlyJob())?.key },
+    });
     expect(await onlyJob()).toMatchObject({ state: 'unknown' });
     gateway.lookUpFaults.splice(0);
     const later = new AbortController();
