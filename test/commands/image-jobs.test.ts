@@ -32,9 +32,9 @@ function wholePart(world: World): string {
   return file;
 }
 
-async function linkedJob(world: World, download: boolean, isCut = false) {
+async function linkedJob(world: World, download: boolean, { isCut = false, type = 'image/png' } = {}) {
   const outputs = await startOutputServer((request, response) =>
-    serveFile(tinyPng, request, response, { type: 'image/png' }),
+    serveFile(tinyPng, request, response, { type }),
   );
   const save = { target: `${world.cwd}/{id}.{ext}`, force: false, download };
   // gw fetches outputs on loopback only for a gateway on loopback; nothing listens on this one.
@@ -114,6 +114,26 @@ test('an image that nobody fetched while its link lived is told of by a sync, an
   const named = await world.gw(['jobs', 'download', key]);
   expect([named.code, images(world)], named.err).toEqual([0, [`${key}.png`]]);
   await world.ok(['jobs', 'sync']);
+});
+
+test.each([
+  ['for a day', 23, 'gw jobs sync tries again while the link lives'],
+  [
+    'no longer than a day',
+    25,
+    'gw jobs download KEY tries its link again, which is older than a day; or pay for a new one: gw again KEY',
+  ],
+])('a link that fails is tried again by a sync %s, as its hint says', async (_, hours, hint) => {
+  const world = await openWorld();
+  const { key } = await linkedJob(world, true, { type: 'text/html' });
+  world.clock.ms += hours * 3_600_000;
+  for (const word of ['wait', 'download']) {
+    const run = await world.gw(['jobs', word, key]);
+    expect([run.code, run.err.trim().split('\n').at(-1)]).toEqual([
+      12,
+      `hint: ${hint.replaceAll('KEY', key)}`,
+    ]);
+  }
 });
 
 test('a job that broke off after one of three images: what is saved is printed, and it does not count as saved', async () => {
@@ -221,7 +241,7 @@ test.each<[string, number, (key: string) => string[]]>([
   ['gw jobs download, which says that more may have been made', 14, (key) => ['jobs', 'download', key]],
 ])('the links of a reply that was cut are followed by %s', async (_, code, argv) => {
   const world = await openWorld();
-  const { key, outputs } = await linkedJob(world, true, true);
+  const { key, outputs } = await linkedJob(world, true, { isCut: true });
   const run = await world.gw(argv(key));
   expect([run.code, images(world)], run.err).toEqual([code, [`${key}.png`]]);
   const again = await world.gw(['jobs', 'sync']);
@@ -233,7 +253,7 @@ test.each<[string, number, (key: string) => string[]]>([
 
 test('a job whose links are still to be fetched is not closed as never created', async () => {
   const world = await openWorld();
-  const { key } = await linkedJob(world, true, true);
+  const { key } = await linkedJob(world, true, { isCut: true });
   const none = () => world.gw(['jobs', 'resolve', key, '--as', 'none']);
   expect(await none()).toMatchObject({ code: 2, err: expect.stringContaining('first run: gw jobs sync') });
   await world.gw(['jobs', 'sync']);

@@ -15,14 +15,15 @@ import type { Followed, JobDeps } from '../watch/follow.ts';
 import { imageJournal, imagePath, type Published, publishImage } from './publish-image.ts';
 import { downloadImages } from './save-images.ts';
 
+/** True if a sync still tries the links of an image job: they may live longer than the documented hour. */
+const isYoung = (job: Job, nowMs: number): boolean =>
+  job.serverDateMs !== undefined && gatewayNowMs(job, nowMs) < job.serverDateMs + 24 * 3_600_000;
+
 /** True if an image job still needs something: an outcome, a part file saved or removed, or a link fetched. */
 export function isOpenImageJob(job: Job, nowMs: number): boolean {
   if (job.state === 'intent' || job.state === 'sent' || Object.keys(job.parts).length > 0) return true;
   if (rescuedImages(job).length > 0) return true;
-  // Links may live longer than the documented hour; after a day they are not tried any more.
-  const isYoung =
-    job.serverDateMs !== undefined && gatewayNowMs(job, nowMs) < job.serverDateMs + 24 * 3_600_000;
-  return followsLinks(job) && isYoung && unsavedLinks(job).length > 0;
+  return followsLinks(job) && isYoung(job, nowMs) && unsavedLinks(job).length > 0;
 }
 
 /**
@@ -62,7 +63,10 @@ export async function syncImageJob(
       );
       const downloaded = await downloadImages(links, where, deps);
       files.push(...downloaded.files);
-      errors.push(...downloaded.failures.map((failure) => failure.error));
+      const tried = `gw jobs download ${key} tries its link again, which is older than a day`;
+      const old = { hint: `${tried}; or pay for a new one`, anew: `gw again ${key}` };
+      const facts = isYoung(job, deps.clock.now()) ? {} : old;
+      errors.push(...downloaded.failures.map(({ error }) => error.told(facts)));
     }
     const moved = await bringImages(job, rescuedImages(job), job.save, deps);
     files.push(...moved.files);

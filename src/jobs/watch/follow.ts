@@ -215,12 +215,7 @@ export async function* followMany<I extends FollowInput>(
   yield* sideBySide(inputs, signal, async (input, child) => {
     try {
       const deps = await depsOf(input);
-      const own = {
-        ...deps,
-        turns: deps.turns ?? turns,
-        signal: child,
-        ...(onTrouble && { onTrouble: onTrouble(deps) }),
-      };
+      const own = { ...deps, turns: deps.turns ?? turns, signal: child, onTrouble: onTrouble?.(deps) };
       return { input, followed: await followJob(input, own) };
     } catch (error) {
       return { input, followed: { status: input.status ?? '', record: undefined, files: [], error } };
