@@ -112,7 +112,7 @@ export const settingsTable = {
   },
   retries: {
     value: 'N',
-    summary: 'retries of a request that is safe to send again',
+    summary: 'retries of a request that is safe to send again; a download has tries of its own',
     default: '4',
     flag: '--retries',
     variable: 'GW_RETRIES',
@@ -229,7 +229,7 @@ function parseSize(text: string, what: string): number {
 function parseRetries(text: string, what: string): number {
   const number = /^\d{1,3}$/.test(text) ? Number(text) : Number.NaN;
   if (number <= MAX_RETRIES) return number;
-  const cure = 'give such a number; 0 sends each request once';
+  const cure = 'give such a number; 0 turns retries off, but not those of a download';
   throw isNo(`a whole number from 0 to ${MAX_RETRIES}`, text, what, cure);
 }
 
