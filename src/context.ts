@@ -154,7 +154,7 @@ export class Gateways {
 
   async settingsWith(flags: SettingsFlags): Promise<Settings> {
     const { resolveSettings } = await import('./config/settings.ts');
-    return resolveSettings({ flags, host: this.parts.host });
+    return resolveSettings({ flags, host: this.parts.host, isVerbose: this.parts.io.mode.verbose });
   }
 
   async close(): Promise<void> {

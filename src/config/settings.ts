@@ -13,7 +13,7 @@ import {
   storedSetting,
 } from './config-file.ts';
 import type { DirHost } from './dirs.ts';
-import { type Environment, type EnvironmentVariable, readSwitch, readVariable } from './environment.ts';
+import { type Environment, type EnvironmentVariable, readVariable } from './environment.ts';
 import { keyOrigin, readKey, readKeyFile, runKeyCommand } from './keys.ts';
 import { defaultProfile, parseProfileName, sandboxProfile } from './profile-name.ts';
 import {
@@ -52,6 +52,13 @@ export interface SettingsFlags {
   readonly storedOnly?: boolean | undefined;
 }
 
+interface Choices {
+  readonly flags: SettingsFlags;
+  readonly host: Host;
+  /** Whether this run prints verbose lines, as its output decided. */
+  readonly isVerbose?: boolean;
+}
+
 /** The settings of one run. */
 export type Settings = ReturnType<typeof resolveSettings>;
 
@@ -69,8 +76,9 @@ export const sandboxKey = once(() => crypto.randomUUID());
 const unset = { value: undefined, source: 'default' } as const;
 
 /** Resolves flags against the environment and the stored profile. Throws GwError `usage` for an unusable value. */
-export function resolveSettings({ flags, host }: { readonly flags: SettingsFlags; readonly host: Host }) {
+export function resolveSettings({ flags, host, isVerbose = false }: Choices) {
   const { env } = host;
+  const fromEnv = readVariable(env, 'GW_VERBOSE') === undefined ? 'default' : 'environment';
   const profile = chooseProfile(flags, host);
   const sandbox = profile.value === sandboxProfile;
   if (sandbox && flags.baseUrl !== undefined) {
@@ -84,7 +92,6 @@ export function resolveSettings({ flags, host }: { readonly flags: SettingsFlags
   const ofKey = isPassedOver ? { ...flags, storedOnly: true } : flags;
   const { pick, chosen, texts } = picking(ofKey, host, profile, stored);
   const baseUrl: Sourced<string | undefined> = sandbox ? unset : pick('base_url');
-  const verbose = chooseVerbose(flags, host);
   const gatewayUrl = () => baseUrl.value ?? noGateway(sandbox);
   const children = once(() => childEnvironment(env, pick('children_env').value));
   const places: KeyPlaces = { children, flags: ofKey, host, profile: profile.value, stored };
@@ -121,7 +128,7 @@ export function resolveSettings({ flags, host }: { readonly flags: SettingsFlags
     uploadCommand: pick('upload_command'),
     /** The user's command for each saved file. */
     afterSave: pick('after_save'),
-    verbose,
+    verbose: { value: isVerbose, source: flags.verbose === undefined ? fromEnv : 'flag' } as const,
     /** One sentence for the user about the choice of gateway and API key. */
     note: isPassedOver ? passedOver(profile.value, env) : undefined,
     /** The environment of programs that gw starts. */
@@ -300,14 +307,6 @@ const hasConfigDir = (host: DirHost): boolean => can(() => configFilePath(host))
 
 function fileName(host: DirHost): string {
   return hasConfigDir(host) ? configFilePath(host) : 'the configuration';
-}
-
-function chooseVerbose(flags: SettingsFlags, host: Host): Sourced<boolean> {
-  if (flags.verbose !== undefined) return { value: flags.verbose, source: 'flag' };
-  const fromEnv = readSwitch(host.env, 'GW_VERBOSE');
-  return fromEnv === undefined
-    ? { value: false, source: 'default' }
-    : { value: fromEnv, source: 'environment' };
 }
 
 interface KeyPlaces {

@@ -499,10 +499,14 @@ describe('settings of the environment', () => {
     ['0', false],
     ['off', false],
     ['no', false],
+    // As with CI, any other word means on.
+    ['2', true],
   ])('GW_VERBOSE=%s', async (value, isOn) => {
     const { world } = await place();
-    const got = await world.gw(['balance'], { env: { GW_VERBOSE: value } });
-    expect(got.err.includes('> GET ')).toBe(isOn);
+    const env = { GW_VERBOSE: value };
+    expect((await world.ok(['balance'], { env })).err.includes('> GET ')).toBe(isOn);
+    const listed = await world.ok(['config', 'list', '--json'], { env });
+    expect(JSON.parse(listed.out)).toContainEqual({ name: 'verbose', value: isOn, source: 'environment' });
   });
 
   test('native messages need an address and a key, and nothing more', async () => {

@@ -184,10 +184,10 @@ describe('the environment', () => {
   });
   it('reads switches', async () => {
     expect(readSwitch({ GW_LEDGER_PROMPTS: 'OFF' }, 'GW_LEDGER_PROMPTS')).toBe(false);
-    expect(readSwitch({ GW_VERBOSE: '1' }, 'GW_VERBOSE')).toBe(true);
-    expect(readSwitch({}, 'GW_VERBOSE')).toBeUndefined();
-    expect((await refusal(() => readSwitch({ GW_VERBOSE: 'maybe' }, 'GW_VERBOSE'))).message).toContain(
-      'GW_VERBOSE',
-    );
+    expect(readSwitch({ GW_LEDGER_PROMPTS: '1' }, 'GW_LEDGER_PROMPTS')).toBe(true);
+    expect(readSwitch({}, 'GW_LEDGER_PROMPTS')).toBeUndefined();
+    expect(
+      (await refusal(() => readSwitch({ GW_LEDGER_PROMPTS: 'maybe' }, 'GW_LEDGER_PROMPTS'))).message,
+    ).toContain('GW_LEDGER_PROMPTS');
   });
 });
