@@ -121,6 +121,16 @@ test('Redis counts as away since a question that it did not answer, not since it
   expect(door.awayMs()).toBeGreaterThan(500);
 });
 
+test('Redis is there again as soon as its connection is, before anything is asked of it', async () => {
+  const { proxy } = await openStudio();
+  const door = await Door.open(proxy.url);
+  onTestFinished(() => door.end());
+  proxy.fault = 'reset';
+  await until('it is away', () => door.awayMs() > 0);
+  proxy.fault = 'none';
+  await until('it is there', () => door.awayMs() === 0);
+});
+
 test('a server that never answers is named so, even where the client has no time to notice at once', async () => {
   const server = net.createServer((client) => {
     client.on('error', () => {});
