@@ -12,7 +12,7 @@ export const jobs: readonly Breakage[] = [
   },
   {
     costs: 'an older task under the same external ID is taken for the lost one',
-    find: 'if (isOlder(found, lost, family, nowMs)) return undefined;',
+    find: 'if (isOlder(family.externalIds.createdAtMs(found.record), lost, nowMs)) return undefined;',
     replace: '',
     tests: ['jobs/create/exactly-once', 'commands/video-beta'],
   },
