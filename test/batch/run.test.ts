@@ -8,6 +8,7 @@ import { intentIn } from '../commands/jobs-seed.ts';
 import { cmd } from '../helpers/cmd.ts';
 import { fakeGateway } from '../helpers/fake-gateway.ts';
 import { test, World } from '../helpers/gw.ts';
+import { pngHead } from '../media/fixtures.ts';
 
 const gamma = { command: 'video gamma', prompt: 'a fox', duration: 5, resolution: '768P', ratio: '16:9' };
 const alpha = { command: 'video alpha', prompt: 'a fox', model: '2.0-fast', resolution: '480p', duration: 4 };
@@ -60,6 +61,20 @@ test('run again, nothing is sent and nothing is printed; a new row is', async ({
   expect(again.err.match(/warning: .*moood/g)).toHaveLength(1);
   expect(creates(world)).toBe(6);
   expect(await world.gw(['batch', 'status', 'day.jsonl'])).toMatchObject({ code: 0, out: '6 saved\n' });
+});
+
+test('a row that is saved needs its input no more', async ({ world }) => {
+  const input = path.join(world.cwd, 'fox.png');
+  writeFileSync(input, pngHead(768, 432));
+  write(world, [{ id: 'a', ...alpha, image: 'fox.png' }]);
+  expect((await run(world)).code).toBe(0);
+  rmSync(input);
+  expect(await run(world)).toMatchObject({ code: 0, out: '', err: '1 row: 1 saved\n' });
+  write(
+    world,
+    ['a', 'b'].map((id) => ({ id, ...alpha, image: 'fox.png' })),
+  );
+  expect(await run(world)).toMatchObject({ code: 2, err: expect.stringContaining('day.jsonl:2: ') });
 });
 
 test('rows without an id are made once too, the same row twice is two jobs', async ({ world }) => {

@@ -269,8 +269,9 @@ async function* faultsIn(
         if (faults.length === 0) await tally.add(row, checked);
       } catch (error) {
         ctx.signal.throwIfAborted();
-        // A row that the queue will not create again may have its files on another machine.
-        if (faults.length === 0 && (await queue?.isMade(row.key))) await tally.add(row, {});
+        // A saved row needs no input; one that the queue will not create again may have it on another machine.
+        const isMade = tally.before(row.key)?.state === 'saved' || (await queue?.isMade(row.key));
+        if (faults.length === 0 && isMade) await tally.add(row, {});
         // Faults of outside files are reported once for all rows.
         else if (!(error instanceof OutsideFile)) {
           // A missing asset is a fault of its row.
