@@ -128,6 +128,7 @@ export function decode(
   if (!pools.includes(rest.pool)) return fault('pool', `is none of ${family}`);
   const hasTask = rest.state === 'running' || rest.state === 'ended';
   if (hasTask && family !== 'image' && !id) return fault('id', `is not there, and the row is ${rest.state}`);
+  if (rest.state === 'failed' && !rest.error) return fault('error', 'is not there, and the row is failed');
   const { said = written.flags ?? {}, body, flags: _older, ...own } = written;
   let row: Row;
   try {

@@ -286,6 +286,22 @@ describe('rows that gw never wrote', () => {
   });
 });
 
+test('what a stranger writes of a row is told as the word of the queue, and its hint runs as printed', async () => {
+  const { studio, laptop, env } = await handedOver();
+  const { client } = studio.redis;
+  const row = rowKey(await prefixOf(studio), 0);
+  const run = () => laptop.run(['batch', 'run', 'day.jsonl', '--redis', studio.redis.url, '--json'], { env });
+  await client.hset(row, { state: 'unknown', sender: 'bert' });
+  expect((await run()).err).toContain(`gw jobs resolve day/r0 --as ID|none --redis ${studio.redis.url}"`);
+  await client.hset(row, 'state', 'failed');
+  const failed = await run();
+  expect(failed.err).toContain('day/r0 cannot be used: error: is not there, and the row is failed');
+  expect(JSON.parse(failed.out)).toMatchObject({ error: { kind: 'usage' } });
+  const file = { path: '/etc/passwd', bytes: 1, sha256: '0'.repeat(64), type: 'video/mp4' };
+  await client.hset(row, { state: 'saved', files: JSON.stringify([file]) });
+  expect(JSON.parse((await run()).out).files).toMatchObject([{ path: '?:/etc/passwd' }]);
+});
+
 test('a row that cannot be read is taken out like any other', async () => {
   const { studio, laptop, env } = await handedOver();
   await studio.redis.client.hset(rowKey(await prefixOf(studio), 0), 'row', '{');

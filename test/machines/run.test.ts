@@ -849,6 +849,9 @@ test('a row that lacks one of its images is not saved, also where their record h
   const worker = studio.machine().start(['worker', '--redis', '--name', 'anna'], { env });
   const { code, err } = await studio.laptop.run(['batch', 'run', 'day.jsonl', '--redis'], { env });
   expect(code, err).toBe(12);
+  // The gateway sends an image once, so no run brings it: only another job does, on the machine that has this one.
+  expect(err).toMatch(/to pay for a new one: on anna, gw again gw-\w+$/m);
+  expect(err).toMatch(/^1 row: 0 saved, 1 not done$/m);
   await stop(worker);
 });
 

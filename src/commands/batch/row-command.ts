@@ -183,7 +183,7 @@ export async function createRow(
       progress: () => (ctx.io.mode.bars ? namedBy(row.key, ctx.io.progress()) : silent),
     },
   };
-  const redone = wait ? shellQuote(row.key) : undefined;
+  const redone = wait ? () => `run the batch again with --redo ${shellQuote(row.key)}` : undefined;
   // Most objects of a row are short-lived, so a small young generation keeps thousands of rows within little memory.
   const letGrow = keepYoungSpaceSmall();
   try {
@@ -206,12 +206,12 @@ async function outcomeOf(row: Row, flags: Row['flags'], ctx: Context): Promise<O
   return outcome as Outcome<JobResult>;
 }
 
-/** Rewords the hint of a create for a batch: --retry-failed replaces --again, and --redo of the quoted `key` its `anew`. */
-export function ofRow(error: unknown, key?: string): unknown {
+/** Rewords the hint of a create for a batch: --retry-failed replaces --again, and `redone` rewords the command of `anew`. */
+export function ofRow(error: unknown, redone?: (command: string) => string): unknown {
   if (!(error instanceof GwError) || error.facts.hint === undefined) return error;
   if (error.kind === 'task_failed')
     return error.told({ hint: 'change the row, and run the batch again with --retry-failed' });
-  const anew = error.facts.anew && key && `run the batch again with --redo ${key}`;
+  const anew = error.facts.anew && redone?.(error.facts.anew);
   return error.told({ hint: error.facts.hint.replace('--again', '--retry-failed'), ...(anew && { anew }) });
 }
 

@@ -1,8 +1,9 @@
 import { askedDigest, placeText, type Row } from '../../batch/rows.ts';
 import type { Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
-import { type ErrorKind, errorKinds, GwError, usage } from '../../errors.ts';
+import { type ErrorKind, errorKinds, GwError, shellQuote, usage, withoutPasswords } from '../../errors.ts';
 import { chunksOf } from '../../host.ts';
+import { reportError } from '../../io/error-lines.ts';
 import { oneLine } from '../../io/escape.ts';
 import { counted } from '../../io/quantity-text.ts';
 import {
@@ -24,7 +25,7 @@ import { runCommand, soundRows } from '../batch/flags.ts';
 import { digestOfFields, isOpen, type KnownRow } from '../batch/known-rows.ts';
 import { familyOf, placeOf } from '../batch/places.ts';
 import { namedBy, type RowResult, RowSums, rowResult } from '../batch/report.ts';
-import { type RowFiles, rowChecker } from '../batch/row-command.ts';
+import { type RowFiles, rowChecker, under } from '../batch/row-command.ts';
 import { type Batch, resultOfKnown } from '../batch/run.ts';
 import { endedBy } from '../video/follow-job.ts';
 import { carriedCheck, forOthers, rowForQueue } from './carried.ts';
@@ -455,8 +456,7 @@ class BatchOnQueue {
     const counts = await this.queue.engine.counts();
     let there = 0;
     for (const { taken, waiting } of [...counts.pools, counts.save]) there += taken + waiting;
-    if (there >= this.#open.size) return;
-    await giveOut([...this.#open.keys()], this.queue);
+    if (there < this.#open.size) await giveOut([...this.#open.keys()], this.queue);
   }
 
   /** Reports events; settles a finished row at its last event, or at the second full read without one. */
@@ -513,21 +513,21 @@ class BatchOnQueue {
   #settle(row: Row, record: RowRecord | undefined, error?: ToldError, local?: KnownRow): void {
     const { input, report } = this.batch;
     const told = error ?? (record ? toldOf(record) : forgotten);
-    const result = local
-      ? { ...resultOfKnown(row, local), error: told ?? null }
-      : this.#resultOf(row, record, told);
+    const onQueue = this.#resultOf(row, record, told);
+    const result = local ? { ...resultOfKnown(row, local), error: onQueue.error } : onQueue;
     this.#open.delete(row.key);
     report.add(result);
-    const failure = errorOf(told, `${input.manifest.named}:${placeText(row)}`);
-    this.#between.end(row.key, record?.state === 'saved' ? undefined : failure);
+    const failure = told && under(`${input.manifest.named}:${placeText(row)}`, this.#errorOf(told));
+    this.#between.end(row.key, failure);
     this.#justOver.push(row.key);
     if (record) this.#sayEnd(row, record, result);
     const beside = { state: 'failed', family: result.family, id: local?.id, error: told } as const;
     const end = endOf(record ?? beside);
     this.#sums[end?.sum ?? 'failed'] += 1;
-    if (end?.isStuck || error === unsavedHere) this.#sums.stuck += 1;
+    // A job of this machine's own goes on without --redis.
+    if (end?.isStuck || (end?.sum === 'open' && (local || told?.isStuck))) this.#sums.stuck += 1;
     if (record?.state === 'saved') this.memory.saved(row, result, record.job?.attempt);
-    this.#settled.push({ value: result, ...(record?.state !== 'saved' && { error: failure }) });
+    this.#settled.push({ value: result, ...(failure !== undefined && { error: failure }) });
   }
 
   #resultOf(row: Row, record: RowRecord | undefined, error?: ToldError): RowResult {
@@ -535,18 +535,31 @@ class BatchOnQueue {
     const word = tellsUnknown(error) || record?.fault?.isSent ? 'unknown' : isRefused ? 'refused' : undefined;
     const key = keyOf(record) ?? null;
     const isMade = record?.state === 'saved' || record?.id !== undefined;
-    const here = record?.host === undefined || record.host === this.queue.host;
+    const place = record?.host === this.queue.host ? '' : `${oneLine(record?.host ?? '?')}:`;
     return rowResult(row, {
       key,
       // A refused or unknown job has gw's key but no task ID.
       id: record?.id ?? (word ? key : null),
       status: record?.status || (word ?? (isMade ? (record?.state ?? '') : 'not_sent')),
       // Paths from Redis are untrusted and kept on one line.
-      files: (record?.files ?? []).map((file) => {
-        const path = oneLine(file.path, 4_096);
-        return { ...file, path: here ? path : `${oneLine(record?.host ?? '')}:${path}` };
-      }),
-      error: error ?? null,
+      files: (record?.files ?? []).map((file) => ({ ...file, path: `${place}${oneLine(file.path, 4_096)}` })),
+      error: (error && reportError(this.#errorOf(error))) ?? null,
+    });
+  }
+
+  /** The error of a row, whose hint names the queue as it was typed. */
+  #errorOf(told: ToldError): GwError {
+    const text = (name: string) => (typeof told[name] === 'string' ? told[name] : undefined);
+    const kind = Object.hasOwn(errorKinds, told.kind) ? (told.kind as ErrorKind) : 'internal';
+    const { redis } = this.batch.flags;
+    const queue = redis ? `--redis ${shellQuote(withoutPasswords(redis))}` : '--redis';
+    return new GwError(kind, told.message, {
+      hint: text('hint')?.replace(/--redis(?=;|$)/, () => queue),
+      code: text('code'),
+      type: text('type'),
+      requestId: text('request_id'),
+      taskId: text('task_id'),
+      ...(typeof told.status === 'number' && { status: told.status }),
     });
   }
 
@@ -588,16 +601,3 @@ const unsavedHere = toldAs(
   'gw batch run without --redis waits for it and saves it here; gw jobs sync saves it once it has ended',
 );
 const failedHere = toldAs('task_failed', 'its job on this machine failed', '--retry-failed makes a new one');
-
-function errorOf(told: ToldError | undefined, where: string): GwError {
-  const text = (name: string) => (typeof told?.[name] === 'string' ? String(told[name]) : undefined);
-  const kind = told && Object.hasOwn(errorKinds, told.kind) ? (told.kind as ErrorKind) : 'internal';
-  return new GwError(kind, `${where}: ${told?.message ?? 'failed'}`, {
-    hint: text('hint'),
-    code: text('code'),
-    type: text('type'),
-    requestId: text('request_id'),
-    taskId: text('task_id'),
-    ...(typeof told?.status === 'number' && { status: told.status }),
-  });
-}

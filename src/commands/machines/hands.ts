@@ -348,15 +348,16 @@ export class RowHands implements Omit<Hands, 'onTakenAway'> {
 
   #failed(record: RowRecord, error: unknown, isOfJob = true) {
     this.worker.show({ error: under(record.row.key, error) });
-    return { kind: 'failed', error: toldError(ofRow(error), this.#ctx), isOfJob } as const;
+    const here = (command: string) => `on ${record.host}, ${command}`;
+    return { kind: 'failed', error: toldError(ofRow(error, here), this.#ctx), isOfJob } as const;
   }
 }
 
-/** An error in the form for the queue. */
+/** An error in the form for the queue; `isStuck` is true if only another job brings the output. */
 export function toldError(error: unknown, { io }: Pick<Context, 'io'>): ToldError {
   const report = reportError(error) ?? { kind: 'internal', message: 'ended', exit_code: 1 };
-  const safe = safeReport(report, (text) => withoutLinks(io.withoutSecrets(text)));
-  return Object.fromEntries(Object.entries(safe).filter(([, value]) => value !== undefined)) as ToldError;
+  const isStuck = (error instanceof GwError && error.facts.anew !== undefined) || undefined;
+  return { ...safeReport(report, (text) => withoutLinks(io.withoutSecrets(text))), isStuck };
 }
 
 /** Turns an error that ends the worker into an outcome, and rethrows others as faults. */
