@@ -21,7 +21,6 @@ const said = z.object({
   stands: z.array(z.string().check(z.maxLength(1_000))).check(z.maxLength(20)),
   ended: z.optional(z.literal(true)),
 });
-type Said = Omit<z.infer<typeof said>, 't'>;
 
 export class Board {
   readonly #key: string;
@@ -30,7 +29,7 @@ export class Board {
     this.#key = `${store.prefix}:workers`;
   }
 
-  async say(host: string, word: Omit<Said, 'format'>): Promise<void> {
+  async say(host: string, word: Omit<z.infer<typeof said>, 't' | 'format'>): Promise<void> {
     await this.store.door.tell(async (redis) => {
       const [seconds] = await redis.time();
       const said = { t: Number(seconds) * 1000, format: formatOf('rows'), ...word };
@@ -54,6 +53,7 @@ export class Board {
   }
 
   async leave(host: string): Promise<void> {
-    await this.store.door.tell((redis) => redis.hdel(this.#key, host));
+    // As a report asks for the time first, one that is still under way is stored before this removes it.
+    await this.store.door.tell((redis) => redis.time().then(() => redis.hdel(this.#key, host)));
   }
 }

@@ -1,5 +1,8 @@
-import { describe, expect, test } from 'vitest';
-import { dangerOf } from '../../src/machines/door.ts';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { rowReader } from '../../src/commands/machines/open.ts';
+import { Board } from '../../src/machines/board.ts';
+import { Door, dangerOf } from '../../src/machines/door.ts';
+import { RowStore } from '../../src/machines/store.ts';
 import { openRedis } from './redis.ts';
 
 // @module-tag redis-server
@@ -48,4 +51,13 @@ describe('a Redis that endangers rows', () => {
     Object.assign(client, { config: async () => null });
     expect(await dangerOf({ redis: client })).toBeUndefined();
   });
+});
+
+test('a worker that leaves while its report is under way is gone', async () => {
+  const { client, url } = await openRedis();
+  const door = await Door.open(url);
+  onTestFinished(() => door.end());
+  const board = new Board(new RowStore(door, 'test', rowReader));
+  await Promise.all([board.say('anna', { account: 'personal', stands: [] }), board.leave('anna')]);
+  expect(await client.keys('*:workers')).toEqual([]);
 });
