@@ -285,6 +285,11 @@ describe('refused before anything is sent', () => {
       /1x1 px.*at least 300 px/,
     ],
     ['a callback that is no URL', ['a', '--callback-url', 'hook'], /--callback-url hook: not a URL/],
+    [
+      'an external ID that --set leaves out',
+      ['a', '--external-id', 'x', '--set', 'options={"watermark_info":{"enabled":true}}'],
+      /--external-id: --set leaves it out\nhint: set the other fields alone: --set options.NAME=VALUE/,
+    ],
     ['an external ID with a comma', ['a', '--external-id', 'a,b'], /--external-id a,b: .*no comma/],
     ['a model', ['a', '-m', 'beta-3.0'], /unknown option '-m'/],
   ])('%s', async (_, argv, message) => {

@@ -1,7 +1,7 @@
 import { type AnyCommand, defineCommand, type Outcome, ShownRequest } from '../../command.ts';
 import type { Settings } from '../../config/settings.ts';
 import { type Access, type Context, commandFor, gatewayName, tellIfInterrupted } from '../../context.ts';
-import { GwError } from '../../errors.ts';
+import { GwError, usage } from '../../errors.ts';
 import { type BodyFlags, referencesOf } from '../../flags/body-flags.ts';
 import {
   type FieldVerdict,
@@ -27,11 +27,11 @@ import { applySets, baseBody, givenIn, parseSet, saidIn } from '../../flags/json
 import { readPrompt, refuseSharedStdin, stdinReaders } from '../../flags/prompt.ts';
 import { ANY_MEDIUM, toldAs, type WithStored, withoutYielding } from '../../flags/yielding.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
-import { withOddModel } from '../../gateway/json-value.ts';
+import { fieldsOf, itemsOf, withOddModel } from '../../gateway/json-value.ts';
 import type { Modality } from '../../gateway/limits.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
 import { taskState } from '../../gateway/task-state.ts';
-import { BEAT_MS, isObject, once } from '../../host.ts';
+import { BEAT_MS, once } from '../../host.ts';
 import { digestsOf, identifyBody, type JobRequest } from '../../jobs/create/job-request.ts';
 import type { Made } from '../../jobs/create/make.ts';
 import type { OncePlace } from '../../jobs/create/once.ts';
@@ -188,6 +188,8 @@ async function makeReady<F extends FlagSet>(
   const warn = await check(spec, { ...request, body: sent, isGiven }, media.breaches, ctx);
   const ownId = family.externalIds?.idOf(body);
   const ownIdAt = flagOf(['options', 'external_task_id']) ?? 'options.external_task_id';
+  if (words.externalId && ownId === undefined)
+    throw usage('--external-id: --set leaves it out', 'set the other fields alone: --set options.NAME=VALUE');
   refuseOnce(how, ownId && `${ownIdAt} ${ownId}`);
   const { count } = how;
   refuseIdleExec(how, how.wait ?? false);
@@ -668,13 +670,10 @@ function askedIn({ content, contents, prompt, ...rest }: Body) {
 }
 
 const scalarsOf = (value: unknown): Body =>
-  isObject(value)
-    ? Object.fromEntries(Object.entries(value).filter(([, each]) => typeof each !== 'object'))
-    : {};
+  Object.fromEntries(Object.entries(fieldsOf(value)).filter(([, each]) => typeof each !== 'object'));
 
 function promptIn(source: unknown): string | undefined {
   if (isText(source)) return source;
-  if (!Array.isArray(source)) return undefined;
-  const texts = source.map((item: { text?: unknown } | null) => item?.text).filter(isText);
-  return texts.length > 0 ? texts.join('\n') : undefined;
+  const texts = itemsOf(source).flatMap((item) => fieldsOf(item).text ?? []);
+  return texts.filter(isText).join('\n') || undefined;
 }
