@@ -89,7 +89,6 @@ test('--json tells of each row what its worker saved', async () => {
   const [, file = ''] = row.files[0].path.split('anna:');
   expect(path.relative(worker.place.cwd, file)).toBe('clips/day-r0.mp4');
   expect(sha256Of(file)).toBe(row.files[0].sha256);
-  await stop(worker);
 });
 
 test('a worker whose place stands in GW_OUT saves below it what names its own, and refuses one of no use', async () => {
@@ -100,11 +99,10 @@ test('a worker whose place stands in GW_OUT saves below it what names its own, a
     place.start(['worker', '--redis', '--name', 'anna'], { env: { ...studio.env, GW_OUT } });
   const useless = await start('/dev/null').ended;
   expect([useless.code, useless.err]).toEqual([2, expect.stringContaining('/dev/null: it is a device')]);
-  const worker = start('clips/');
+  start('clips/');
   const { out, err } = await studio.batch('run');
   // All jobs of a row with a count are saved in the same directory.
   expect(out.split('\n'), err).toContain(`anna:${path.join(place.cwd, 'clips/own/1.png')}`);
-  await stop(worker);
 });
 
 test('a report has all rows, also those that are open or were left to a later run', async () => {
@@ -163,9 +161,8 @@ test('a worker that is started again with another -o saves there what it had beg
   await toldIds(studio, 1);
   await stop(first);
   await forward(studio.sandbox);
-  const second = studio.worker('anna', ['-o', 'second/{key}.{ext}'], first.place);
+  studio.worker('anna', ['-o', 'second/{key}.{ext}'], first.place);
   expect((await studio.batch('run')).out).toBe(`anna:${first.place.cwd}/second/day-r0.mp4\n`);
-  await stop(second);
 });
 
 test('a worker whose stdout closes hands back what runs', async () => {
@@ -189,13 +186,12 @@ test('what another machine was sending is not made anew for a job that had faile
   const { client } = studio.redis;
   const [row = ''] = await client.keys('*:row:day/r0');
   await client.hset(row, { state: 'sending', sender: 'bert' });
-  const worker = studio.worker('anna', [], place);
+  studio.worker('anna', [], place);
   expect(await studio.batch('run')).toMatchObject({
     code: 14,
     err: expect.stringContaining('worker bert was lost while it sent this row'),
   });
   expect(paid(studio)).toHaveLength(1);
-  await stop(worker);
 });
 
 test('SIGTERM hands back what runs, and another worker goes on with the same task', async () => {
@@ -283,7 +279,7 @@ test.each([
 test('--events tells of an image that it ended well, and of a task that failed that it did', async () => {
   const studio = await openNearStudio({ fault: 'task:fail=Moderated' });
   write(studio, [image, alpha]);
-  const worker = studio.worker('anna');
+  studio.worker('anna');
   const { code, out, err } = await studio.batch('run', '--events');
   expect(code, err).toBe(13);
   const told = (row: string) =>
@@ -304,13 +300,12 @@ test('--events tells of an image that it ended well, and of a task that failed t
     ['result', 'failed', 'string'],
   ];
   expect(told('day/r1')).toEqual([['intent', ...none], ['accepted', undefined, 'string'], ...failed]);
-  await stop(worker);
 });
 
 test('a program gets the events of rows that other machines work on, and none of them as a result', async () => {
   const studio = await openNearStudio();
   write(studio, [alpha]);
-  const worker = studio.worker('anna');
+  studio.worker('anna');
   const { laptop } = studio;
   const events: string[] = [];
   const gw = openLibrary({ version: '0.0.0-test', distDir: assetsDir });
@@ -321,7 +316,6 @@ test('a program gets the events of rows that other machines work on, and none of
   });
   expect(results).toEqual([expect.objectContaining({ row_key: 'day/r0', status: 'succeeded' })]);
   expect(events).toEqual(['intent', 'accepted', 'status', 'download', 'saved', 'result']);
-  await stop(worker);
 });
 
 test('what was not sent yet is taken out, and put back by the next run', async () => {
@@ -343,7 +337,6 @@ test('what was not sent yet is taken out, and put back by the next run', async (
   const { code, err } = await studio.batch('run');
   expect(code, err).toBe(0);
   expect(paid(studio)).toHaveLength(4);
-  await stop(worker);
 });
 
 test('a row that still waits is saved where the last run says, and another machine changes nothing there', async () => {
@@ -363,11 +356,10 @@ test('a row that still waits is saved where the last run says, and another machi
   // A row that a worker has begun stays where it was, and the run says so.
   const begun = await studio.batch('run', '--detach', '-o', 'late/{key}.{ext}');
   expect(begun.err).toContain('the new -o does not hold for 1 row that a worker has begun');
-  const next = studio.worker('anna', [], worker.place);
+  studio.worker('anna', [], worker.place);
   const { out, err: told } = await studio.batch('run', '-o', 'new/{key}.{ext}');
   expect(out).toMatch(/^anna:.*\/new\/day-r0\.mp4\n$/);
   expect(told).not.toContain('has begun');
-  await stop(next);
 });
 
 test('rows that are taken out while a run follows them are errors of that run', async () => {
@@ -389,7 +381,7 @@ test.each([
 ])('a run that puts rows back behind another one %s', async (_what, words) => {
   const studio = await openNearStudio({ fault: 'create:400:x2' });
   write(studio, [image, image]);
-  const worker = studio.worker('anna');
+  studio.worker('anna');
   expect((await studio.batch('run')).code).toBe(5);
   const late = await openGate(studio.redis.port, '"step":"again"');
   const env = { GW_REDIS_URL: late.url };
@@ -402,7 +394,6 @@ test.each([
   expect(err).toContain('2 rows: 2 saved\n');
   expect(paid(studio)).toHaveLength(4);
   if (words.length > 0) expect(out.match(/^anna:/gm)).toHaveLength(2);
-  await stop(worker);
 });
 
 /** A row whose first attempt failed on one machine; a second one was requested, and a worker was lost while sending it. */
@@ -421,12 +412,11 @@ async function openSecondAttempt(row: object, failing: number) {
 
 test('a task that failed before says nothing of the next attempt that a lost worker was sending', async () => {
   const { studio, anna } = await openSecondAttempt(alpha, 1);
-  const worker = studio.worker('anna', [], anna);
+  studio.worker('anna', [], anna);
   const { code, err } = await studio.batch('run');
   expect(code, err).toBe(14);
   expect(err).toContain('worker bert was lost while it sent this row');
   expect(paid(studio)).toHaveLength(1);
-  await stop(worker);
 });
 
 test.each([
@@ -469,11 +459,10 @@ test.each([
     await studio.redis.client.hset(rowKey, {
       ...{ state: 'failed', id: job?.id ?? '', error: JSON.stringify(error) },
     });
-    const worker = studio.worker('anna', [], anna);
+    studio.worker('anna', [], anna);
     const { code, err } = await studio.batch('run', '--retry-failed');
     expect(code, err).toBe(0);
     expect(paid(studio)).toHaveLength(2);
-    await stop(worker);
   },
 );
 
@@ -508,13 +497,12 @@ test('--retry-failed of a machine that knows no attempt makes the next one at on
   giveManifest(studio, anna);
   expect((await anna.run(['batch', 'run', 'day.jsonl'])).code).toBe(9);
   expect((await anna.run(['batch', 'run', 'day.jsonl', '--retry-failed'])).code).toBe(9);
-  const worker = studio.worker('anna', [], anna);
+  studio.worker('anna', [], anna);
   // The first run reports the attempts that the machine knows; then the next attempt is made, by its number.
   expect((await studio.batch('run')).code).toBe(9);
   const { code, err } = await studio.batch('run', '--retry-failed');
   expect(code, err).toBe(0);
   expect(paid(studio)).toHaveLength(3);
-  await stop(worker);
 });
 
 test('a row whose job is of unknown outcome in the ledger of its worker ends as that', async () => {
@@ -523,11 +511,10 @@ test('a row whose job is of unknown outcome in the ledger of its worker ends as 
   const anna = studio.machine();
   giveManifest(studio, anna);
   expect((await anna.run(['batch', 'run', 'day.jsonl'])).code).toBe(14);
-  const worker = studio.worker('anna', [], anna);
+  studio.worker('anna', [], anna);
   const { code, err } = await studio.batch('run');
   expect(code, err).toBe(14);
   expect(paid(studio)).toHaveLength(1);
-  await stop(worker);
 });
 
 /** A row that was handed over with --retry-failed, and whose first attempt a worker was lost while sending. */
@@ -551,14 +538,13 @@ test.each([
     const sent = ['--external-id', onceJobKey(origin, 'day/r0', attempt), '--wait'];
     const bert = studio.machine();
     expect((await bert.run(['video', 'beta', 'create', 'a fox', '--duration', '3', ...sent])).code).toBe(9);
-    const worker = studio.worker('carl');
+    studio.worker('carl');
     const { code, err } = await studio.batch('run');
     expect(code, err).toBe(9);
     expect(paid(studio)).toHaveLength(attempt);
     // A further attempt is made once it is requested.
     expect((await studio.batch('run', '--retry-failed')).code).toBe(0);
     expect(paid(studio)).toHaveLength(attempt + 1);
-    await stop(worker);
   },
 );
 
@@ -575,23 +561,21 @@ test.each(['auth', 'usage'])(
     const [row = ''] = await studio.redis.client.keys('*:row:day/r0');
     const error = JSON.stringify({ kind, message: 'no look was taken', exit_code: 3 });
     await studio.redis.client.hset(row, { state: 'failed', error });
-    const second = studio.worker('bert');
+    studio.worker('bert');
     const { code, out, err } = await studio.batch('run', '--retry-failed', '--json');
     expect(code, err).toBe(0);
     expect(JSON.parse(out)).toMatchObject({ status: 'succeeded', error: null });
     expect(paid(studio)).toHaveLength(1);
-    await stop(second);
   },
 );
 
 test('a row whose output could not be saved is not done, and the printed command goes on with it', async () => {
   const studio = await openNearStudio({ fault: 'output:404' });
   write(studio, [alpha]);
-  const worker = studio.worker('anna');
+  studio.worker('anna');
   const { code, err } = await studio.batch('run');
   expect(code, err).toBe(12);
   expect(err).toContain('1 row: 0 saved, 1 not done; go on with: gw batch run day.jsonl --redis\n');
-  await stop(worker);
 });
 
 test('a file that a worker does not see fails its row there, with the path', {
@@ -600,12 +584,11 @@ test('a file that a worker does not see fails its row there, with the path', {
   const studio = await openNearStudio();
   make(studio.laptop.cwd, 'fox.png', '-f', 'lavfi', '-i', 'testsrc=size=768x432', '-frames:v', '1');
   write(studio, [{ ...gamma, 'first-frame': 'fox.png' }, alpha]);
-  const worker = studio.worker('anna');
+  studio.worker('anna');
   const { code, out, err } = await studio.batch('run');
   expect(code, err).toBe(13);
   expect(err).toMatch(/error: day\.jsonl:1: .*fox\.png: no such file/);
   expect(out).toMatch(/^anna:.*\.mp4\n$/);
-  await stop(worker);
 });
 
 test('what a new attempt comes to is told of it alone: one that lacks its file was not sent, and the next run sends it', async () => {
@@ -615,7 +598,7 @@ test('what a new attempt comes to is told of it alone: one that lacks its file w
   for (const dir of [studio.laptop.cwd, anna.cwd])
     fs.writeFileSync(path.join(dir, 'fox.png'), pngHead(768, 432));
   write(studio, [{ ...alpha, image: 'fox.png' }]);
-  const worker = studio.worker('anna', [], anna);
+  studio.worker('anna', [], anna);
   expect((await studio.batch('run')).code).toBe(9);
   fs.renameSync(seen, `${seen}.away`);
   const unsent = await studio.batch('run', '--retry-failed', '--json');
@@ -624,7 +607,6 @@ test('what a new attempt comes to is told of it alone: one that lacks its file w
   const { code, err } = await studio.batch('run');
   expect(code, err).toBe(0);
   expect(paid(studio)).toHaveLength(2);
-  await stop(worker);
 });
 
 test.each([
@@ -647,7 +629,7 @@ test('a queue that was wiped: nothing is created by itself, and --refill sends w
   write(studio, [alpha, beta]);
   await studio.batch('run', '--detach');
   await studio.redis.client.flushall();
-  const worker = studio.worker('anna');
+  studio.worker('anna');
   const lost = await studio.batch('run');
   expect(lost).toMatchObject({ code: 14, out: '' });
   expect(lost.err).toContain('error: day.jsonl:1: the queue does not know this row any more');
@@ -656,7 +638,6 @@ test('a queue that was wiped: nothing is created by itself, and --refill sends w
   const again = await studio.batch('run', '--refill');
   expect(again.code, again.err).toBe(0);
   expect(paid(studio)).toHaveLength(2);
-  await stop(worker);
 });
 
 test('a row whose job was made on the worker with --no-download is brought home all the same', async () => {
@@ -668,12 +649,11 @@ test('a row whose job was made on the worker with --no-download is brought home 
   const create = [...command.split(' '), 'create', prompt, ...words, '--once', 'day/r0', '--no-download'];
   const made = await machine.run(create);
   expect(made.code, made.err).toBe(0);
-  const worker = studio.worker('anna', [], machine);
+  studio.worker('anna', [], machine);
   const { code, out, err } = await studio.batch('run');
   expect(code, err).toBe(0);
   expect(out).toMatch(/^anna:.*\.mp4\n$/);
   expect(paid(studio)).toHaveLength(1);
-  await stop(worker);
 });
 
 test('a row under whose key its worker has a task of another family does not go on with that', async () => {
@@ -682,12 +662,11 @@ test('a row under whose key its worker has a task of another family does not go 
   const machine = studio.machine();
   const made = await machine.run(['video', 'alpha', 'create', 'a fox', '--once', 'day/r0']);
   expect(made.code, made.err).toBe(0);
-  const worker = studio.worker('anna', [], machine);
+  studio.worker('anna', [], machine);
   const { code, err } = await studio.batch('run');
   expect(code, err).toBe(2);
   expect(err).toContain('was made under this key by gw video alpha create, and this is gw video beta create');
   expect(paid(studio)).toHaveLength(1);
-  await stop(worker);
 });
 
 test('images that were made on this machine and are not saved are made nowhere else', async () => {
@@ -695,14 +674,13 @@ test('images that were made on this machine and are not saved are made nowhere e
   write(studio, [{ ...image, model: 'legacy-image-2', 'response-format': 'url' }]);
   const alone = await studio.laptop.run(['batch', 'run', 'day.jsonl']);
   expect(alone, alone.err).toMatchObject({ code: 12, out: '' });
-  const worker = studio.worker('anna');
+  studio.worker('anna');
   const { code, out, err } = await studio.batch('run');
   expect([code, out], err).toEqual([12, '']);
   expect(err).toContain('gw jobs sync');
   // Neither this command again nor --retry-failed goes on with the row.
   expect(err).toMatch(/^1 row: 0 saved, 1 not done$/m);
   expect(paid(studio)).toHaveLength(1);
-  await stop(worker);
 });
 
 test.each([
@@ -731,14 +709,13 @@ test('a row that failed unsent on a worker, and whose job of this machine runs, 
   const studio = await openNearStudio();
   fs.writeFileSync(path.join(studio.laptop.cwd, 'fox.png'), pngHead(768, 432));
   write(studio, [{ ...alpha, image: 'fox.png' }]);
-  const worker = studio.worker('anna');
+  studio.worker('anna');
   expect((await studio.batch('run')).err).toMatch(/fox\.png: no such file/);
   const create = ['video', 'alpha', 'create', 'a fox', '--once', 'day/r0'];
   expect((await studio.laptop.run(create)).code).toBe(0);
   const { code, err } = await studio.batch('run');
   expect(code, err).toBe(12);
   expect(paid(studio)).toHaveLength(1);
-  await stop(worker);
 });
 
 test.each([
@@ -753,11 +730,10 @@ test.each([
     const made = await studio.laptop.run([...create, '--once', 'day/r0']);
     expect(made.code, made.err).toBe(0);
     expect((await studio.batch('run', '--detach')).code).toBe(0);
-    const worker = studio.worker('anna');
+    studio.worker('anna');
     const { code, err } = await studio.batch('run');
     expect(code, err).toBe(0);
     expect(paid(studio)).toHaveLength(1);
-    await stop(worker);
   },
 );
 
@@ -767,11 +743,10 @@ test('images that a worker has made and not saved are not made once more by --re
   const first = studio.worker('anna');
   expect((await studio.batch('run')).code).toBe(12);
   await stop(first);
-  const second = studio.worker('bert');
+  studio.worker('bert');
   const { code, err } = await studio.batch('run', '--retry-failed');
   expect(code, err).toBe(12);
   expect(paid(studio)).toHaveLength(1);
-  await stop(second);
 });
 
 test('SIGTERM while an image is on its way: it comes home, and is not made once more', async () => {
@@ -784,11 +759,10 @@ test('SIGTERM while an image is on its way: it comes home, and is not made once 
   expect(code).toBe(143);
   const file = out.trim();
   expect(path.relative(first.place.cwd, file)).toMatch(/^gw-.*\.png$/);
-  const second = studio.worker('bert');
+  studio.worker('bert');
   const followed = await studio.batch('run');
   expect(followed, followed.err).toMatchObject({ code: 0, out: `anna:${file}\n` });
   expect(paid(studio)).toHaveLength(1);
-  await stop(second);
 });
 
 test('SIGTERM before images are fetched from their links: they are not made once more', async () => {
@@ -846,13 +820,12 @@ test('a row that lacks one of its images is not saved, also where their record h
     response.end(JSON.stringify({ seed: 0, data }).replace('0', '9007199254740993'));
   });
   const env = { GW_BASE_URL: gateway.baseUrl, GW_REDIS_URL: studio.redis.url };
-  const worker = studio.machine().start(['worker', '--redis', '--name', 'anna'], { env });
+  studio.machine().start(['worker', '--redis', '--name', 'anna'], { env });
   const { code, err } = await studio.laptop.run(['batch', 'run', 'day.jsonl', '--redis'], { env });
   expect(code, err).toBe(12);
   // The gateway sends an image once, so no run brings it: only another job does, on the machine that has this one.
   expect(err).toMatch(/to pay for a new one: on anna, gw again gw-\w+$/m);
   expect(err).toMatch(/^1 row: 0 saved, 1 not done$/m);
-  await stop(worker);
 });
 
 test('a task whose ID the disk does not take is on the queue, and another worker goes on with it', async () => {
@@ -868,22 +841,20 @@ test('a task whose ID the disk does not take is on the queue, and another worker
     expect.stringMatching(/is not in the ledger[\s\S]*error: .*size limit/),
   ]);
   await toldIds(studio, 1);
-  const second = studio.worker('bert');
+  studio.worker('bert');
   const { code, out, err } = await studio.batch('run', '--retry-failed');
   expect(code, err).toBe(0);
   expect(out).toMatch(/^bert:/);
   expect(paid(studio)).toHaveLength(1);
-  await stop(second);
 });
 
 /** Another worker saves the row's output, and the row is paid for only once. */
 async function bertGoesOn(studio: Awaited<ReturnType<typeof openNearStudio>>) {
-  const second = studio.worker('bert');
+  studio.worker('bert');
   const { code, out, err } = await studio.batch('run');
   expect(code, err).toBe(0);
   expect(out).toMatch(/^bert:/);
   expect(paid(studio)).toHaveLength(1);
-  await stop(second);
 }
 
 test('a task that its worker cannot follow for a ledger that it cannot read goes on elsewhere', async () => {
@@ -951,7 +922,7 @@ test('a row that has changed since it was handed over is made as it now stands, 
   expect(refused.err).toContain('the row has changed since it was handed over (day/r0)');
   expect((await studio.batch('run', '--detach')).code).toBe(0);
   expect((await studio.batch('status')).out).toContain('0 of 3, 1 row waits\n');
-  const worker = studio.worker('anna');
+  studio.worker('anna');
   const { code, err } = await studio.batch('run');
   expect(code, err).toBe(0);
   expect(paid(studio).map(({ body }) => body)).toEqual([expect.objectContaining({ seed: 2 })]);
@@ -960,7 +931,6 @@ test('a row that has changed since it was handed over is made as it now stands, 
   expect([left.code, left.out], left.err).toEqual([0, '']);
   expect(left.err).toContain('day.jsonl:1: the row changed after day/r0 was saved');
   expect(paid(studio)).toHaveLength(1);
-  await stop(worker);
 });
 
 test('a default that yielded to the words of a row makes no other row of it, whoever follows', async () => {
@@ -997,7 +967,7 @@ test('a run that forgets --redis makes no row that was handed over, unless it wa
   expect((await alone()).code).toBe(0);
   expect(paid(studio)).toHaveLength(1);
   write(studio, [image, alpha]);
-  const worker = studio.worker('anna');
+  studio.worker('anna');
   const { code, err } = await studio.batch('run');
   expect(code, err).toBe(0);
   expect(paid(studio)).toHaveLength(2);
@@ -1021,7 +991,6 @@ test('a run that forgets --redis makes no row that was handed over, unless it wa
   write(studio, [image, alpha]);
   const other = ['batch', 'run', 'day.jsonl', '--base-url', 'http://127.0.0.1:9', '--retries', '0'];
   expect((await studio.laptop.run(other)).code).toBe(8);
-  await stop(worker);
 });
 
 test('no row is handed over while runs on this machine make them, and one that was killed is none', async () => {
@@ -1103,11 +1072,10 @@ test('a run without --redis does not begin while rows are handed over, and anoth
   // A run without --redis reports that the rows it follows are made elsewhere.
   expect((await alone()).code).toBe(14);
   expect(paid(studio)).toHaveLength(0);
-  const worker = studio.worker('anna');
+  studio.worker('anna');
   const { code, err } = await handing.ended;
   expect(code, err).toBe(0);
   expect(paid(studio)).toHaveLength(2);
-  await stop(worker);
 });
 
 test('flags that do not go with each other, a URL that is none, and a Redis that is not there', async () => {
