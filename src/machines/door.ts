@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Redis, type RedisOptions } from 'ioredis';
 import { errorCode, GwError, usage } from '../errors.ts';
 import { steadyMs } from '../host.ts';
+import { cureOf } from '../http/exchange.ts';
 
 // The connection to Redis. Every request has a timeout, a silent server counts as away, and a refusal becomes a sentence.
 // Requests are retried after a growing pause, on every connection.
@@ -237,7 +238,7 @@ export class Door {
     const message = isSilent ? 'no answer' : error.message;
     const [reason, hint] = /Please report this\.$/.test(message)
       ? ['what answers there is no Redis', 'check the address and port in --redis or GW_REDIS_URL']
-      : [message, 'is it running? gw queue serve starts one for a first try'];
+      : [message, cureOf(errorCode(error)) ?? 'is it running? gw queue serve starts one for a first try'];
     return new GwError('unavailable', `Redis at ${this.where} cannot be reached: ${reason}`, { hint });
   }
 

@@ -120,6 +120,8 @@ test('--continue goes on with the session that was talked in last', async () => 
     'what broke?',
     'and a fourth?',
   ]);
+  const anew = await world.gw(['chat', '--continue', '--new', 'hello', '--dry-run']);
+  expect([anew.code, anew.err]).toEqual([0, 'this starts the talk work over\n']);
   const both = await world.gw(['chat', '--continue', '--session', 'work', 'x']);
   expect([both.code, both.err]).toEqual([
     2,

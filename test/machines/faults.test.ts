@@ -1,6 +1,8 @@
 import * as net from 'node:net';
+import * as tls from 'node:tls';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Door } from '../../src/machines/door.ts';
+import { makeCertificate } from '../../src/sandbox/certificate.ts';
 import { forward, held, type Place, pause, until } from '../cli/place.ts';
 import { listening } from '../helpers/listening.ts';
 import { openRedisProxy } from './redis-proxy.ts';
@@ -144,6 +146,17 @@ test('a server that never answers is named so, even where the client has no time
   await expect(Door.open(`redis://127.0.0.1:${port}`, { answerMs: 300 })).rejects.toThrow(
     `Redis at redis://127.0.0.1:${port} cannot be reached: no answer`,
   );
+});
+
+test('a Redis whose certificate is not trusted is told with the flag that names its root', async () => {
+  const server = tls.createServer(makeCertificate('localhost', Date.now()));
+  server.on('tlsClientError', () => {});
+  onTestFinished(() => void server.close());
+  const { port } = await listening(server);
+  await expect(Door.open(`rediss://127.0.0.1:${port}`)).rejects.toMatchObject({
+    message: expect.stringContaining('self-signed certificate'),
+    facts: { hint: expect.stringContaining('name its root with --cacert FILE') },
+  });
 });
 
 describe('a Redis that refuses', () => {

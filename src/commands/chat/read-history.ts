@@ -259,7 +259,9 @@ async function sessionOf(
   if (other !== undefined) throw usage(`${flag} and ${other} both give the conversation`, 'give one of them');
   const { openSession } = await import('../../chat/session/session.ts');
   const opened = await openSession(name, { fresh }, ctx);
-  if (goesOn) io.note(`this goes on with the talk ${name}, ${counted(opened.turns.length, 'turn')} so far`);
+  const turns = counted(opened.turns.length, 'turn');
+  const what = fresh ? `starts the talk ${name} over` : `goes on with the talk ${name}, ${turns} so far`;
+  if (goesOn) io.note(`this ${what}`);
   return opened;
 }
 
