@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import { formatOf } from '../formats.ts';
+import { formatOf, refuseNewer } from '../formats.ts';
 import { decode, decodeEntry, MAX_ROUND, type RowReader } from './decode.ts';
 import { type Door, isForeignKey } from './door.ts';
 import {
@@ -163,7 +163,8 @@ export class RowStore {
     return { result, record: flat && decode(key, pairsOf(flat), this.reader) };
   }
 
-  async read(keys: readonly string[]): Promise<(RowRecord | undefined)[]> {
+  /** The records of rows. `refusesNewer` throws NewerFormat for a row of a newer gw, before any work on rows. */
+  async read(keys: readonly string[], refusesNewer = false): Promise<(RowRecord | undefined)[]> {
     const records: (RowRecord | undefined)[] = [];
     for (let at = 0; at < keys.length; at += READ_AT_ONCE) {
       const answers = await this.door.ask(async (redis) => {
@@ -176,7 +177,9 @@ export class RowStore {
       });
       for (const [place, [error, fields]] of answers.entries()) {
         const hash = error ? { state: 'no hash' } : (fields as Record<string, string>);
-        records.push(decode(keys[at + place] ?? '', hash, this.reader));
+        const record = decode(keys[at + place] ?? '', hash, this.reader);
+        if (refusesNewer) refuseNewer('rows', record?.fault?.newer, record?.row.key ?? '');
+        records.push(record);
       }
     }
     return records;

@@ -53,8 +53,8 @@ export async function openFollower(words: RedisWords, name: string, ctx: Context
   return {
     /** True if the queue has a row that it will not create again. */
     async isMade(key: string): Promise<boolean> {
-      const [record] = await queue.store.read([key]);
-      return record !== undefined && record.state !== 'waiting' && endOf(record)?.makes === undefined;
+      const [record] = await queue.store.read([key], true);
+      return record !== undefined && !['waiting', 'failed', 'cancelled'].includes(record.state);
     },
     /** The keys of the rows that this machine has handed over. */
     handed: new Set(memory.rows.keys()),
@@ -143,7 +143,7 @@ class BatchOnQueue {
     const { tally, flags } = this.batch;
     const { store } = this.queue;
     const keys = rows.map(({ key }) => key);
-    const records = await store.read(keys);
+    const records = await store.read(keys, true);
     const fresh: Row[] = [];
     const there: (readonly [row: Row, record: RowRecord, isToMake: boolean])[] = [];
     const arrived: Row[] = [];

@@ -1,10 +1,8 @@
 import { readRows } from '../../batch/rows.ts';
 import type { Context } from '../../context.ts';
 import { GwError, shellQuote, usage } from '../../errors.ts';
-import { refuseNewer } from '../../formats.ts';
 import { loadTaskFamily } from '../../gateway/families.ts';
 import { chunksOf } from '../../host.ts';
-import { counted } from '../../io/quantity-text.ts';
 import { type LogEntry, nextAttempt, type RowRecord, type RowState, rowStates } from '../../machines/row.ts';
 import { type OpenRows, soundRows } from '../batch/flags.ts';
 import { noTaskOfImage, unchanged } from '../jobs/task-job.ts';
@@ -50,7 +48,7 @@ async function* keysOf(input: OpenRows, queue: OpenQueue): AsyncGenerator<string
 
 export function statusOnMachines(input: OpenRows, redis: RedisWords, ctx: Context) {
   return withQueue(redis, ctx, async (queue) => {
-    const states = [...rowStates, 'not_handed_over', 'of_a_newer_gw'] as const;
+    const states = [...rowStates, 'not_handed_over'] as const;
     const counts = Object.fromEntries(states.map((each) => [each, 0])) as Record<
       (typeof states)[number],
       number
@@ -58,12 +56,8 @@ export function statusOnMachines(input: OpenRows, redis: RedisWords, ctx: Contex
     let rows = 0;
     for await (const keys of keysOf(input, queue)) {
       rows += keys.length;
-      for (const each of await queue.store.read(keys))
-        counts[each?.fault?.newer ? 'of_a_newer_gw' : (each?.state ?? 'not_handed_over')] += 1;
+      for (const each of await queue.store.read(keys, true)) counts[each?.state ?? 'not_handed_over'] += 1;
     }
-    const newer = counts.of_a_newer_gw;
-    if (newer > 0)
-      ctx.io.warn(`${counted(newer, 'row was', 'rows were')} written by a newer gw: upgrade gw to go on`);
     const { pools, save } = await queue.engine.counts();
     return {
       rows,
@@ -140,9 +134,8 @@ export interface ResolvedRow {
  */
 export const resolveOnMachines = (key: string, as: string, redis: RedisWords, ctx: Context) =>
   withQueue(redis, ctx, async ({ store, engine, host }): Promise<ResolvedRow> => {
-    const [record] = await store.read([key]);
+    const [record] = await store.read([key], true);
     if (!record) throw unknownRow(key);
-    refuseNewer('rows', record.fault?.newer, key);
     const isNone = as === 'none';
     if (record.fault && isNone) {
       await store.absolve(key);

@@ -29,7 +29,7 @@ export const ends = {
   /** It was taken out while its outcome was unknown. */
   doubtful: { sum: 'cancelled', makes: 'refill', isStuck: true },
   /** A newer gw wrote its record. */
-  newer: { sum: 'open', isStuck: true },
+  newer: { sum: 'open' },
 } as const satisfies Record<string, End>;
 
 /** The errors that mean a failed task, or a task that the gateway has lost. */
