@@ -246,11 +246,6 @@ export class Engine {
     );
   }
 
-  exported(): Promise<string[]> {
-    const names = [...this.pools.map(({ name }) => name), SAVE];
-    return Promise.all(names.map((name) => this.#ask(name, (queue) => queue.exportPrometheusMetrics())));
-  }
-
   /** The hosts with connected workers; undefined if the server does not tell. */
   async workers(): Promise<readonly string[] | undefined> {
     try {

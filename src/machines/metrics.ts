@@ -1,4 +1,4 @@
-// Metrics in the text format of Prometheus, as one registry: gw's own, and BullMQ's exports of each queue.
+// Metrics in the text format of Prometheus.
 
 export class Durations {
   static readonly #boundsS = [0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600];
@@ -36,13 +36,3 @@ export const figureLines = (
   `# TYPE ${name} ${type}`,
   ...values.map(([labels, value]) => `${name}${labels} ${value}`),
 ];
-
-/** Merges the exports of several queues: each metric's description is printed once, before all its values. */
-export function mergedExports(exports: readonly string[]): string[] {
-  const figures = new Map<string, Set<string>>();
-  for (const line of exports.flatMap((text) => text.split('\n'))) {
-    const [, name = ''] = /^(?:# (?:HELP|TYPE) )?(\w+)/.exec(line) ?? [];
-    figures.set(name, (figures.get(name) ?? new Set()).add(line));
-  }
-  return [...figures.values()].flatMap((lines) => [...lines]);
-}

@@ -310,6 +310,9 @@ test('what a stranger writes of a row is told as the word of the queue, and its 
   const failed = await run();
   expect(failed.err).toContain('day/r0 cannot be used: error: is not there, and the row is failed');
   expect(JSON.parse(failed.out)).toMatchObject({ error: { kind: 'usage' } });
+  const told = { kind: 'rate_limited', message: 'HTTP 429', status: 429, retry_at: '2026-11-20T12:10:00Z' };
+  await client.hset(row, 'error', JSON.stringify(told));
+  expect(JSON.parse((await run()).out)).toMatchObject({ error: told });
   const file = { path: '/etc/passwd', bytes: 1, sha256: '0'.repeat(64), type: 'video/mp4' };
   await client.hset(row, { state: 'saved', files: JSON.stringify([file]) });
   expect(JSON.parse((await run()).out).files).toMatchObject([{ path: '?:/etc/passwd' }]);

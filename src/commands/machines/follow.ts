@@ -559,6 +559,7 @@ class BatchOnQueue {
       type: text('type'),
       requestId: text('request_id'),
       taskId: text('task_id'),
+      retryAtMs: Date.parse(text('retry_at') ?? '') || undefined,
       ...(typeof told.status === 'number' && { status: told.status }),
     });
   }

@@ -8,7 +8,7 @@ import type { Clock } from '../../host.ts';
 import type { RetryPause, SendOptions } from '../../http/client.ts';
 import { askedUrl, isLoopback, ownHosts, strangerIn, urlHost } from '../../loopback.ts';
 import { ANSWER_MS, within } from '../../machines/door.ts';
-import { Durations, figureLines, mergedExports } from '../../machines/metrics.ts';
+import { Durations, figureLines } from '../../machines/metrics.ts';
 import { rowStates } from '../../machines/row.ts';
 import type { ListenAt } from '../worker.ts';
 import type { OpenQueue } from './open.ts';
@@ -127,11 +127,10 @@ function health(response: ServerResponse, { store }: OpenQueue, { isGatewayAway 
 
 async function metrics(queue: OpenQueue, counters: Counters): Promise<string> {
   const { engine, store } = queue;
-  const [counts, states, oldest, exported] = await Promise.all([
+  const [counts, states, oldest] = await Promise.all([
     engine.counts(),
     store.counts(),
     engine.oldestWaitingS(),
-    engine.exported(),
   ]);
   const byState = rowStates.map((state) => [`{state="${state}"}`, states[state]] as const);
   const ofPool = (name: string, value: number) => [`{pool="${name}"}`, value] as const;
@@ -150,7 +149,6 @@ async function metrics(queue: OpenQueue, counters: Counters): Promise<string> {
     ...figureLines('counter', 'gw_replies_429_total', told, [['', tooMany]]),
     ...figureLines('counter', 'gw_downloads_total', 'Outputs that this worker has saved.', [['', downloads]]),
     ...counters.steps.lines('gw_step_seconds', 'How long the steps of rows took on this worker.'),
-    ...mergedExports(exported),
   ];
   return `${lines.join('\n')}\n`;
 }
