@@ -110,17 +110,22 @@ test.each([
   async (_, to, code, printed) => {
     let posts = 0;
     let looks = 0;
+    let third: NodeJS.Timeout | undefined;
     const server = createServer((request, response) => {
       request.resume().on('end', () => {
         response.setHeader('content-type', 'application/json');
         if (request.method === 'POST') {
           posts += 1;
           const id = `task-${posts}`;
-          // The third create is answered only after the second result has met a closed pipe.
-          setTimeout(() => response.end(JSON.stringify({ id, status: 'queued' })), posts === 3 ? 1500 : 100);
+          const answer = () =>
+            response.writableEnded || response.end(JSON.stringify({ id, status: 'queued' }));
+          // The third create is answered once no result has come for so long that the last one has met a closed pipe.
+          if (posts === 3) third = setTimeout(answer, 3000);
+          else setTimeout(answer, 100);
           return;
         }
         looks += 1;
+        third?.refresh();
         const id = request.url?.split('/').at(-1);
         response.end(JSON.stringify({ id, status: 'failed', error: { code: 'a', message: 'b' } }));
       });

@@ -829,7 +829,7 @@ test('a row that lacks one of its images is not saved, also where their record h
 });
 
 test('a task whose ID the disk does not take is on the queue, and another worker goes on with it', async () => {
-  const studio = await openStudio({ fault: 'create:slow', slowGapMs: 50 });
+  const studio = await openStudio({ fault: 'create:slow', slowGapMs: 300 });
   write(studio, [alpha]);
   const first = studio.worker('anna');
   await studio.batch('run', '--detach');
