@@ -12,10 +12,16 @@ const PROMPT = /^>$/m;
 /** The empty prompt at the end of the screen. */
 const READY = /(?:^|\n)>$/;
 
+/** A conversation that waits for the first message. */
+async function opened(): Promise<Terminal> {
+  const terminal = openPlaceFor(script).start();
+  await terminal.shows(PROMPT);
+  return terminal;
+}
+
 describe('a conversation on a terminal', { tags: ['tmux'] }, () => {
   it('answers in readable Markdown, and leaves the terminal as it was', async () => {
-    const terminal = openPlaceFor(script).start();
-    await terminal.shows(PROMPT);
+    const terminal = await opened();
     terminal.line('rich');
     await terminal.shows('a quote, and the end');
     const screen = await terminal.shows(READY);
@@ -28,8 +34,7 @@ describe('a conversation on a terminal', { tags: ['tmux'] }, () => {
   });
 
   it('/raw shows an answer as it comes, and again draws it', async () => {
-    const terminal = openPlaceFor(script).start();
-    await terminal.shows(PROMPT);
+    const terminal = await opened();
     terminal.line('/raw');
     await terminal.shows('answers are shown as they come');
     terminal.line('rich');
@@ -43,8 +48,7 @@ describe('a conversation on a terminal', { tags: ['tmux'] }, () => {
   });
 
   it('/copy hands the last answer to the clipboard of the terminal', async () => {
-    const terminal = openPlaceFor(script).start();
-    await terminal.shows(PROMPT);
+    const terminal = await opened();
     terminal.line('/copy');
     await terminal.shows('error: /copy: there is no answer yet');
     terminal.line('echo naïve');
@@ -63,8 +67,7 @@ describe('a conversation on a terminal', { tags: ['tmux'] }, () => {
   });
 
   it('/model is completed with the models that are known', async () => {
-    const terminal = openPlaceFor(script).start();
-    await terminal.shows(PROMPT);
+    const terminal = await opened();
     terminal.keys('/model geo-3.7', 'Tab');
     await terminal.shows(/> \/model geo-3\.7-flash$/);
     terminal.keys('Enter');
@@ -72,8 +75,7 @@ describe('a conversation on a terminal', { tags: ['tmux'] }, () => {
   });
 
   it('says what it waits for until the text comes', async () => {
-    const terminal = openPlaceFor(script).start();
-    await terminal.shows(PROMPT);
+    const terminal = await opened();
     terminal.line('late');
     await terminal.shows(/waiting for \S+ \(/);
     await terminal.shows('you said "late"');
@@ -81,8 +83,7 @@ describe('a conversation on a terminal', { tags: ['tmux'] }, () => {
   });
 
   it('shows what could drive the terminal, and hides the key', async () => {
-    const terminal = openPlaceFor(script).start();
-    await terminal.shows(PROMPT);
+    const terminal = await opened();
     terminal.line('hostile');
     const screen = await terminal.shows(/end, .*\n\n>$/);
     expect(screen).toContain('red \\x1b[31m \\x1b[31m \\u202e end, ***');
@@ -90,8 +91,7 @@ describe('a conversation on a terminal', { tags: ['tmux'] }, () => {
   });
 
   it('takes several lines as one message: behind a backslash, with Alt-Enter, pasted', async () => {
-    const terminal = openPlaceFor(script).start();
-    await terminal.shows(PROMPT);
+    const terminal = await opened();
     terminal.line('first\\');
     terminal.line('second');
     await terminal.shows('you said "first\\nsecond"');
@@ -118,8 +118,7 @@ describe('a conversation on a terminal', { tags: ['tmux'] }, () => {
   });
 
   it('Ctrl-C stops the answer, keeps what came, and drops what was typed ahead', async () => {
-    const terminal = openPlaceFor(script).start();
-    await terminal.shows(PROMPT);
+    const terminal = await opened();
     terminal.line('slow');
     await terminal.shows('word20');
     terminal.keys('ahead', 'C-c');
@@ -129,8 +128,7 @@ describe('a conversation on a terminal', { tags: ['tmux'] }, () => {
   });
 
   it('Ctrl-C clears the line, and where nothing is typed says how to leave', async () => {
-    const terminal = openPlaceFor(script).start();
-    await terminal.shows(PROMPT);
+    const terminal = await opened();
     terminal.keys('something', 'C-c');
     await terminal.shows(READY);
     terminal.keys('C-c');
@@ -168,8 +166,7 @@ describe('a conversation on a terminal', { tags: ['tmux'] }, () => {
   });
 
   it('what is typed while an answer comes stands in the next line', async () => {
-    const terminal = openPlaceFor(script).start();
-    await terminal.shows(PROMPT);
+    const terminal = await opened();
     terminal.keys('rich', 'Enter', 'next', 'Enter', 'more');
     await terminal.shows(/you said "next"\n\n> more$/);
   });
@@ -268,8 +265,7 @@ describe('a conversation on a terminal', { tags: ['tmux'] }, () => {
   });
 
   it('a failed question is shown, is no turn, and can be had back', async () => {
-    const terminal = openPlaceFor(script).start();
-    await terminal.shows(PROMPT);
+    const terminal = await opened();
     terminal.line('fail');
     await terminal.shows('error: the gateway is away');
     terminal.keys('Up');
@@ -280,8 +276,7 @@ describe('a conversation on a terminal', { tags: ['tmux'] }, () => {
   });
 
   it('shows every answer where several were asked for, and keeps the first', async () => {
-    const terminal = openPlaceFor(script).start();
-    await terminal.shows(PROMPT);
+    const terminal = await opened();
     terminal.line('twice');
     await terminal.shows(/you said "twice"\n+[-─]+\n+and another\n/);
     terminal.line('/save talk.json');
@@ -289,8 +284,7 @@ describe('a conversation on a terminal', { tags: ['tmux'] }, () => {
   });
 
   it("the model's calls are answered by the user", async () => {
-    const terminal = openPlaceFor(script).start();
-    await terminal.shows(PROMPT);
+    const terminal = await opened();
     terminal.line('call');
     await terminal.shows(/the model calls weather with \{"city":"Rome"\}\nresult of weather>/);
     terminal.line('sunny');

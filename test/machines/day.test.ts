@@ -60,7 +60,7 @@ test('a row that was skipped or deleted since is not made, and --limit counts wh
   // A row that a worker saved before this run looks at the queue no longer counts towards the limit.
   const following = laptop.start(['batch', 'run', 'day.jsonl', '--limit', '2', '--redis'], { env });
   await until('it follows', () => following.err().includes('no worker is connected'));
-  const anna = worker('anna');
+  worker('anna');
   const { code, err } = await following.ended;
   expect(code, err).toBe(0);
   expect(
@@ -68,8 +68,6 @@ test('a row that was skipped or deleted since is not made, and --limit counts wh
       .map(({ body }) => (body as { prompt: string }).prompt)
       .sort(),
   ).toEqual(['a fox a', 'a fox d']);
-  anna.child.kill('SIGTERM');
-  await anna.ended;
 });
 
 test('a follower that is killed as it hands over leaves no row of unknown outcome', async () => {
@@ -83,12 +81,10 @@ test('a follower that is killed as it hands over leaves no row of unknown outcom
   await reached;
   killed.child.kill('SIGKILL');
   await killed.ended;
-  const anna = worker('anna');
+  worker('anna');
   const { code, err } = await batch('run');
   expect(code, err).toBe(0);
   expect(paid()).toHaveLength(3);
-  anna.child.kill('SIGTERM');
-  await anna.ended;
 });
 
 test('a row that is forbidden ends alone; a key that is refused ends the creates of a worker, which brings home what runs', async () => {
@@ -123,14 +119,12 @@ test('a row that is forbidden ends alone; a key that is refused ends the creates
   await redis.client.hset(words, 'eve', JSON.stringify(eve));
   expect((await batch('status')).out).toContain('eve: \\x1b[31m\\n::error::\n');
   expect((await batch('status', '--row', 'c')).out).toMatch(/nothing_made\tanna\t1\t.*HTTP 401.*\n$/);
-  const bert = worker('bert');
+  worker('bert');
   const { code, out, err } = await following.ended;
   expect(code, err).toBe(13);
   expect(out.split('\n').filter(Boolean)).toHaveLength(2);
   expect(err).toMatch(/error: day\.jsonl:1: .*403/);
   expect(sandbox.requests.filter(({ status }) => status === 429)).toEqual([]);
-  bert.child.kill('SIGTERM');
-  await bert.ended;
 });
 
 test('a row whose file was missing is sent by the plain command once it is there', async () => {
@@ -140,7 +134,7 @@ test('a row whose file was missing is sent by the plain command once it is there
   const settings = { duration: 5, resolution: '768P', ratio: '16:9' };
   write([{ id: 'a', command: 'video gamma', prompt: 'a fox', ...settings, 'first-frame': 'fox.png' }]);
   const place = machine();
-  const anna = worker('anna', place);
+  worker('anna', place);
   const missing = await batch('run');
   expect(missing.code, missing.err).toBe(2);
   expect(missing.err).toMatch(/fox\.png: no such file/);
@@ -148,8 +142,6 @@ test('a row whose file was missing is sent by the plain command once it is there
   const { code, err } = await batch('run');
   expect(code, err).toBe(0);
   expect(paid()).toHaveLength(1);
-  anna.child.kill('SIGTERM');
-  await anna.ended;
 });
 
 test('a slot is taken until its task has ended, whatever became of its row and wherever its body says 4k', async () => {
@@ -213,7 +205,7 @@ test('a job that another machine has saved is not fetched again by the first, an
   anna.child.kill('SIGTERM');
   await anna.ended;
   await forward(sandbox);
-  const bert = worker('bert', second);
+  worker('bert', second);
   const { code, err } = await batch('run');
   expect(code, err).toBe(0);
   const fetched = sandbox.requests.filter(({ server }) => server === 'output').length;
@@ -226,8 +218,6 @@ test('a job that another machine has saved is not fetched again by the first, an
     jobs += JSON.parse(stats.out).total.jobs;
   }
   expect(jobs).toBe(2);
-  bert.child.kill('SIGTERM');
-  await bert.ended;
 });
 
 test('the kind of account is that of whoever hands rows over, and a worker that took another says so', async () => {

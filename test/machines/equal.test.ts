@@ -38,6 +38,11 @@ const everyKind = [
 type Facts = Record<string, Record<string, unknown>>;
 type Way = 'one machine' | 'worker' | 'change of hands';
 
+/** What the ledger says of a job, whichever machine made it. */
+const jobFields = 'endpoint model prompt settings media references request once state status family'.split(
+  ' ',
+) as (keyof Job)[];
+
 /** Runs a manifest in one of the ways and returns what it leaves for each row. */
 async function left(
   way: Way,
@@ -140,20 +145,6 @@ async function left(
     ]);
     const sidecar =
       files[0] && fs.existsSync(`${files[0]}.json`) && fs.readFileSync(`${files[0]}.json`, 'utf8');
-    const {
-      endpoint,
-      model,
-      prompt,
-      settings,
-      media,
-      references,
-      request,
-      once,
-      state,
-      status,
-      save,
-      family,
-    } = job ?? {};
     facts[id] = {
       sent: same(
         creates(sandbox)
@@ -162,20 +153,12 @@ async function left(
       ),
       names: files.map((file) => path.relative(where.cwd, file)),
       sidecar: sidecar && { ...JSON.parse(sidecar), id: 0, created_at: 0, sha256: 0, seed: 0, usage: 0 },
-      ledger: same({
-        endpoint,
-        model,
-        prompt,
-        settings,
-        media,
-        references,
-        request,
-        once,
-        state,
-        status,
-        family,
+      ledger: same(jobFields.map((field) => job?.[field])),
+      plan: same({
+        ...job?.save,
+        sidecar: job?.save.sidecar !== undefined,
+        target: job?.save.target.split('clips')[1],
       }),
-      plan: same({ ...save, sidecar: save?.sidecar !== undefined, target: save?.target.split('clips')[1] }),
       // A run that follows a worker hears only later events, the steps instead of every
       // look, and a video's download only when it is complete.
       events: isHeld

@@ -67,7 +67,7 @@ test('a row that its worker saved while Redis was away has all its events', asyn
   const anna = studio.machine();
   const away = studio.proxy.at('accepted', 'READONLY');
   // However long the output takes, the worker does not end before it has been saved.
-  const worker = anna.start(['worker', '--redis'], { env: { ...studio.env, GW_TIMEOUT: '10m' } });
+  anna.start(['worker', '--redis'], { env: { ...studio.env, GW_TIMEOUT: '10m' } });
   const following = batch(laptop, env, 'run', '--events');
   await away;
   await until('the output is saved', () => anna.files().some((name) => name.endsWith('.mp4')));
@@ -85,8 +85,6 @@ test('a row that its worker saved while Redis was away has all its events', asyn
     'saved',
     'result',
   ]);
-  worker.child.kill('SIGTERM');
-  await worker.ended;
 });
 
 test.each(['status', 'cancel', 'run'] as const)(
@@ -294,8 +292,6 @@ describe('rows that gw never wrote', () => {
     const again = await batch(laptop, elsewhere, 'run', '--retry-failed').ended;
     expect(again.code, again.err).toBe(0);
     expect(paid(studio)).toHaveLength(12);
-    worker.child.kill('SIGTERM');
-    await worker.ended;
   });
 });
 
@@ -335,7 +331,7 @@ test('a row that a newer gw writes while it is followed is told of, and ends not
   const row = rowKey(await prefixOf(studio), 0);
   await studio.redis.client.hset(row, 'v', '99');
   const before = await studio.redis.client.hgetall(row);
-  const worker = studio.machine().start(['worker', '--redis'], { env });
+  studio.machine().start(['worker', '--redis'], { env });
   const { code, out, err } = await following.ended;
   expect(code, err).toBe(13);
   expect(err).toContain('day.jsonl:1: its row is of a newer gw, and stays as it is');
@@ -347,8 +343,6 @@ test('a row that a newer gw writes while it is followed is told of, and ends not
     code: 2,
     err: expect.stringMatching(/day\/r0 was written by a newer gw/),
   });
-  worker.child.kill('SIGTERM');
-  await worker.ended;
 });
 
 test('a row of unknown outcome is closed from another machine, and waits again or goes on with the task that was found', async () => {
@@ -357,9 +351,7 @@ test('a row of unknown outcome is closed from another machine, and waits again o
   // All rows are videos: a busy worker may begin with any row, and an image has no task that could be found.
   write(laptop, [alpha, alpha, alpha]);
   const env = { ...studio.env, GW_TIMEOUT: '60s', GW_REDIS_URL: studio.redis.url };
-  const worker = studio
-    .machine()
-    .start(['worker', '--redis', '--name', 'anna', '--concurrency', '1'], { env });
+  studio.machine().start(['worker', '--redis', '--name', 'anna', '--concurrency', '1'], { env });
   const lost = await batch(laptop, env, 'run').ended;
   expect(lost.code, lost.err).toBe(13);
   const closings = [
@@ -383,8 +375,6 @@ test('a row of unknown outcome is closed from another machine, and waits again o
   const { code, err } = await batch(laptop, env, 'run').ended;
   expect(code, err).toBe(0);
   expect(paid(studio)).toHaveLength(4);
-  worker.child.kill('SIGTERM');
-  await worker.ended;
 });
 
 test('a row of unknown outcome is taken out, and is not sent again unasked', async () => {
@@ -392,7 +382,7 @@ test('a row of unknown outcome is taken out, and is not sent again unasked', asy
   const laptop = studio.machine();
   write(laptop, [alpha]);
   const env = { ...studio.env, GW_TIMEOUT: '60s', GW_REDIS_URL: studio.redis.url };
-  const worker = studio.machine().start(['worker', '--redis', '--name', 'anna'], { env });
+  studio.machine().start(['worker', '--redis', '--name', 'anna'], { env });
   expect((await batch(laptop, env, 'run').ended).code).toBe(14);
   expect((await batch(laptop, env, 'cancel').ended).out).toBe('1 taken out\n');
   const { code, err } = await batch(laptop, env, 'run').ended;
@@ -401,6 +391,4 @@ test('a row of unknown outcome is taken out, and is not sent again unasked', asy
   // The same run again would not send it either.
   expect(err).toMatch(/^1 row: 0 saved, 1 taken out$/m);
   expect(paid(studio)).toHaveLength(1);
-  worker.child.kill('SIGTERM');
-  await worker.ended;
 });

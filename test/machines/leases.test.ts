@@ -18,11 +18,10 @@ test('a worker that is killed loses no row: another goes on from the task ID wit
   expect(leases).toHaveLength(3);
   for (const lease of leases) expect(await studio.redis.client.pttl(lease)).toBeLessThanOrEqual(30_000);
   await forward(studio.sandbox);
-  const second = studio.worker('bert');
+  studio.worker('bert');
   const { code, err } = await studio.batch('run');
   expect(code, err).toBe(0);
   expect(paid(studio)).toHaveLength(3);
-  await stop(second);
 });
 
 test('Redis away: what runs is brought home, nothing is created, and the worker ends as unavailable', async () => {
@@ -40,13 +39,12 @@ test('Redis away: what runs is brought home, nothing is created, and the worker 
   expect(ended.err).toMatch(/error: Redis has been away for \d+ s/);
   expect(machine.files().filter((name) => name.endsWith('.mp4'))).toHaveLength(1);
   await studio.redis.start();
-  const second = studio.worker('anna', [], machine);
+  studio.worker('anna', [], machine);
   const { code, out, err } = await studio.batch('run');
   expect(code, err).toBe(0);
   expect(out).toMatch(/^anna:.*\.mp4\n$/);
   expect(machine.files().filter((name) => name.endsWith('.mp4'))).toHaveLength(1);
   expect(paid(studio)).toHaveLength(1);
-  await stop(second);
 });
 
 test.each([
