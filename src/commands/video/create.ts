@@ -189,7 +189,7 @@ async function makeReady<F extends FlagSet>(
   const ownId = family.externalIds?.idOf(body);
   const ownIdAt = flagOf(['options', 'external_task_id']) ?? 'options.external_task_id';
   if (words.externalId && ownId === undefined)
-    throw usage('--external-id: --set leaves it out', 'set the other fields alone: --set options.NAME=VALUE');
+    throw usage(`--external-id ${words.externalId}: --set drops it`, 'write --set options.NAME=VALUE');
   refuseOnce(how, ownId && `${ownIdAt} ${ownId}`);
   const { count } = how;
   refuseIdleExec(how, how.wait ?? false);

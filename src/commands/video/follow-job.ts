@@ -3,7 +3,7 @@ import { type Access, type Context, commandFor } from '../../context.ts';
 import { endsAll, GwError, Interrupted } from '../../errors.ts';
 import type { PollFlags } from '../../flags/job-flags.ts';
 import { findFamily } from '../../gateway/families.ts';
-import type { TaskUsage } from '../../gateway/task.ts';
+import { type TaskUsage, YOUNG_MS } from '../../gateway/task.ts';
 import type { Cost } from '../../jobs/cost.ts';
 import { explainOtherKey } from '../../jobs/create/hold-job.ts';
 import { answerOf, printableRecord, printedFiles, statusWord } from '../../jobs/job-view.ts';
@@ -56,14 +56,13 @@ export async function* followAll(
     ctx.events?.about({ key, id, family: family.name, status: accepted?.status ?? job?.status });
     const { client } = request.access ?? (await ctx.gateway());
     const own = { request, key, id, family, save, deadlineMs };
-    const made = accepted ? { acceptedAtMs: ctx.clock.now(), createdAtMs: 0 } : job;
     inputs.push({
       ...own,
       intervalMs: interval === undefined ? family.pollIntervalMs : { min: interval, max: interval },
       ...(interval === undefined && { speed: client.speed }),
       ...(request.atOnce && { firstDelayMs: 0 }),
       status: accepted?.status ?? job?.status,
-      youngUntilMs: made && youngUntilMs(made, ctx.clock),
+      youngUntilMs: accepted ? ctx.clock.steady() + YOUNG_MS : job && youngUntilMs(job, ctx.clock),
       estimateMs: estimateOf(key),
       firstLook: request.look,
       ...(job?.state === 'succeeded' && { succeeded: { seen: seenInLedger(job, family, ctx.clock.now()) } }),

@@ -16,14 +16,14 @@ import { imageJournal, imagePath, type Published, publishImage } from './publish
 import { downloadImages } from './save-images.ts';
 
 /** True if a sync still tries the links of an image job: they may live longer than the documented hour. */
-const isYoung = (job: Job, nowMs: number): boolean =>
+const isTried = (job: Job, nowMs: number): boolean =>
   job.serverDateMs !== undefined && gatewayNowMs(job, nowMs) < job.serverDateMs + 24 * 3_600_000;
 
 /** True if an image job still needs something: an outcome, a part file saved or removed, or a link fetched. */
 export function isOpenImageJob(job: Job, nowMs: number): boolean {
   if (job.state === 'intent' || job.state === 'sent' || Object.keys(job.parts).length > 0) return true;
   if (rescuedImages(job).length > 0) return true;
-  return followsLinks(job) && isYoung(job, nowMs) && unsavedLinks(job).length > 0;
+  return followsLinks(job) && isTried(job, nowMs) && unsavedLinks(job).length > 0;
 }
 
 /**
@@ -65,7 +65,7 @@ export async function syncImageJob(
       files.push(...downloaded.files);
       const tried = `gw jobs download ${key} tries its link again, which is older than a day`;
       const old = { hint: `${tried}; or pay for a new one`, anew: `gw again ${key}` };
-      const facts = isYoung(job, deps.clock.now()) ? {} : old;
+      const facts = isTried(job, deps.clock.now()) ? {} : old;
       errors.push(...downloaded.failures.map(({ error }) => error.told(facts)));
     }
     const moved = await bringImages(job, rescuedImages(job), job.save, deps);
