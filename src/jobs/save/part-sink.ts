@@ -28,7 +28,6 @@ const LOOK_BYTES = 8 * 1024 * 1024;
 
 /** Keeps an output's part file through several transfers, and writes each body into it. */
 export class PartSink extends GrowingPart implements OutputSink {
-  private sniffed = false;
   /** The part's length at which the free space is checked next. */
   private lookAt = 0;
 
@@ -46,7 +45,6 @@ export class PartSink extends GrowingPart implements OutputSink {
         this.needSpace(totalBytes);
         this.create({ etag, totalBytes });
       });
-      this.sniffed = false;
     } else if (this.part) {
       this.setTotal(verdict.totalBytes);
       this.orFlee(() => this.needSpace(verdict.totalBytes - (this.part?.bytes ?? 0)));
@@ -75,9 +73,9 @@ export class PartSink extends GrowingPart implements OutputSink {
       this.lookAt = part.bytes + LOOK_BYTES;
     }
     const endsAt = part.bytes + chunk.length;
+    const completesBeginning = part.bytes < SNIFF_BYTES && endsAt >= SNIFF_BYTES;
     this.append(chunk);
-    if (!this.sniffed && endsAt >= SNIFF_BYTES) {
-      this.sniffed = true;
+    if (completesBeginning) {
       const reason = refusalOf(this.part ? this.part.fileType() : sniff(chunk), this.options.type);
       if (reason !== undefined) throw new Unwanted({ do: 'renew', reason });
     }
