@@ -161,7 +161,7 @@ test.each(['', '# nothing yet\n', '[]\n'])(
 test('rows behind a faulty one are read where the format lets it', async () => {
   expect(await read('on.jsonl', '{"id":"a"}\nnonsense\n{"id":"c"}')).toHaveLength(3);
   expect(await read('on.yaml', bomb)).toHaveLength(3);
-  expect(await read('on.json', '[{"id":"a"}, 5, "b\n", {"id":"c"}, [1]]')).toHaveLength(5);
+  expect(await read('on.json', '[{"id":"a"}, 5, "b\\\n", {"id":"c"}, [1]]')).toHaveLength(5);
   expect(await read('on.csv', 'id,prompt\na,b,c\nd,e\n')).toHaveLength(2);
   expect(await read('quotes.csv', 'id,prompt\na,b "c"\nd,"e"f\ng,5" h\n"i\nj",k\n')).toEqual([
     ...[2, 3, 4].map((line) => ({ line, fault: expect.stringContaining('quote') })),

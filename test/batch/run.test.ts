@@ -75,6 +75,8 @@ test('a row that is saved needs its input no more', async ({ world }) => {
     ['a', 'b'].map((id) => ({ id, ...alpha, image: 'fox.png' })),
   );
   expect(await run(world)).toMatchObject({ code: 2, err: expect.stringContaining('day.jsonl:2: ') });
+  write(world, [{ id: 'a', ...alpha, image: 'fox.png', sise: 1 }]);
+  expect((await run(world)).err).toMatch(/sise[\s\S]*fox\.png/);
 });
 
 test('rows without an id are made once too, the same row twice is two jobs', async ({ world }) => {
@@ -541,14 +543,6 @@ test('on a terminal a saved row is one line, and the whole is what this run look
   expect(err).toContain('of 2 done');
 });
 
-test('outputs that were lost from the disk are no reason to pay again', async ({ world }) => {
-  write(world, [{ id: 'a', ...gamma }]);
-  const first = await run(world, '-o', 'a.mp4');
-  rmSync(first.out.trimEnd());
-  expect(await run(world)).toMatchObject({ code: 0 });
-  expect(creates(world)).toBe(1);
-});
-
 test('an interrupt ends it with 130, and the next run goes on', async ({ world }) => {
   write(
     world,
@@ -604,27 +598,6 @@ test('rows that nobody could send all fail alike', async ({ world }) => {
   const run = await world.gw(['batch', 'run', 'day.jsonl'], { bare: true });
   expect(run.code, run.err).toBe(3);
   expect(run.err.match(/error:/g)).toHaveLength(1);
-});
-
-test('--events tells what happens to each row, its result last', async ({ world }) => {
-  write(world, mixed.slice(1, 3));
-  const told = await run(world, '--events');
-  expect(told.code, told.err).toBe(0);
-  const lines = told.out
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line));
-  for (const family of ['alpha', 'beta']) {
-    const mine = lines.filter((line) => line.family === family).map((line) => line.event);
-    expect(mine).toEqual(expect.arrayContaining(['intent', 'accepted', 'saved']));
-    expect(mine.at(-1)).toBe('result');
-  }
-  expect(
-    lines
-      .filter((line) => line.event === 'result')
-      .map((line) => line.row_key)
-      .sort(),
-  ).toEqual(['day/b', 'day/c']);
 });
 
 test('a row that the gateway refuses is told as refused under its job, now and later; --retry-failed is named', async () => {

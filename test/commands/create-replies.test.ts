@@ -128,7 +128,7 @@ const deep = `${'['.repeat(5000)}${']'.repeat(5000)}`;
 describe.each(['alpha', 'gamma'])('a reply of %s that is not whole but names its task', (family) => {
   const argv = creates[family] ?? [];
   const cases: [name: string, Fault][] = [
-    ['cut', saying(200, (text) => text.slice(0, -1))],
+    ['cut', saying(200, (text) => text.replace('"task_id"', '"id"').slice(0, -1))],
     ['of 5,000 levels', saying(200, (text) => text.replace(/\}$/, `,"more":${deep}}`))],
     ['of 17 MiB', saying(200, (text) => text.replace(/\}$/, `,"more":"${'a'.repeat(17 << 20)}"}`))],
   ];
