@@ -3,7 +3,7 @@ import * as path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openSession, parseSessionName } from '../../src/chat/session/session.ts';
 import { bundle, runNode } from '../ledger/bundle.ts';
-import { answers, asks, exchange, KEY, sessionContext, tempDir } from './fixtures.ts';
+import { answers, exchange, sessionContext, tempDir } from './fixtures.ts';
 
 const appendExchanges = bundle(path.join(import.meta.dirname, 'scripts', 'append-exchanges.ts'));
 const sessionsIn = (dir: string) => path.join(dir, 'chat', 'sessions');
@@ -71,14 +71,6 @@ it('only this user can read it, and no lock stays behind', async () => {
   expect(fs.statSync(session.file).mode & 0o777).toBe(0o600);
   expect(fs.statSync(sessionsIn(dir)).mode & 0o777).toBe(0o700);
   expect(fs.readdirSync(sessionsIn(dir))).toEqual(['work.jsonl']);
-});
-
-it('the key is not in the file', async () => {
-  const dir = tempDir();
-  const session = await openSession('work', {}, sessionContext(dir));
-  await session.append([asks(`my key is ${KEY}`), answers(KEY)], { system: KEY });
-  expect(fs.readFileSync(session.file, 'utf8')).not.toContain(KEY);
-  expect(session.turns.at(-1)).toEqual(answers('***'));
 });
 
 describe('starting over', () => {

@@ -5,7 +5,7 @@ import { errorKinds } from '../../src/errors.ts';
 import { cmd } from '../helpers/cmd.ts';
 import { freePort } from '../helpers/free-port.ts';
 import { NearPlace, openNearPlace } from './near-place.ts';
-import { create, creates, type Ended, KEY, openPlace, Place, until } from './place.ts';
+import { create, creates, type Ended, KEY, openPlace, Place } from './place.ts';
 
 // Promise 18: the exit code says what to do next. The real program runs once for each code; with --json, gw runs in
 // the test's process.
@@ -167,17 +167,6 @@ test('a fault behind the end of all is told, and no quiet exit code', { tags: ['
   const { code, err } = await place.run(['config', 'path'], { env: { NODE_OPTIONS: `--require ${late}` } });
   expect(code).toBe(1);
   expect(err).toContain('Error: late');
-});
-
-test('130 with --json: one line of JSON, the task in it', async () => {
-  const place = await openPlace({ speed: 1 });
-  const running = place.start([...makeFox, '--json']);
-  await until('it polls', () => running.err().includes('task vt-'));
-  running.child.kill('SIGINT');
-  const { code, err } = await running.ended;
-  expect(code).toBe(130);
-  const { error } = JSON.parse(err.split('\n').findLast((line) => line.startsWith('{')) ?? '');
-  expect(error).toMatchObject({ exit_code: 130, hint: expect.stringContaining('gw video alpha wait vt-') });
 });
 
 test('the codes of the contract are the codes of the program', async () => {

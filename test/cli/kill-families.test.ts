@@ -3,7 +3,7 @@ import { loadTaskFamily } from '../../src/gateway/families.ts';
 import { builtGw } from './built.ts';
 import { expectMended } from './mended.ts';
 import { openNearPlace } from './near-place.ts';
-import { fetches, inThrees, openPlace, pause, until } from './place.ts';
+import { inThrees, pause, until } from './place.ts';
 
 // Promise 7 for families B and C: `gw jobs sync` recovers from a kill at any moment, and nothing is paid for twice.
 
@@ -48,19 +48,5 @@ describe.each(['beta', 'gamma'] as const)('family %s', (name) => {
     const state = await expectMended(place, family, await running.ended, 'in the answer');
     // A job of family B is found by its external ID; family C has no such ID.
     expect(state).toBe(family.externalIds ? 'succeeded' : 'unknown');
-  });
-
-  test('two syncs at once fetch each file once', async () => {
-    const place = await openPlace();
-    const words = create.filter((word) => word !== '--wait');
-    for (let made = 0; made < 3; made++) expect((await place.run(words)).code).toBe(0);
-    await until('the tasks end', () => place.sandbox.tasks().every(({ status }) => status === 'succeeded'));
-    const syncs = await Promise.all([place.run(['jobs', 'sync']), place.run(['jobs', 'sync'])]);
-    expect(
-      syncs.map(({ code }) => code),
-      syncs.map(({ err }) => err).join(),
-    ).toEqual([0, 0]);
-    expect(place.files()).toHaveLength(3);
-    expect(fetches(place.sandbox)).toHaveLength(3);
   });
 });

@@ -112,17 +112,6 @@ describe('a kill -9', () => {
     expect(asked[0]).toBeUndefined();
     expect(asked.slice(1, 6).every((range) => /^bytes=[1-9]\d*-$/.test(String(range)))).toBe(true);
   });
-
-  test('of a sync that is saving is mended by the next one', async () => {
-    const place = await openNearPlace({ fault: 'output:slow:x1', slowGapMs: 60_000 });
-    const made = await place.run(['video', 'alpha', 'create', 'a fox']);
-    await until('the task ends', () => place.sandbox.tasks()[0]?.status === 'succeeded');
-    const running = place.start(['jobs', 'sync'], { isKilled: true });
-    await until('a part', () => place.partBytes() > PROBE_BYTES);
-    running.child.kill('SIGKILL');
-    await running.ended;
-    expect(await mended(place, made, 'in a sync')).toBe('succeeded');
-  });
 });
 
 describe('a kill at the Nth call of', { tags: ['strace'] }, () => {

@@ -1,7 +1,7 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { expect, test } from 'vitest';
-import { create, creates, fetches, openPlace, Place, sha256AtServer, sha256Of, until } from './place.ts';
+import { create, creates, fetches, openPlace, sha256AtServer, sha256Of, until } from './place.ts';
 
 // Several gw run at once with one ledger, one target or one configuration.
 
@@ -90,42 +90,4 @@ test('jobs download waits for another gw that saves the job, says so, and fetche
   expect(fetches(place.sandbox)).toHaveLength(1);
   expect(place.files()).toEqual([`${id}.mp4`]);
   expect(sha256Of(file)).toBe(await sha256AtServer(place.sandbox, id));
-});
-
-test('two writers of fifteen settings each keep all', async () => {
-  const place = new Place();
-  const gateway = ['--base-url', 'https://gateway.example.com'];
-  const writer = async (name: string) => {
-    for (let at = 0; at < 3; at++) await place.run(['profile', 'add', `${name}${at}`, ...gateway]);
-    for (let at = 0; at < 15; at++) {
-      const profile = ['--profile', `${name}${at % 3}`];
-      const setting = [
-        ['timeout', `${at + 1}s`],
-        ['retries', `${at}`],
-        ['models.alpha', `model-${at}`],
-        ['out', `dir-${at}/`],
-        ['models.chat', `chat-${at}`],
-      ][Math.floor(at / 3)];
-      const { code, err } = await place.run(['config', 'set', ...(setting ?? []), ...profile]);
-      expect(code, err).toBe(0);
-    }
-  };
-  await Promise.all([writer('a'), writer('b')]);
-  const file = path.join(place.home, '.config/gw/config.json');
-  const { profiles } = JSON.parse(fs.readFileSync(file, 'utf8'));
-  expect(Object.keys(profiles).sort()).toEqual(
-    ['a', 'b'].flatMap((name) => times(3, (at) => `${name}${at}`)),
-  );
-  for (const name of ['a', 'b']) {
-    for (let at = 0; at < 3; at++) {
-      expect(profiles[`${name}${at}`]).toEqual({
-        base_url: 'https://gateway.example.com',
-        timeout: `${at + 1}s`,
-        retries: at + 3,
-        models: { alpha: `model-${at + 6}`, chat: `chat-${at + 12}` },
-        out: `dir-${at + 9}/`,
-      });
-    }
-  }
-  expect(fs.readdirSync(path.dirname(file))).toEqual(['config.json']);
 });

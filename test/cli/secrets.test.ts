@@ -1,7 +1,7 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { openGateway, openServer, sendJson } from './fake-gateway.ts';
+import { openServer, sendJson } from './fake-gateway.ts';
 import { NearPlace, openNearPlace } from './near-place.ts';
 import { create, type Ended, fetches, KEY, openPlace, type Place } from './place.ts';
 
@@ -80,40 +80,6 @@ test('the store of the outputs never sees the key, nor does where it redirects t
   expectNoKey(place, [run]);
 });
 
-test.each(['create', 'query'])('a gateway that redirects a %s takes the key nowhere', async (where) => {
-  const elsewhere = await openServer((_, response) =>
-    sendJson(response, 200, { id: 'vt-x', task_id: 'vt-x' }),
-  );
-  const gateway = await openServer((request, response) => {
-    if ((request.method === 'POST') !== (where === 'create'))
-      return sendJson(response, 200, { id: 'vt-1', task_id: 'vt-1', status: 'queued' });
-    sendJson(response, 307, {}, { location: `${elsewhere.url}${request.url}` });
-  });
-  const place = new NearPlace(gateway);
-  const argv = where === 'create' ? [...create, 'a fox'] : ['video', 'alpha', 'get', 'vt-1'];
-  const run = await place.run([...argv, '--retries', '0', '--verbose']);
-  expect(run.code, run.err).not.toBe(0);
-  expect(elsewhere.seen).toEqual([]);
-  fs.writeFileSync(path.join(place.home, 'x'), '');
-  expectNoKey(place, [run]);
-});
-
-test('a store that redirects to a third server tells it nothing', async () => {
-  const third = await openServer((_, response) => response.writeHead(404).end());
-  const store = await openServer((_, response) =>
-    response.writeHead(302, { location: `${third.url}/v.mp4` }).end(),
-  );
-  const place = new NearPlace(await openGateway(`${store.url}/v.mp4?signature=s`));
-  const run = await place.run([...create, 'a fox', '--verbose']);
-  expect(run.code).toBe(12);
-  expect(third.seen.length).toBeGreaterThan(0);
-  for (const { headers } of [...store.seen, ...third.seen]) {
-    expect(JSON.stringify(headers)).not.toContain(KEY);
-    expect(headers.authorization).toBeUndefined();
-  }
-  expectNoKey(place, [run]);
-});
-
 test.each([400, 401, 402, 403, 404, 422, 429, 500, 503])(
   'a gateway that echoes the key in a %i does not bring it to the screen',
   async (status) => {
@@ -158,29 +124,6 @@ test('a gateway that echoes the key in a good reply brings it neither to the scr
   ];
   expect(runs.map((run) => run.code)).toEqual([9, 9, 0, 0, 0]);
   expectNoKey(place, runs);
-});
-
-test('a stored key stands in its own file alone, which nobody else can read', async () => {
-  const place = await openNearPlace();
-  const env = { GW_API_KEY: undefined };
-  const login = await place.run(['login', '--with-key'], { env, stdin: `${KEY}\n` });
-  expect(login.code, login.err).toBe(0);
-  const runs = [
-    login,
-    await place.run([...create, 'a fox', '--verbose'], { env }),
-    await place.run(['config', 'list', '--json'], { env }),
-    await place.run(['profile', 'list', '--json'], { env }),
-  ];
-  for (const { code, err } of runs) expect(code, err).toBe(0);
-  const file = path.join(place.home, '.config/gw/keys.json');
-  expect(fs.readFileSync(file, 'utf8')).toContain(KEY);
-  expect(fs.statSync(file).mode & 0o777).toBe(0o600);
-  expect(fs.statSync(path.dirname(file)).mode & 0o777).toBe(0o700);
-  expectNoKey(place, runs, [file]);
-  const other = await openServer((_, response) => sendJson(response, 200, {}));
-  const elsewhere = await place.run([...create, 'a fox', '--base-url', other.url], { env });
-  expect(elsewhere.code).toBe(3);
-  expect(other.seen).toEqual([]);
 });
 
 describe('the key is in no process list', { tags: ['strace'] }, () => {

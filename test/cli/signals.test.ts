@@ -3,12 +3,9 @@ import * as path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { signalExitCodes } from '../../src/errors.ts';
 import {
-  control,
   create,
   creates,
   fetches,
-  forward,
-  held,
   openPlace,
   pause,
   type Running,
@@ -117,20 +114,6 @@ describe('a signal while gw waits', () => {
     expect(printed.sort((one, other) => (one.id < other.id ? 1 : -1))).toMatchObject(jobs);
     expect(err).toContain('interrupted; 2 jobs go on');
   });
-
-  test('and the way that the message names really picks it up', async () => {
-    const place = await openPlace(held);
-    const running = place.start([...create, 'a fox']);
-    await until('it polls', () => /: (queued|running)/.test(running.err()));
-    running.child.kill('SIGTERM');
-    const { err } = await running.ended;
-    await forward(place.sandbox);
-    const [, words = ''] = /pick it up with: gw (.*)\n/.exec(err) ?? [];
-    const again = await place.run([...words.split(' '), '--interval', '100ms']);
-    expect(again.code, again.err).toBe(0);
-    expect(place.files()).toEqual([`${place.sandbox.tasks()[0]?.id}.mp4`]);
-    expect(creates(place.sandbox)).toHaveLength(1);
-  });
 });
 
 describe('a signal while the create is in flight', () => {
@@ -157,18 +140,6 @@ describe('a signal while the create is in flight', () => {
     for (const signal of ['SIGSTOP', 'SIGINT', 'SIGTERM', 'SIGCONT'] as const) running.child.kill(signal);
     const [task] = place.sandbox.tasks();
     expect((await running.ended).err).toContain(`pick it up with: gw video alpha wait ${task?.id}\n`);
-    expect(await place.jobs()).toMatchObject([{ id: task?.id, state: 'running' }]);
-  });
-
-  test('with --wait the ID is recorded and shown, and nothing is waited for', async () => {
-    const place = await openPlace({ fault: 'create:slow', slowGapMs: 50, speed: 1 });
-    const running = place.start([...create, 'a fox']);
-    await until('the create arrived', () => place.sandbox.tasks().length === 1);
-    running.child.kill('SIGINT');
-    const ended = await running.ended;
-    expect(ended.code).toBe(130);
-    const [task] = place.sandbox.tasks();
-    expect(ended.err).toContain(`gw video alpha wait ${task?.id}`);
     expect(await place.jobs()).toMatchObject([{ id: task?.id, state: 'running' }]);
   });
 
@@ -224,26 +195,6 @@ describe('a signal while an output is saved', () => {
       expect(sha256Of(sync.out.trim())).toBe(await sha256AtServer(place.sandbox, task?.id ?? ''));
     },
   );
-
-  test('a sync that is interrupted exits 130, once for all its jobs', async () => {
-    const place = await openPlace({ fault: 'output:slow', slowGapMs: 60_000 });
-    for (const prompt of ['fox', 'hare', 'owl']) await place.run(['video', 'alpha', 'create', prompt]);
-    await until('the tasks end', () => place.sandbox.tasks().every((task) => task.status === 'succeeded'));
-    const running = place.start(['jobs', 'sync']);
-    await until('a part', () => place.partBytes() > 0);
-    running.child.kill('SIGINT');
-    const ended = await running.ended;
-    expect(ended.code, ended.err).toBe(130);
-    expect(ended.err).not.toMatch(/unexpected|\n {4}at /);
-    await control(place.sandbox, 'PUT faults', { faults: '' });
-    expect((await place.run(['jobs', 'sync'])).code).toBe(0);
-    expect(place.files()).toEqual(
-      place.sandbox
-        .tasks()
-        .map(({ id }) => `${id}.mp4`)
-        .sort(),
-    );
-  });
 });
 
 test.each(['SIGINT', 'SIGTERM'] as const)(

@@ -202,20 +202,6 @@ describe('on a terminal', { tags: ['python3'] }, () => {
     });
   });
 
-  test('gw chat opens, answers, answers what follows, and is left', async () => {
-    const place = await openPlace();
-    const types = [
-      ['> ', 'hello there\r'],
-      ['You wrote: "hello there".', ''],
-      ['> ', 'and then\r'],
-      ['I read 3 messages.', ''],
-      ['> ', '/exit\r'],
-    ] as const;
-    const shown = await onTerminal(place, ['chat'], types, { MODES: 'shown' });
-    expect(shown.code, shown.bytes).toBe(0);
-    expect(shown.bytes).toMatch(/<modes ECHO ICANON ISIG>$/);
-  });
-
   test('a conversation keeps the system prompt of --body in its session', async () => {
     const place = await openPlace();
     const body = JSON.stringify({ systemInstruction: { parts: [{ text: 'You are a pirate.' }] } });
@@ -230,25 +216,6 @@ describe('on a terminal', { tags: ['python3'] }, () => {
     expect(shown.code, shown.bytes).toBe(0);
     const next = await place.run([...geo, '--dry-run', 'and then']);
     expect(next.out, next.err).toContain('You are a pirate.');
-  });
-
-  test('a conversation shows an answer while it comes, and Ctrl-C stops it', async () => {
-    const delta = { choices: [{ index: 0, delta: { content: 'I read 1 message' } }] };
-    // The gateway sends no further text.
-    const gateway = await openServer((request, response) => {
-      if (request.method !== 'POST') return sendJson(response, 200, { data: [] });
-      response.writeHead(200, { 'content-type': 'text/event-stream' });
-      response.write(`data: ${JSON.stringify(delta)}\n\n`);
-    });
-    const place = new Place(gateway);
-    const types = [
-      ['> ', 'hello there\r'],
-      ['I read 1 message', '\x03'],
-      ['> ', '/exit\r'],
-    ] as const;
-    const shown = await onTerminal(place, ['chat'], types);
-    expect(shown.code, shown.bytes).toBe(0);
-    expect(shown.lines.join('\n')).toMatch(/stopped/);
   });
 
   test('a fault that nothing catches leaves the terminal as it was', { tags: ['node'] }, async () => {
@@ -318,14 +285,6 @@ describe('on a terminal', { tags: ['python3'] }, () => {
       expect(fs.statSync(keys(place)).mode & 0o777).toBe(0o600);
       const after = await place.run([...create, 'a fox'], { env: { ...bare, GW_BASE_URL: undefined } });
       expect(after.code, after.err).toBe(0);
-    });
-
-    test('a wrong key: exit 3, and nothing is stored', async () => {
-      const place = await openPlace();
-      const shown = await onTerminal(place, ['login'], [[ask, 'wrong-key\r']], bare);
-      expect(shown.code, shown.bytes).toBe(3);
-      expect(shown.bytes).not.toContain('wrong-key');
-      expect(fs.existsSync(path.join(place.home, '.config/gw'))).toBe(false);
     });
 
     test('Ctrl-C: exit 130, and nothing is stored or asked', async () => {

@@ -10,11 +10,6 @@ import { intentIn, ledgerOf } from './jobs-seed.ts';
 
 // Image jobs whose create ended before their images were saved.
 
-async function openWorld(): Promise<World> {
-  const world = await World.open();
-  return world;
-}
-
 /** An image job that was sent and never answered, and whose gateway can no longer be reached. */
 function sentJob(world: World, changes: Parameters<typeof intentIn>[1] = {}) {
   const ledger = ledgerOf(world);
@@ -58,7 +53,7 @@ describe.each([
   test.each(['sync', 'wait --all', 'wait last', 'download last'])(
     'is brought home by jobs %s, without a key or a gateway',
     async (words) => {
-      const world = await openWorld();
+      const world = await World.open();
       const { key, ledger } = sentJob(world);
       ledger.append(key, {
         event: 'part',
@@ -77,7 +72,7 @@ describe.each([
 });
 
 test('an image behind a link is fetched without a key or a gateway', async () => {
-  const world = await openWorld();
+  const world = await World.open();
   const { key, outputs } = await linkedJob(world, true);
   await world.ok(['jobs', 'sync'], { bare: true });
   expect(images(world)).toEqual([`${key}.png`]);
@@ -88,14 +83,14 @@ test.each([
   ['under its default name', [], /^gw-\w+\.png$/],
   ['under the name that is given', ['-o', 'later.png'], /^later\.png$/],
 ])('jobs download saves what was to go to stdout, %s', async (_, flags, name) => {
-  const world = await openWorld();
+  const world = await World.open();
   const { key } = await linkedJob(world, false);
   await world.ok(['jobs', 'download', key, ...flags], { bare: true });
   expect(images(world)).toEqual([expect.stringMatching(name)]);
 });
 
 test.each(['download', 'wait'])('jobs %s saves each of four that were to go to stdout', async (word) => {
-  const world = await openWorld();
+  const world = await World.open();
   const keys: string[] = [];
   for (let count = 0; count < 4; count += 1) keys.push((await linkedJob(world, false)).key);
   const run = await world.ok(['jobs', word, ...keys], { bare: true });
@@ -105,7 +100,7 @@ test.each(['download', 'wait'])('jobs %s saves each of four that were to go to s
 });
 
 test('an image that nobody fetched while its link lived is told of by a sync, and tried for whoever names it', async () => {
-  const world = await openWorld();
+  const world = await World.open();
   const { key } = await linkedJob(world, true);
   world.clock.ms += 25 * 3_600_000;
   const run = await world.gw(['jobs', 'sync']);
@@ -124,7 +119,7 @@ test.each([
     'gw jobs download KEY tries its link again, which is older than a day; or pay for a new one: gw again KEY',
   ],
 ])('a link that fails is tried again by a sync %s, as its hint says', async (_, hours, hint) => {
-  const world = await openWorld();
+  const world = await World.open();
   const { key } = await linkedJob(world, true, { type: 'text/html' });
   world.clock.ms += hours * 3_600_000;
   for (const word of ['wait', 'download']) {
@@ -137,7 +132,7 @@ test.each([
 });
 
 test('a job that broke off after one of three images: what is saved is printed, and it does not count as saved', async () => {
-  const world = await openWorld();
+  const world = await World.open();
   const { key, ledger } = sentJob(world, { settings: { n: 3 } });
   ledger.append(key, { event: 'part', role: 'image', path: wholePart(world), totalBytes: tinyPng.length });
   await world.gw(['jobs', 'sync'], { bare: true });
@@ -151,7 +146,7 @@ test('a job that broke off after one of three images: what is saved is printed, 
 });
 
 test('what came before an answer broke off is told by the create again under its key', async () => {
-  const world = await openWorld();
+  const world = await World.open();
   const image = { b64_json: tinyPng.toString('base64') };
   const reply = replyBytes(200, JSON.stringify({ data: [image, image] }));
   const server = await startFaultServer({ steps: [cut(reply, reply.length - 20, 'close')] });
@@ -166,17 +161,8 @@ test('what came before an answer broke off is told by the create again under its
   expect(server.requests).toHaveLength(1);
 });
 
-test('several image jobs named at once are all saved, though their creates wrote to stdout', async () => {
-  const world = await openWorld();
-  const keys = [];
-  for (let made = 0; made < 4; made += 1) keys.push((await linkedJob(world, false)).key);
-  const run = await world.ok(['jobs', 'download', ...keys]);
-  expect(run.out.trim().split('\n').sort()).toEqual(keys.map((key) => `${world.cwd}/${key}.png`).sort());
-  expect(Object.keys(world.files())).toHaveLength(4);
-});
-
 test('gw video FAMILY wait and download mean tasks of that family alone: an image is none', async () => {
-  const world = await openWorld();
+  const world = await World.open();
   const { key } = await linkedJob(world, false);
   for (const word of ['wait', 'download']) {
     const run = await world.gw(['video', 'alpha', word, key]);
@@ -186,7 +172,7 @@ test('gw video FAMILY wait and download mean tasks of that family alone: an imag
 });
 
 test('an image that came broken with its reply is missing each time the job is asked for, and stays so', async () => {
-  const world = await openWorld();
+  const world = await World.open();
   const data = [{ b64_json: tinyPng.toString('base64') }, { b64_json: 'no Base64!' }];
   const server = await startFaultServer({ steps: [json(200, { data })] });
   const env = { GW_BASE_URL: server.url };
@@ -221,7 +207,7 @@ test('an image that came broken with its reply is missing each time the job is a
 });
 
 test('a partial image is kept beside the finished one, and is none of those that a download copies', async () => {
-  const world = await openWorld();
+  const world = await World.open();
   const b64_json = tinyPng.toString('base64');
   const partial = { type: 'image_generation.partial_image', partial_image_index: 0, b64_json };
   const events = [partial, { type: 'image_generation.completed', b64_json }];
@@ -240,7 +226,7 @@ test.each<[string, number, (key: string) => string[]]>([
   ['gw jobs sync', 0, () => ['jobs', 'sync']],
   ['gw jobs download, which says that more may have been made', 14, (key) => ['jobs', 'download', key]],
 ])('the links of a reply that was cut are followed by %s', async (_, code, argv) => {
-  const world = await openWorld();
+  const world = await World.open();
   const { key, outputs } = await linkedJob(world, true, { isCut: true });
   const run = await world.gw(argv(key));
   expect([run.code, images(world)], run.err).toEqual([code, [`${key}.png`]]);
@@ -252,7 +238,7 @@ test.each<[string, number, (key: string) => string[]]>([
 });
 
 test('a job whose links are still to be fetched is not closed as never created', async () => {
-  const world = await openWorld();
+  const world = await World.open();
   const { key } = await linkedJob(world, true, { isCut: true });
   const none = () => world.gw(['jobs', 'resolve', key, '--as', 'none']);
   expect(await none()).toMatchObject({ code: 2, err: expect.stringContaining('first run: gw jobs sync') });

@@ -424,13 +424,6 @@ describe('gw image create', () => {
     await world.ok(['jobs', 'resolve', key, '--as', 'none']);
   });
 
-  test('a 429 is waited out', async () => {
-    const world = await open({ fault: 'create:429+7:x2' });
-    await world.ok(['image', 'create', 'a fox', ...small]);
-    expect(creates(world)).toHaveLength(3);
-    expect(world.clock.slept.filter((ms) => ms >= 7000)).toHaveLength(2);
-  });
-
   test('the default model is a setting', async () => {
     const world = await open();
     await world.gw(['config', 'set', 'models.image', 'img-2.5-flare']);

@@ -369,18 +369,6 @@ describe('jobs show', () => {
 });
 
 describe('jobs wait', () => {
-  test('waits for several at once, by either ID, and saves them', async ({ world }) => {
-    const made: string[] = [];
-    for (const prompt of ['one', 'two', 'three']) {
-      made.push((await world.gw(['video', 'alpha', 'create', prompt])).out.trim());
-    }
-    const job = (await ledgerOf(world).find({ ids: [made[1] ?? ''] }))[0];
-    const run = await world.ok(['jobs', 'wait', made[0] ?? '', job?.key ?? '', made[2] ?? '']);
-    expect(run.out.split('\n').filter(Boolean).sort()).toEqual(
-      made.map((id) => `${world.cwd}/${id}.mp4`).sort(),
-    );
-  });
-
   test('--all waits for what is not finished or not saved, on every gateway', async ({ world }) => {
     const other = await world.serve({ key: 'other-key' });
     await world.gw(['login', '--profile', 'work', '--base-url', other.baseUrl, '--with-key'], {
@@ -576,28 +564,6 @@ describe('jobs wait', () => {
       expect(printed.sort()).toEqual(json.length > 0 ? ids : []);
     },
   );
-
-  test('images that are saved are printed, not waited for, and copied to where else they are wanted', async () => {
-    const world = await World.open();
-    const made = (await world.gw(['image', 'create', 'a fox'])).out.trim();
-    const [job] = await ledgerOf(world).find();
-    const before = world.requests().length;
-    const words = ['wait', 'download'];
-    for (const word of words)
-      expect(await world.gw(['jobs', word, job?.key ?? ''])).toMatchObject({ code: 0, out: `${made}\n` });
-    const copy = path.join(path.dirname(made), 'other.png');
-    for (const word of words) {
-      const anew = await world.gw(['jobs', word, job?.key ?? '', '-o', 'other.png']);
-      expect(anew).toMatchObject({ code: 0, out: `${copy}\n` });
-    }
-    expect(readFileSync(copy).equals(readFileSync(made))).toBe(true);
-    expect((await ledgerOf(world).find())[0]?.files.map((file) => file.path)).toEqual([made, copy]);
-    rmSync(copy);
-    rmSync(made);
-    const gone = await world.gw(['jobs', 'wait', job?.key ?? '']);
-    expect(gone).toMatchObject({ code: 12, err: expect.stringContaining(`${made} is gone`) });
-    expect(world.requests()).toHaveLength(before);
-  });
 
   test('sixty tasks of family B are asked for together', async ({ world }) => {
     const ids = Array.from({ length: 60 }, (_, at) => `b-${at}`);
@@ -966,13 +932,6 @@ test('every job that cannot be reached is told of under its own ID', async ({ wo
 });
 
 describe('jobs sync', () => {
-  test('some fail while others go on: exit 13', async ({ world }) => {
-    await world.gw(['video', 'alpha', 'create', 'a fox']);
-    acceptedJob(world, 't-1', HOUR_MS, { gateway: 'https://elsewhere.example', profile: 'work' });
-    const run = await world.gw(['jobs', 'sync']);
-    expect(run).toMatchObject({ code: 13, out: '' });
-  });
-
   test('what was never sent is settled without its gateway', async ({ world }) => {
     const key = ledgerOf(world).begin(
       intentIn(world, { gateway: 'https://elsewhere.example', profile: 'work' }),

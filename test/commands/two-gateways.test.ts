@@ -33,7 +33,7 @@ test('a job of a gateway that nothing here can reach is named, and the others ar
   await world.gw(['video', 'alpha', 'create', 'here']);
   world.clock.ms += 60_000;
   const sync = await world.gw(['jobs', 'sync']);
-  expect(sync.err).toContain(`belongs to ${other.baseUrl}`);
+  expect([sync.code, sync.err]).toEqual([13, expect.stringContaining(`belongs to ${other.baseUrl}`)]);
   expect(Object.keys(world.files())).toHaveLength(1);
   expect(other.requests).toHaveLength(1);
 });

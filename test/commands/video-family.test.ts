@@ -34,22 +34,6 @@ const looks = (world: World) =>
   world.sandbox.requests.filter(({ method, path: at }) => method === 'GET' && at.startsWith('/tasks'));
 
 describe('create of family B', () => {
-  test.each(['reset-after', 'cut', 'empty', 'garbage'])(
-    'fifty creates, each reply lost (%s): fifty tasks, each known in the ledger, none sent twice',
-    async (fault) => {
-      const world = await World.open({ fault: `create:${fault}` });
-      const count = fault === 'cut' ? 50 : 5;
-      const printed: string[] = [];
-      for (let at = 0; at < count; at += 1) printed.push(await createBeta(world));
-      const creates = world.sandbox.requests.filter(({ method }) => method === 'POST');
-      expect(creates).toHaveLength(count);
-      expect(world.sandbox.tasks()).toHaveLength(count);
-      const ids = world.sandbox.tasks().map(({ id }) => id);
-      expect(new Set(printed)).toEqual(new Set(ids));
-      expect(new Set(jobsOf(world).map(({ id }) => id))).toEqual(new Set(ids));
-    },
-  );
-
   test('the external ID is in the ledger before anything is sent, and is what was sent', async () => {
     const world = await World.open();
     await createBeta(world);

@@ -163,27 +163,6 @@ test.each([
   expect(clock.sleeps).toEqual([250, 500, 1000, 2000]);
 });
 
-test.each([
-  [readEndpoint, read],
-  [paidEndpoint, create],
-] as const)('429 with every form of Retry-After: waited for exactly (%#)', async (endpoint, input) => {
-  const forms: [value: string, sleptMs: number][] = [
-    ['3', 3_000],
-    ['110', 110_000],
-    ['0', 250],
-    ['-5', 250],
-    ['soon', 250],
-    ['Fri, 20 Nov 2026 12:01:00 GMT', 60_000],
-    ['Thu, 19 Nov 2026 12:00:00 GMT', 250],
-  ];
-  for (const [value, sleptMs] of forms) {
-    const server = await serve([json(429, {}, { 'retry-after': value }), fine]);
-    const { client, clock } = testClient(server.url);
-    await client.send(endpoint, input);
-    expect([value, clock.sleptMs(), server.requests.length]).toEqual([value, sleptMs, 2]);
-  }
-});
-
 test.each(['3600', '1000000000', 'Fri, 20 Nov 2026 13:00:00 GMT'])(
   '429 with Retry-After %s passes the deadline: stops at once and says when',
   async (value) => {
@@ -241,58 +220,6 @@ test('429 for ever ends as rate_limited after all retries', async () => {
   const server = await serve([json(429, { error: { message: 'slow down' } })]);
   const error = await failure(testClient(server.url).client.send(paidEndpoint, create));
   expect([error.kind, error.exitCode, server.requests.length]).toEqual(['rate_limited', 7, 5]);
-});
-
-const refusals: Readonly<Record<number, string>> = {
-  400: 'rejected',
-  401: 'auth',
-  402: 'balance',
-  403: 'auth',
-  404: 'not_found',
-  405: 'rejected',
-  410: 'not_found',
-  413: 'rejected',
-  415: 'rejected',
-  422: 'rejected',
-  429: 'rate_limited',
-  451: 'rejected',
-};
-
-test('every status from 300 to 599: a paid create is taken once, and refused by the listed ones only', async () => {
-  let status = 300;
-  const server = await serve([
-    (socket, request) => json(status, { error: { message: 'no' } })(socket, request),
-  ]);
-  const { client } = testClient(server.url, { retries: 0 });
-  for (; status < 600; status += 1) {
-    const error = await failure(client.send(paidEndpoint, create));
-    expect([status, error.kind, error.facts.status]).toEqual([
-      status,
-      refusals[status] ?? 'unknown_outcome',
-      status,
-    ]);
-    if (!(status in refusals)) expect(`${error.message} ${error.hint}`).not.toMatch(/again (in|at)|try/i);
-  }
-  expect(server.requests).toHaveLength(300);
-});
-
-test('every status from 300 to 599 of a read: only 429 and what settles nothing is asked again', async () => {
-  let status = 300;
-  const server = await serve([
-    (socket, request) =>
-      // A 304 has no body.
-      (status === 304 ? reply(304) : json(status, { error: { message: 'no' } }))(socket, request),
-  ]);
-  for (; status < 600; status += 1) {
-    const before = server.requests.length;
-    const error = await failure(testClient(server.url, { retries: 1 }).client.send(readEndpoint, read));
-    const isAsked = status === 429 || (status >= 400 && !(status in refusals));
-    expect([status, error.kind, server.requests.length - before]).toEqual([
-      status,
-      refusals[status] ?? 'unavailable',
-      isAsked ? 2 : 1,
-    ]);
-  }
 });
 
 test('redirects are never followed, and the other origin sees nothing', async () => {

@@ -35,22 +35,17 @@ test('a curl command reads the key from the environment', () => {
   expect(command).not.toContain(KEY);
 });
 
-test('what is quoted comes through sh as it was', async () => {
+test('what is quoted comes through sh as it was', () => {
   const text = fc
     .string({ unit: 'binary', maxLength: 60 })
     .filter((value) => !/[\0\ud800-\udfff]/.test(value));
   const nasty = fc.string({
     unit: fc.constantFrom("'", '"', '\\', '$', '`', '!', '\n', ' ', '*', '-', '~', '#', 'a'),
   });
-  // One shell checks a whole batch of words.
-  await fc.assert(
-    fc.property(fc.array(fc.oneof(text, nasty), { minLength: 1, maxLength: 40 }), (words) => {
-      const script = `printf '%s\\0' ${words.map(shellQuote).join(' ')}`;
-      const out = execFileSync('sh', ['-c', script], { encoding: 'utf8' });
-      expect(out.split('\0').slice(0, -1)).toEqual(words);
-    }),
-    { numRuns: 15 },
-  );
+  const words = fc.sample(fc.oneof(text, nasty), 300);
+  const script = `printf '%s\\0' ${words.map(shellQuote).join(' ')}`;
+  const out = execFileSync('sh', ['-c', script], { encoding: 'utf8' });
+  expect(out.split('\0').slice(0, -1)).toEqual(words);
 });
 
 test.each([

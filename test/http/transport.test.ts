@@ -419,19 +419,6 @@ test('seeThrough waits for a reply that is under way', async () => {
   expect(text(got.bytes)).toBe('paid');
 });
 
-test('redirects are never followed, and the other origin sees nothing', async () => {
-  const other = await serve({ steps: [json(200, {})] });
-  const server = await serve({
-    steps: [302, 307].map((status) => reply(status, '', { location: `${other.url}/x` })),
-  });
-  const transport = open();
-  for (const status of [302, 307]) {
-    const got = await transport.exchange(get(server.url, { method: 'POST', body: Buffer.from('paid') }));
-    expect(got.status).toBe(status);
-  }
-  expect([server.requests.length, other.connections()]).toEqual([2, 0]);
-});
-
 test('close ends what is under way, and refuses what comes after', async () => {
   const server = await serve({ steps: [silence] });
   const transport = open();

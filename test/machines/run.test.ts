@@ -9,7 +9,7 @@ import { onceJobKey } from '../../src/ledger/job-key.ts';
 import { openServer } from '../cli/fake-gateway.ts';
 import { forward, held, KEY, sha256Of, until } from '../cli/place.ts';
 import { assetsDir } from '../helpers/assets-dir.ts';
-import { make, pngHead } from '../media/fixtures.ts';
+import { pngHead } from '../media/fixtures.ts';
 import { framesOf, ids, story } from '../shots/chain.ts';
 import { openRedisProxy } from './redis-proxy.ts';
 import {
@@ -576,19 +576,6 @@ test('a row whose output could not be saved is not done, and the printed command
   const { code, err } = await studio.batch('run');
   expect(code, err).toBe(12);
   expect(err).toContain('1 row: 0 saved, 1 not done; go on with: gw batch run day.jsonl --redis\n');
-});
-
-test('a file that a worker does not see fails its row there, with the path', {
-  tags: ['ffmpeg'],
-}, async () => {
-  const studio = await openNearStudio();
-  make(studio.laptop.cwd, 'fox.png', '-f', 'lavfi', '-i', 'testsrc=size=768x432', '-frames:v', '1');
-  write(studio, [{ ...gamma, 'first-frame': 'fox.png' }, alpha]);
-  studio.worker('anna');
-  const { code, out, err } = await studio.batch('run');
-  expect(code, err).toBe(13);
-  expect(err).toMatch(/error: day\.jsonl:1: .*fox\.png: no such file/);
-  expect(out).toMatch(/^anna:.*\.mp4\n$/);
 });
 
 test('what a new attempt comes to is told of it alone: one that lacks its file was not sent, and the next run sends it', async () => {

@@ -150,25 +150,6 @@ describe('through the command', () => {
     expect((await world.gw(wait, { env })).err).toContain('it is the record of task task-2');
   });
 
-  test.each<[number, number, string]>([
-    [400, 5, 'rejected'],
-    [401, 3, 'auth'],
-    [402, 6, 'balance'],
-    [403, 3, 'auth'],
-    [422, 5, 'rejected'],
-    [500, 14, 'unknown_outcome'],
-  ])('a create that meets %d ends with exit %d, sent once', async (status, code, kind) => {
-    const { world, gateway, env } = await fakeWorld(() => ({ status, body: { error: { message: 'no' } } }));
-    const run = await world.gw([...argv, '--json'], { env });
-    expect(run.code, run.err).toBe(code);
-    const { error } = JSON.parse(run.err);
-    expect(error).toMatchObject({ kind, status, exit_code: code });
-    // A job that may exist is printed in full too, under gw's own job key.
-    const printed = { family: 'gamma', id: error.task_id, status: 'unknown', record: null, files: [] };
-    expect(run.out && JSON.parse(run.out)).toEqual(code === 14 ? printed : '');
-    expect(creates(gateway)).toHaveLength(1);
-  });
-
   test('a query that meets 400 is an unknown task: exit 4', async () => {
     const { world, gateway, env } = await fakeWorld(() => ({
       status: 400,
