@@ -12,7 +12,7 @@ import { confineFiles } from '../flags/body-flags.ts';
 import { type Flag, type FlagSet, type FlagValues, flagName, mayStandIn, on } from '../flags/flag.ts';
 import { budgetFlags, pollFlags, saveFlags, waitFlags } from '../flags/job-flags.ts';
 import { applySet, assertSafeJson, type BodySet, baseBody, parseSet } from '../flags/json-body.ts';
-import { refuseSharedStdin, stdinReaders } from '../flags/prompt.ts';
+import { refuseSharedStdin } from '../flags/prompt.ts';
 import { quietly } from '../host.ts';
 import { besideOf } from '../jobs/save/output-path.ts';
 import { type Job, type KeptRequest, mayExist } from '../ledger/event.ts';
@@ -78,7 +78,7 @@ export const again = defineCommand<FlagSet, JobResult>({
   human: (result, ctx, failed) =>
     result.family === 'image' ? fileLines(result) : jobLines(result, ctx, failed),
   async *run({ args: [word = ''], flags, globals }, ctx) {
-    refuseSharedStdin(stdinReaders([], flags, globals));
+    refuseSharedStdin([], { ...globals, ...flags });
     const named = await sourceOf(word, ctx);
     const { command } = named.request;
     const create = Object.hasOwn(createCommands, command) ? createCommands[command] : undefined;
@@ -396,11 +396,11 @@ async function layOver(
 ) {
   const { apiKeyFile: _, preset: _preset, set = [], ...globals } = ctx.globals;
   const base = globals.body === undefined ? request.body : await baseBody(ctx);
-  const { sets, holders, isReplaced } = underTyped(typed, request.set ?? [], takes);
+  const { sets, holders } = underTyped(typed, request.set ?? [], takes);
   const body = holders.length > 0 ? holders.reduce(applySet, base ?? {}) : base;
-  const hasPrompt = promptKeys.some((key) => key in typed) || promptPaths.some(isReplaced);
-  const kept = Object.entries({ ...(request.prompted && { prompt }), ...request.flags }).filter(([key]) =>
-    promptKeys.includes(key) ? !hasPrompt : !isReplaced(takes[key]?.field ?? []),
+  const hasPrompt = promptKeys.some((key) => key in typed);
+  const kept = Object.entries({ ...(request.prompted && { prompt }), ...request.flags }).filter(
+    ([key]) => !hasPrompt || !promptKeys.includes(key),
   );
   const asksStdin = [typed.prompt, typed.promptFile].includes('-');
   return {
@@ -421,7 +421,7 @@ type Path = readonly string[];
 
 /**
  * The kept --sets for typed flags: without those of a flag's field or a part of it. `holders` are those that hold the
- * field: the create lays the typed flags over them. `isReplaced` tells whether a holder replaces the field of a kept flag.
+ * field: the create lays all flags over them.
  */
 function underTyped(typed: Record<string, unknown>, kept: readonly string[], takes: FlagSet) {
   const fields = Object.keys(typed).flatMap((key): readonly Path[] =>
@@ -431,10 +431,9 @@ function underTyped(typed: Record<string, unknown>, kept: readonly string[], tak
   const isLeft = ({ path }: BodySet) => !fields.some((field) => isIn(path, field));
   const left = kept.map((raw) => ({ raw, ...parseSet(raw) })).filter(isLeft);
   const holders = left.filter(({ path }) => fields.some((field) => isIn(field, path)));
-  const isReplaced = (field: Path) => holders.some(({ path }) => isIn(field, path));
   const stands = ({ path }: BodySet, at: number) =>
     !left.slice(at).some((later) => holders.includes(later) && isIn(path, later.path));
-  return { sets: left.filter(stands).map(({ raw }) => raw), holders, isReplaced };
+  return { sets: left.filter(stands).map(({ raw }) => raw), holders };
 }
 
 /** The paths of the prompt, or of the item that holds it, in the bodies of all families. */

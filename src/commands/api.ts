@@ -73,9 +73,9 @@ function readArgs(args: readonly string[]): [HttpMethod, ReturnType<typeof readA
 
 /** The body from --body and --set, and its text if --set changes nothing; undefined if neither is given. */
 async function readBody({ globals, host, signal }: Context): Promise<TypedBody | undefined> {
-  const { body, set, apiKeyFile } = globals;
+  const { body, set } = globals;
   const file = typeof body === 'object' ? undefined : body;
-  refuseSharedStdin({ '--api-key-file': apiKeyFile, '--body': file });
+  refuseSharedStdin([], globals);
   const deps = { cwd: host.cwd, stdin: host.stdin, signal };
   if (set === undefined) return file === undefined ? undefined : readJsonAsWritten(file, deps, '--body');
   const base = file === undefined ? {} : await readJsonFile(file, deps, '--body');

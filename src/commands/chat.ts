@@ -5,8 +5,8 @@ import { defineCommand, type Outcome } from '../command.ts';
 import type { Context } from '../context.ts';
 import { ClosedPipe, usage } from '../errors.ts';
 import { lookAtBody, refuseLook, typedFlagAt } from '../flags/breaches.ts';
-import { applySets, givenIn, type JsonObject } from '../flags/json-body.ts';
-import { refuseSharedStdin, stdinReaders } from '../flags/prompt.ts';
+import { applySets, givenIn, type JsonObject, setOver } from '../flags/json-body.ts';
+import { refuseSharedStdin } from '../flags/prompt.ts';
 import { geoModels, thinkingLevels } from '../gateway/chat/models.ts';
 import { itemsOf, withOddModel } from '../gateway/json-value.ts';
 import { withShown } from '../shots/outputs.ts';
@@ -38,16 +38,8 @@ export const chat = defineCommand<typeof chatFlags, never>({
   human: () => '',
   async run({ args, flags, globals }, ctx) {
     const typed = flags as ChatFlags;
-    const readers = {
-      '--messages': typed.messages,
-      '--system': typed.system,
-      '--system-file': typed.systemFile,
-      ...stdinReaders(args, typed, globals),
-      ...(typed.image?.includes('-') && { '--image': '-' }),
-    };
-    refuseSharedStdin(readers);
+    const isStdinFree = refuseSharedStdin(args, { ...globals, ...typed });
     const start = await readStart(typed, ctx);
-    const isStdinFree = !Object.values(readers).includes('-');
     const turns = await readQuestion(args, typed, start, isStdinFree, ctx);
     return turns === undefined ? converseOnTerminal(typed, start, ctx) : askOnce(typed, start, turns, ctx);
   },
@@ -203,11 +195,13 @@ function readyRequest(
   const laid = applySets(own, early);
   const typedStream = flags.stream ?? (typeof laid.stream === 'boolean' ? laid.stream : undefined);
   const made = surface.body({ ...asked, settings, base: laid, stream: typedStream ?? true });
-  const body = applySets(withOddModel(made, base.model, flags), sets);
+  const flagsOf = (of: JsonObject) =>
+    typedFlagAt({ flagAt: (path) => flagOf(surface, path) }, of, flags, [], 'chat');
+  const body = setOver(withOddModel(made, base.model, flags), base, flagsOf, sets);
   const model = typeof body.model === 'string' ? body.model : asked.model;
   const stream = surface.api === 'geo' ? (typedStream ?? true) : body.stream === true;
   const uses = toolUses(itemsOf(own[surface.historyField]), asked.turns);
-  const flagAt = typedFlagAt({ flagAt: (path) => flagOf(surface, path) }, body, flags, [], 'chat');
+  const flagAt = flagsOf(body);
   const schema = surface.schema(model);
   const { breaches, oddities } = lookAtBody(schema, body, flagAt, { isGiven: givenIn(own, sets) });
   const ofTools = [...unansweredCalls(uses), ...(breaches.length === 0 ? missingTools(uses, body) : [])];

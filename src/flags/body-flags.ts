@@ -12,9 +12,9 @@ import {
   valueAt,
   withoutOptional,
 } from '../gateway/body.ts';
-import { fieldsOf, fieldsOver } from '../gateway/json-value.ts';
 import { parseReference } from '../media/reference.ts';
 import { everywhere, type Flag, type FlagSet, flagName, withValue } from './flag.ts';
+import { applySet } from './json-body.ts';
 
 // Maps the fields of a body to flags, typed values to the body, and a path in the body to its flag.
 
@@ -25,7 +25,7 @@ export interface BodyFlags {
   readonly flags: FlagSet;
   /** The kinds of media and element items, by the key of their flag, in the order of the request. */
   readonly items: Readonly<Record<string, ItemFlag>>;
-  /** Merges typed fields over a body; a flag replaces its field. Throws `usage` for an invalid number. */
+  /** Merges typed fields over a body; a flag replaces its field. Throws `usage` if the body has no place for it. */
   lay(base: Readonly<Record<string, unknown>>, typed: TypedValues): Record<string, unknown>;
   /** The flag of a path in the body: a field, an item by index, or a kind of item by its word. */
   flagAt(path: readonly PropertyKey[], body: Readonly<Record<string, unknown>>): string | undefined;
@@ -73,7 +73,7 @@ export function flagsOfBodies(
       let body: Record<string, unknown> = { ...base };
       for (const { key, path, facts } of fields.values()) {
         const value = typed[key] === true ? (facts.sets ?? true) : typed[key];
-        if (value !== undefined && !facts.items) body = put(body, path, value);
+        if (value !== undefined && !facts.items) body = applySet(body, { path, value, named: flagName(key) });
       }
       return body;
     },
@@ -145,15 +145,6 @@ function wordAs({ schema, facts }: Field, raw: string, flag: string, summary: st
   if (/^-?\d{1,9}$/.test(raw)) return Number(raw);
   const unit = facts.value === 'SECONDS' ? ' of seconds' : '';
   throw usage(`${withValue(flag, raw)}: not a whole number${unit}`, summary);
-}
-
-function put(
-  body: Readonly<Record<string, unknown>>,
-  [name = '', ...rest]: readonly string[],
-  value: unknown,
-): Record<string, unknown> {
-  if (rest.length === 0) return { ...body, [name]: value };
-  return { ...body, [name]: fieldsOver(body[name], put(fieldsOf(body[name]), rest, value)) };
 }
 
 /** A typed reference to a medium or an element. */

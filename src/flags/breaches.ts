@@ -156,7 +156,7 @@ const withValueAt = (body: unknown, [step, ...rest]: readonly PropertyKey[], val
 };
 
 /** A value as a message shows it; objects are left out, and long values are cut. */
-function shortValue(value: unknown): string {
+export function shortValue(value: unknown): string {
   // The value of a boolean flag was never typed, and an object is too long.
   if (value === undefined || value === true || (typeof value === 'object' && value !== null)) return '';
   return shorten(String(value), 40);

@@ -121,24 +121,18 @@ export const oneOf = <T extends string>(
   ...extra,
 });
 
-/** A flag for a whole number of at least `min`. */
+/** A flag for a whole number from `min` to `max`. */
 export const whole = (
   value: string,
   summary: string,
-  { min = 0, hint = 'write it in digits, at most nine' }: { min?: number; hint?: string | undefined } = {},
+  { min = 0, max = 999_999_999, hint = 'write it in digits' } = {},
 ): Flag<number> =>
   parsed(value, summary, (raw, flag) => {
-    if (/^\d{1,9}$/.test(raw) && Number(raw) >= min) return Number(raw);
-    throw usage(`${withValue(flag, raw)}: not a whole number from ${min} on`, hint);
+    if (/^\d{1,9}$/.test(raw) && Number(raw) >= min && Number(raw) <= max) return Number(raw);
+    throw usage(`${withValue(flag, raw)}: not a whole number from ${min} to ${max}`, hint);
   });
 
-export function portOf(raw: string, flag: string): number {
-  const port = /^\d{1,5}$/.test(raw) ? Number(raw) : Number.NaN;
-  if (!(port <= 65_535)) throw usage(`${withValue(flag, raw)}: not a port`, 'give 0 to 65535');
-  return port;
-}
-
-export const port = (summary: string): Flag<number> => parsed('PORT', summary, portOf);
+export const port = (summary: string): Flag<number> => whole('PORT', summary, { max: 65_535 });
 
 const switchFlag =
   (how: Pick<Flag, 'negatable' | 'negativeOnly'>) =>

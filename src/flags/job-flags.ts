@@ -17,7 +17,7 @@ import {
   onOff,
   parsed,
   text,
-  withValue,
+  whole,
 } from './flag.ts';
 
 // Groups of flags for all commands that create, wait for or save a job.
@@ -79,10 +79,9 @@ export const budgetFlags = {
 export const MAX_COUNT = 100;
 
 export const countFlags = {
-  count: parsed('N', `N jobs of the same body, 1-${MAX_COUNT}; --once: KEY/1 … KEY/N`, (raw, flag) => {
-    const count = /^\d{1,9}$/.test(raw) ? Number(raw) : 0;
-    if (count >= 1 && count <= MAX_COUNT) return count;
-    throw usage(`${withValue(flag, raw)}: give a whole number from 1 to ${MAX_COUNT}`);
+  count: whole('N', `N jobs of the same body, 1-${MAX_COUNT}; --once: KEY/1 … KEY/N`, {
+    min: 1,
+    max: MAX_COUNT,
   }),
 } as const;
 
@@ -90,9 +89,8 @@ const LONGEST_ONCE = 200;
 
 function parseOnce(raw: string, flag: string): string {
   const count = [...raw].length;
-  if (count === 0) throw usage(`${flag}: the key is empty`, 'give any text of 1 to 200 characters');
-  if (count > LONGEST_ONCE)
-    throw usage(`${flag}: the key has ${count} characters, and may have ${LONGEST_ONCE}`);
+  if (count === 0 || count > LONGEST_ONCE)
+    throw usage(`${flag}: the key has ${count} characters`, `give any text of 1 to ${LONGEST_ONCE}`);
   if (/\p{Cc}/u.test(raw)) throw usage(`${flag}: the key holds a control character`, 'leave it out');
   return raw;
 }

@@ -11,7 +11,7 @@ import { counted } from '../io/quantity-text.ts';
 import { JsonTokens, jsonOf } from '../json-text.ts';
 import { decodeUtf8, parseTypedJson } from '../media/decode-utf8.ts';
 import { shorten } from '../media/reference.ts';
-import { type CheckedRun, type FlagOfPath, lookAtBody, refuseLook } from './breaches.ts';
+import { type CheckedRun, type FlagOfPath, lookAtBody, refuseLook, shortValue } from './breaches.ts';
 import type { PromptWorld } from './prompt.ts';
 import type { Said } from './yielding.ts';
 
@@ -31,7 +31,7 @@ export interface JsonBodyDeps extends Pick<Host, 'cwd' | 'stdin'> {
 export async function readJsonBody(source: string, deps: JsonBodyDeps, flag = '--body'): Promise<JsonObject> {
   const value = await readJsonFile(source, deps, flag);
   if (isObject(value)) return value;
-  throw usage(`${flag} ${source}: must be a JSON object, not ${kindOf(value)}`, 'a body begins with {');
+  throw usage(`${flag} ${source}: must be a JSON object`, 'a body begins with {');
 }
 
 /** The initial body of a request: from --body, else empty. Throws as {@link readJsonBody}. */
@@ -96,13 +96,6 @@ export async function readJsonAsWritten(
   return { text, value };
 }
 
-function kindOf(value: unknown): string {
-  if (value === null) return 'null';
-  if (Array.isArray(value)) return 'a list';
-  const words = { string: 'a text', number: 'a number', boolean: 'true or false' };
-  return value instanceof RawJson ? 'a number' : (words[typeof value as 'string'] ?? 'this');
-}
-
 /** A parsed `--set PATH=VALUE`. */
 export interface BodySet {
   /** At least one field name or array index. */
@@ -126,7 +119,10 @@ export function parseSet(raw: string): BodySet {
     throw usage(`${named}: a field name is missing`, 'dots stand between names: settings.audio=native');
   if (path.length > MAX_JSON_DEPTH) throw usage(`${named}: more than ${MAX_JSON_DEPTH} levels deep`);
   for (const name of path) assertSafeName(name, named);
-  const value = parseValue(raw.slice(equals + 1), named);
+  const text = raw.slice(equals + 1);
+  const json = jsonOf(text);
+  if (json !== undefined) assertExactIntegers(text, named);
+  const value = json === undefined ? text : json;
   assertSafeJson(value, named, path.length);
   return { path, value, named };
 }
@@ -140,16 +136,37 @@ function splitPath(text: string): string[] {
   return names;
 }
 
-function parseValue(text: string, named: string): unknown {
-  const value = jsonOf(text);
-  if (value === undefined) return text;
-  assertExactIntegers(text, named);
-  return value;
-}
-
 /** Applies each `PATH=VALUE` to a body, in order. Throws as {@link parseSet} and {@link applySet}. */
 export function applySets(body: JsonObject, raws: readonly string[]): JsonObject {
   return raws.map(parseSet).reduce(applySet, body);
+}
+
+/**
+ * Applies each --set to `made`, the body that the flags make of `base`. Throws `usage` if the --set of an object or list
+ * overwrites a value that a flag has put into it; the --set of the value's own path replaces it.
+ */
+export function setOver(
+  made: JsonObject,
+  base: JsonObject,
+  flagsOf: (made: JsonObject) => FlagOfPath,
+  raws: readonly string[] = [],
+): JsonObject {
+  const sets = raws.map(parseSet);
+  const body = sets.reduce(applySet, made);
+  for (const [at, value] of leavesOf(made)) {
+    const last = sets.findLast(({ path }) => `${at}.`.startsWith(`${path.join('.')}.`));
+    const path = at.split('.').map((step) => (/^\d+$/.test(step) ? Number(step) : step));
+    if (!last || last.path.length === path.length || valueAt(body, path) === value) continue;
+    const [flag, above] = [path, path.slice(0, -1)].map(flagsOf(made));
+    if (flag === undefined && valueAt(base, path) === value) continue;
+    // A flag of a whole item has more than one value in the body.
+    const what = flag === above ? (flag ?? at) : `${flag} ${shortValue(value)}`.trim();
+    throw usage(
+      `${what}: ${last.named} overwrites it`,
+      `give one of them, or write ${last.named}.NAME=VALUE`,
+    );
+  }
+  return body;
 }
 
 /**
@@ -194,7 +211,7 @@ function copyOf(here: unknown, next: string, at: readonly string[], named: strin
   if (here === undefined) return /^\d+$/.test(next) ? [] : {};
   if (Array.isArray(here)) return [...here];
   if (typeof here === 'object' && here !== null && !(here instanceof RawJson)) return { ...here };
-  throw usage(`${named}: ${shorten(at.join('.'))} is ${kindOf(here)}, so nothing can be set in it`);
+  throw usage(`${named}: ${shorten(at.join('.'))} is no object or list, so nothing can be set in it`);
 }
 
 /**
@@ -207,18 +224,12 @@ export function assertExactIntegers(text: string, named: string): void {
   const tokens = new JsonTokens(text);
   while (tokens.next()) {
     const part = tokens.kind === 'word' ? text.slice(tokens.start, tokens.end) : '';
-    if (!/^-?\d{16,}$/.test(part) || isKept(part)) continue;
+    if (!/^-?\d{16,}$/.test(part) || String(Number(part)) === part) continue;
     throw usage(
       `${named}: ${shorten(part, 40)} has more digits than a JSON number keeps`,
       'write it in quotes to send it as text',
     );
   }
-}
-
-function isKept(digits: string): boolean {
-  const written = JSON.stringify(Number(digits));
-  // From 22 digits on, a number is written with an exponent.
-  return written === digits || (written.includes('e') && BigInt(digits) === BigInt(Number(digits)));
 }
 
 /** Deeper than any documented body, and far below the depth at which writing JSON fails. */

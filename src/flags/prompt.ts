@@ -3,6 +3,7 @@ import type { Clock, Host } from '../host.ts';
 import type { Io } from '../io/io.ts';
 import { readPipedPrompt } from '../media/piped-prompt.ts';
 import { isFileAt, readTypedText } from '../media/text-input.ts';
+import { type FlagSet, type FlagValues, flagName } from './flag.ts';
 
 interface PromptInput {
   /** The words after the command. */
@@ -25,24 +26,28 @@ export interface PromptWorld {
   readonly io: Pick<Io, 'note'>;
 }
 
-/** The flags, and the prompt's words, that may read stdin. */
-export const stdinReaders = (
-  words: readonly string[],
-  { prompt, promptFile }: { readonly prompt?: string; readonly promptFile?: string },
-  { apiKeyFile, body }: { readonly apiKeyFile?: string; readonly body?: unknown },
-) => ({
-  '--api-key-file': apiKeyFile,
-  '--body': body,
-  '--prompt': prompt,
-  '--prompt-file': promptFile,
-  'the prompt': words.join(' '),
-});
+/** The flags that read stdin if their value is `-`; `image` does so for chat alone. */
+const stdinFlags = [
+  'messages',
+  'system',
+  'systemFile',
+  'apiKeyFile',
+  'body',
+  'prompt',
+  'promptFile',
+  'image',
+];
 
-/** Throws `usage` if two flags ask for stdin, which can be read only once. */
-export function refuseSharedStdin(values: Readonly<Record<string, unknown>>): void {
-  const readers = Object.entries(values).flatMap(([name, value]) => (value === '-' ? [name] : []));
+/**
+ * Throws `usage` if two of the flags, or a flag and the prompt's words, ask for stdin, which can be read only once.
+ * Returns true if nothing asks for it.
+ */
+export function refuseSharedStdin(words: readonly string[], given: FlagValues<FlagSet>): boolean {
+  const readers = stdinFlags.filter((key) => [given[key]].flat().includes('-')).map(flagName);
+  if (words.join(' ') === '-') readers.push('the prompt');
   if (readers.length > 1)
     throw usage(`${readers.join(' and ')} both read stdin`, 'give all but one of them a file');
+  return readers.length === 0;
 }
 
 /**

@@ -208,7 +208,7 @@ describe('lays what is typed over it', () => {
     ['image create FOX --set prompt=HARE', '-p FOX', 'prompt', '@fox runs, "fast"'],
     ['image create FOX --set prompt=HARE', '--force', 'prompt', 'a hare'],
     [
-      'video beta create FOX --set settings.audio=none --set settings={"duration":5,"resolution":"1080p"} --ratio 9:16',
+      'video beta create FOX --set settings.audio=none --set settings={"duration":5,"resolution":"1080p"}',
       '--duration 10',
       'settings',
       { duration: 10, resolution: '1080p' },
@@ -226,13 +226,13 @@ describe('lays what is typed over it', () => {
       [text(words('FOX')[0]), text('a hare')],
     ],
     [
-      'video gamma create FOX --resolution 768P --duration 5 --ratio 1:1 --set content.0={"type":"text","text":"HARE"}',
+      'video gamma create --resolution 768P --duration 5 --ratio 1:1 --set content.0={"type":"text","text":"HARE"}',
       '--prompt-file fox.txt',
       'content',
       [text('a fox of a file')],
     ],
     [
-      'video alpha create FOX --set content=[{"type":"text","text":"HARE"},{"type":"image_url","image_url":{"url":"https://example.com/a.png"}}] --set content.1.role=first_frame --image https://example.com/b.png',
+      'video alpha create --set content=[{"type":"text","text":"HARE"},{"type":"image_url","image_url":{"url":"https://example.com/a.png"}}] --set content.1.role=first_frame',
       '-p FOX',
       'content',
       [
@@ -241,7 +241,7 @@ describe('lays what is typed over it', () => {
       ],
     ],
     [
-      'video alpha create FOX --set content=[{"type":"text","text":"HARE"},{"type":"image_url","image_url":{"url":"https://example.com/a.png"},"role":"reference_image"}]',
+      'video alpha create --set content=[{"type":"text","text":"HARE"},{"type":"image_url","image_url":{"url":"https://example.com/a.png"},"role":"reference_image"}]',
       '--image https://example.com/b.png',
       'content',
       [
@@ -250,13 +250,13 @@ describe('lays what is typed over it', () => {
       ],
     ],
     [
-      'video beta create FOX --mode o1 --ratio 1:1 --set contents=[{"type":"prompt","text":"HARE"}]',
+      'video beta create --mode o1 --ratio 1:1 --set contents=[{"type":"prompt","text":"HARE"}]',
       '-p FOX',
       'contents',
       [{ type: 'prompt', text: words('FOX')[0] }],
     ],
     [
-      'image native FOX --set contents=[{"role":"user","parts":[{"text":"HARE"},{"fileData":{"fileUri":"https://example.com/a.png"}}]}]',
+      'image native --set contents=[{"role":"user","parts":[{"text":"HARE"},{"fileData":{"fileUri":"https://example.com/a.png"}}]}]',
       '-p FOX',
       'contents',
       [

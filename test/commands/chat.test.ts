@@ -646,7 +646,10 @@ describe('one meaning, three spellings', () => {
     const run = await world.gw([...argv, '--dry-run', '--json', '--set', `${at}city="Oslo"`]);
     expect(run.out, run.err).toContain('"args":{"n":9007199254740993,"city":"Oslo"}');
     const inside = await world.gw([...argv, '--dry-run', '--set', `${at}n.x=1`]);
-    expect(inside).toMatchObject({ code: 2, err: expect.stringContaining('n is a number, so nothing can') });
+    expect(inside).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('n is no object or list, so nothing can'),
+    });
   });
 
   test('--messages in the surface’s own form is sent as it is', async () => {

@@ -121,7 +121,7 @@ test('an interrupt names what goes on, once', async ({ world }) => {
 });
 
 test.each([
-  [['--count', '0'], '--count 0: give a whole number from 1 to 100'],
+  [['--count', '0'], '--count 0: not a whole number from 1 to 100'],
   [['--count', '101'], '--count 101'],
   [['--count', '1.5'], '--count 1.5'],
   [['--count', '2', '--external-id', 'x'], '--external-id x'],

@@ -175,7 +175,7 @@ test.each([
   [['--host', '0x0'], '--host 0x0 is every address of this machine'],
   [['--host', '::0'], '--host ::0 is every address of this machine'],
   [['--host', '192.0.2.1'], '--host 192.0.2.1: not an address of this machine (EADDRNOTAVAIL)'],
-  [['--port', '70000'], '--port 70000: not a port'],
+  [['--port', '70000'], '--port 70000: not a whole number from 0 to 65535'],
   [['--public-url', 'gw.example.com'], '--public-url gw.example.com: not a URL'],
   [['--public-url', 'https://x.example.com/?a=b'], '--public-url: an address without a query'],
   [['--forward', 'http://me:secret@localhost/'], '--forward: an address without user, password and #'],

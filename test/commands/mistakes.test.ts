@@ -195,11 +195,43 @@ test.each<[argv: readonly string[], err: string]>([
   ],
   [
     ['video', 'beta', 'list', '--limit', '-1'],
-    'error: --limit -1: not a whole number from 0 on\nhint: give a number from 1 to 500\n',
+    'error: --limit -1: not a whole number from 0 to 999999999\nhint: give a number from 1 to 500\n',
   ],
+  [
+    ['video', 'beta', 'create', 'fox', '--duration', '5', '--body', 'odd.json', '--no-validate'],
+    'error: --duration: settings is no object or list, so nothing can be set in it\n',
+  ],
+  ...(
+    [
+      ['video beta create fox --duration 5 --set settings={"duration":7}', '--duration 5', 'settings'],
+      ['video alpha create fox --set content=[] --no-validate', '--prompt', 'content'],
+      [
+        'video gamma create --body odd.json --image https://example.com/a.png --set content.1=null',
+        '--image',
+        'content.1',
+      ],
+      [
+        'image edit hat --image https://example.com/a.png --set images=[{"file_id":"f"}]',
+        '--image',
+        'images',
+      ],
+      ['image native fox --set contents=[]', 'contents.0.role', 'contents'],
+      ['chat hi --api geo --top-k 5 --set generationConfig={"topP":1}', '--top-k 5', 'generationConfig'],
+      ['chat hi --set messages=[{"role":"user","content":"ho"}]', 'messages.0.content', 'messages'],
+      ['asset list --type AIGC --set Filter={}', '--type AIGC', 'Filter'],
+      ['video beta list --status failed --set filters=[]', '--status', 'filters'],
+    ] as const
+  ).map(([line, what, at]): [string[], string] => [
+    line.split(' '),
+    `error: ${what}: --set ${at} overwrites it\nhint: give one of them, or write --set ${at}.NAME=VALUE\n`,
+  ]),
 ])('%j', async (argv, err) => {
   const world = await World.open();
   writeFileSync(path.join(world.cwd, 'p.txt'), 'a fox');
+  writeFileSync(
+    path.join(world.cwd, 'odd.json'),
+    '{"settings":"odd","content":[{"type":"text","text":"fox"}]}',
+  );
   writeFileSync(path.join(world.cwd, 'clip.mp4'), readFileSync(path.join(clipsDir, '768p-9x16.mp4')));
   const run = await world.gw(argv);
   expect(run).toMatchObject({ code: 2, out: '' });

@@ -320,7 +320,7 @@ describe('family B over machines that share nothing', () => {
 });
 
 test.each([
-  [['--once', ''], 'the key is empty'],
+  [['--once', ''], '0 characters'],
   [['--once', 'x'.repeat(201)], '201 characters'],
   [['--once', 'a\nb'], 'control character'],
   [['--again'], '--once KEY'],

@@ -116,7 +116,7 @@ test.each([
   [['--host', 'a/b'], '--host a/b: not an address of this machine'],
   [['--cors', '*'], '--cors *: not an origin'],
   [['--cors', 'http://localhost:3000/'], '--cors http://localhost:3000/: not an origin'],
-  [['--callbacks', 'all'], '--callbacks all: not a port'],
+  [['--callbacks', 'all'], '--callbacks all: not a whole number from 0 to 65535'],
   [
     ['--key', 'a b'],
     '--key holds a key with a blank in it\nhint: a key is one line of printable ASCII without blanks',

@@ -288,7 +288,7 @@ describe('refused before anything is sent', () => {
     [
       'an external ID that --set leaves out',
       ['a', '--external-id', 'x', '--set', 'options={"watermark_info":{"enabled":true}}'],
-      /--external-id x: --set drops it\nhint: write --set options.NAME=VALUE/,
+      /--external-id x: --set options overwrites it/,
     ],
     ['an external ID with a comma', ['a', '--external-id', 'a,b'], /--external-id a,b: .*no comma/],
     ['a model', ['a', '-m', 'beta-3.0'], /unknown option '-m'/],

@@ -57,14 +57,8 @@ describe('readJsonBody', () => {
     await expect(body('{"a": 1, "a": 2}')).rejects.toThrow(named);
   });
 
-  it.each([
-    ['[]', 'a list'],
-    ['null', 'null'],
-    ['"x"', 'a text'],
-    ['3', 'a number'],
-    ['true', 'true or false'],
-  ])('refuses %s', async (content, kind) => {
-    await expect(body(content)).rejects.toThrow(`--body b.json: must be a JSON object, not ${kind}`);
+  it.each(['[]', 'null', '"x"', '3', 'true'])('refuses %s', async (content) => {
+    await expect(body(content)).rejects.toThrow('--body b.json: must be a JSON object');
   });
 
   it('takes 64 levels and not one more, nor 100,000', async () => {
@@ -190,9 +184,9 @@ describe('applySets', () => {
   });
 
   it.each<[JsonObject, string, RegExp]>([
-    [{ a: 'x' }, 'a.b=1', /--set a\.b: a is a text, so nothing can be set in it/],
-    [{ a: null }, 'a.b=1', /a is null, so nothing/],
-    [{ a: { b: 3 } }, 'a.b.0=1', /a\.b is a number/],
+    [{ a: 'x' }, 'a.b=1', /--set a\.b: a is no object or list, so nothing can be set in it/],
+    [{ a: null }, 'a.b=1', /a is no object or list/],
+    [{ a: { b: 3 } }, 'a.b.0=1', /a\.b is no object or list/],
     [{ a: [1] }, 'a.2=1', /a has 1 item/],
     [{}, 'a.1=1', /a has 0 items/],
     [{ a: [1] }, 'a.b=1', /a is a list, and "b" is no number/],

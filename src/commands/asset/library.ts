@@ -5,7 +5,7 @@ import type { Context } from '../../context.ts';
 import { GwError, Interrupted, usage } from '../../errors.ts';
 import { fromField } from '../../flags/body-flags.ts';
 import { type Flag, flagName, list, whole } from '../../flags/flag.ts';
-import { applySets, baseBody, checkBody, type JsonObject, saidIn } from '../../flags/json-body.ts';
+import { applySets, baseBody, checkBody, type JsonObject, saidIn, setOver } from '../../flags/json-body.ts';
 import { type WithStored, withoutYielding } from '../../flags/yielding.ts';
 import { getAsset } from '../../gateway/asset/actions.ts';
 import { bareId, canonical, LibraryId, projectField } from '../../gateway/asset/fields.ts';
@@ -125,7 +125,7 @@ export async function bodyMaker(
   };
   const flags = withoutYielding(given, asked, ctx.io.note, saidIn(base, sets), base, sets);
   return (over: JsonObject = {}): JsonObject => {
-    const body = fill(applySets({ ...lay(base, flags), ...over }, sets));
+    const body = fill(setOver({ ...lay(base, flags), ...over }, base, () => flagOf, sets));
     checkBody(schema, body, flagOf, base, ctx)();
     return body;
   };

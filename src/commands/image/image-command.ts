@@ -7,8 +7,8 @@ import { type BodyFlags, referencesOf } from '../../flags/body-flags.ts';
 import { type FlagOfPath, refuseOrWarn, typedFlagAt } from '../../flags/breaches.ts';
 import { everywhere, type FlagSet, type FlagValues, on } from '../../flags/flag.ts';
 import { budgetFlags, onceFlags, promptFlags, refuseOnce, saveFlags } from '../../flags/job-flags.ts';
-import { applySets, baseBody, checkBody, saidIn } from '../../flags/json-body.ts';
-import { readPrompt, refuseSharedStdin, stdinReaders } from '../../flags/prompt.ts';
+import { applySets, baseBody, checkBody, saidIn, setOver } from '../../flags/json-body.ts';
+import { readPrompt, refuseSharedStdin } from '../../flags/prompt.ts';
 import { ANY_MEDIUM, type WithStored, withoutYielding } from '../../flags/yielding.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import { imageFamily } from '../../gateway/image/job.ts';
@@ -119,18 +119,20 @@ async function run(
   const { globals, host, io, signal } = ctx;
   const followers = createFollowers(ctx);
   const settings = await ctx.settings();
-  refuseSharedStdin(stdinReaders(args, given as SharedValues, globals));
+  refuseSharedStdin(args, { ...globals, ...given });
   const base = await baseBody(ctx);
   const said = saidIn(base, globals.set);
   const typed = withoutYielding(given, asOfFlags(spec, settings), io.note, said, base, globals.set);
   const flags = typed as SharedValues;
   const validate = globals.validate === undefined;
-  const { model, prompt, references: typedReferences, bodyWith } = await read(spec, args, typed, base, ctx);
-  const references = await findOutputs(typedReferences, ctx, flags);
+  const flagsOf = (of: Body) => typedFlagAt(spec.fields, of, typed, args, spec.command);
+  const withSets = (made: Body) => setOver(made, base, flagsOf, globals.set);
+  const { model, prompt, named, bodyWith } = await read(spec, args, typed, base, withSets, ctx);
+  const references = await findOutputs(named, ctx, flags);
   const planned = bodyWith(references.map(standInFor));
   const images = typeof planned.n === 'number' ? planned.n : 1;
   if (!spec.endpoint.body) throw new Error(`${spec.endpoint.name} has no body`);
-  const flagOf = typedFlagAt(spec.fields, planned, typed, args, spec.command);
+  const flagOf = flagsOf(planned);
   if (spec.params && model === '')
     throw usage('--model: is empty', 'gw models list --type image has the models');
   const warn = checkBody(spec.endpoint.body, planned, flagOf, base, ctx);
@@ -232,25 +234,26 @@ async function read(
   args: readonly string[],
   typed: FlagValues<FlagSet>,
   base: Body,
+  withSets: (made: Body) => Body,
   ctx: Context,
 ) {
   const { body: bodyFile, apiKeyFile, set = [] } = ctx.globals;
   const kinds = referencesOf(spec.fields.items, typed);
   // The document states no format and no size for input images, so a file must only be an image.
   const takes = { url: true, base64: true, schemes: spec.schemes };
-  const references = kinds.map(({ raw, flag }): MediaInput => ({ raw, flag, modality: 'image', takes }));
+  const named = kinds.map(({ raw, flag }): MediaInput => ({ raw, flag, modality: 'image', takes }));
   const isBegun = bodyFile !== undefined || set.length > 0;
   const prompt = await readPrompt(
     {
       ...(typed as SharedValues),
       words: args,
       media: kinds,
-      optional: isBegun || (spec.promptIsOptional && references.length > 0),
+      optional: isBegun || (spec.promptIsOptional && named.length > 0),
       mayReadStdin: bodyFile === undefined && apiKeyFile !== '-',
     },
     ctx,
   );
-  return { prompt, references, ...bodyMaker(spec, typed, prompt, await ctx.settings(), base, set) };
+  return { prompt, named, ...bodyMaker(spec, typed, prompt, await ctx.settings(), base, withSets) };
 }
 
 /** The requested model, and a function that makes the body from the address of each reference. */
@@ -260,7 +263,7 @@ function bodyMaker(
   prompt: string | undefined,
   { models }: Settings,
   base: Body,
-  sets: readonly string[],
+  withSets: (made: Body) => Body,
 ) {
   const { model = typeof base.model === 'string' ? base.model : models.image.value } = typed as SharedValues;
   const kinds = referencesOf(fields.items, typed);
@@ -268,7 +271,7 @@ function bodyMaker(
     const media = kinds.map(({ kind, raw }, index) => ({ kind, url: urls[index] ?? raw }));
     const laid = fields.lay(base, { ...typed, model: undefined });
     const placed = withOddModel(place({ base: laid, prompt, model, media }), base.model, typed);
-    const whole = applySets(placed, sets);
+    const whole = withSets(placed);
     return fill?.(whole) ?? whole;
   };
   return { model, bodyWith };
@@ -279,7 +282,7 @@ const asOfFlags =
   (spec: ImageCommand, settings: Settings) =>
   (typed: FlagValues<FlagSet>, base: Body, sets: readonly string[]) => {
     const urls = referencesOf(spec.fields.items, typed).map(() => ANY_MEDIUM);
-    const { bodyWith } = bodyMaker(spec, typed, 'any', settings, base, sets);
+    const { bodyWith } = bodyMaker(spec, typed, 'any', settings, base, (made) => applySets(made, sets));
     return { schema: spec.endpoint.body, fields: spec.fields, body: bodyWith(urls) };
   };
 

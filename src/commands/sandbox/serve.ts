@@ -5,7 +5,7 @@ import { sandboxKey } from '../../config/settings.ts';
 import { readSmallFile } from '../../disk/typed-input.ts';
 import { clipsDir, sandboxStateDir, wasmDir } from '../../embedded-sandbox.ts';
 import { ended, usage } from '../../errors.ts';
-import { type Flag, on, oneOf, parsed, port, portOf, text, withValue } from '../../flags/flag.ts';
+import { type Flag, on, oneOf, parsed, port, text, withValue } from '../../flags/flag.ts';
 import { KEY_RULE, keyFault } from '../../gateway/endpoint.ts';
 import { accountTypes } from '../../gateway/limits.ts';
 import { aborted } from '../../host.ts';
@@ -29,15 +29,15 @@ const flags = {
   account: oneOf(accountTypes, 'whose limits hold (default enterprise)', { value: 'TYPE' }),
   strict: on('refuse what the document does not list, in place of passing it over'),
   control: on('open /_sandbox/ for tests: next outcome, time forward, faults, requests, reset'),
-  cors: listOf('ORIGIN', 'let pages of this origin call', originOf),
-  callbacks: listOf('PORT', 'send status callbacks to this port of this machine', portOf),
+  cors: listOf(parsed('ORIGIN', 'let pages of this origin call', originOf)),
+  callbacks: listOf(port('send status callbacks to this port of this machine')),
   fault: text('SPEC|FILE', 'misbehave (gw help faults); a file has a SPEC a line, # begins a comment'),
   tls: on('serve over TLS with a certificate of its own, whose file is printed as GW_CACERT'),
   fresh: on('forget the tasks of earlier runs, and keep none of this one'),
 } as const;
 
-function listOf<T>(value: string, summary: string, parse: Flag<T>['parse']): Flag<readonly T[]> {
-  return { value, summary, list: true, parse: (raw, flag) => [parse(raw, flag)] };
+function listOf<T>(each: Flag<T>): Flag<readonly T[]> {
+  return { ...each, list: true, parse: (raw, flag) => [each.parse(raw, flag)] };
 }
 
 function hostOf(raw: string, flag: string): string {

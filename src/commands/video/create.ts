@@ -1,7 +1,7 @@
 import { type AnyCommand, defineCommand, type Outcome, ShownRequest } from '../../command.ts';
 import type { Settings } from '../../config/settings.ts';
 import { type Access, type Context, commandFor, gatewayName, tellIfInterrupted } from '../../context.ts';
-import { GwError, usage } from '../../errors.ts';
+import { GwError } from '../../errors.ts';
 import { type BodyFlags, referencesOf } from '../../flags/body-flags.ts';
 import {
   type FieldVerdict,
@@ -23,8 +23,8 @@ import {
   saveFlags,
   waitFlags,
 } from '../../flags/job-flags.ts';
-import { applySets, baseBody, givenIn, parseSet, saidIn } from '../../flags/json-body.ts';
-import { readPrompt, refuseSharedStdin, stdinReaders } from '../../flags/prompt.ts';
+import { applySets, baseBody, givenIn, parseSet, saidIn, setOver } from '../../flags/json-body.ts';
+import { readPrompt, refuseSharedStdin } from '../../flags/prompt.ts';
 import { ANY_MEDIUM, toldAs, type WithStored, withoutYielding } from '../../flags/yielding.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import { fieldsOf, itemsOf, withOddModel } from '../../gateway/json-value.ts';
@@ -174,7 +174,7 @@ async function makeReady<F extends FlagSet>(
 ): Promise<Checked | ShownRequest> {
   const settings = await ctx.settings();
   const { globals } = ctx;
-  refuseSharedStdin(stdinReaders(args, given as SharedValues, globals));
+  refuseSharedStdin(args, { ...globals, ...given });
   const base = await baseBody(ctx);
   const said = saidIn(base, globals.set);
   const words = withoutYielding(given, asOfFlags(spec, settings), ctx.io.note, said, base, globals.set);
@@ -188,8 +188,6 @@ async function makeReady<F extends FlagSet>(
   const warn = await check(spec, { ...request, body: sent, isGiven }, media.breaches, ctx);
   const ownId = family.externalIds?.idOf(body);
   const ownIdAt = flagOf(['options', 'external_task_id']) ?? 'options.external_task_id';
-  if (words.externalId && ownId === undefined)
-    throw usage(`--external-id ${words.externalId}: --set drops it`, 'write --set options.NAME=VALUE');
   refuseOnce(how, ownId && `${ownIdAt} ${ownId}`);
   const { count } = how;
   refuseIdleExec(how, how.wait ?? false);
@@ -278,7 +276,10 @@ async function read<F extends FlagSet>(
   const readMedia = inputs.length > 0 && (await import('./read-media.ts')).readMedia;
   const { media, uploads } = readMedia ? await readMedia(inputs, endpoint, totalS, ctx) : noMedia;
   const asked = { base, typed, model, prompt, references, inputs, media };
-  const bodyWith = bodyMaker(spec, asked, globals.set);
+  const command = `video ${spec.family.name}`;
+  const asSent = typed.model === undefined ? typed : { ...typed, model };
+  const flagsOf = (of: Body) => typedFlagAt(spec.fields, of, asSent, args, command);
+  const bodyWith = bodyMaker(spec, asked, (made) => setOver(made, base, flagsOf, globals.set));
   const sent = bodyWith((_, url) => url);
   // A second body is made only if it refers to an output of a job.
   const hasOutput = inputs.some(({ output }) => output);
@@ -286,7 +287,7 @@ async function read<F extends FlagSet>(
   const asIntent = askedIn(body);
   const request = keptRequest(
     {
-      command: `video ${spec.family.name}`,
+      command,
       takes: { ...spec.fields.flags, ...spec.flags },
       typed: words,
       model: modelOf(spec, typed, base, settings),
@@ -297,7 +298,6 @@ async function read<F extends FlagSet>(
     },
     ctx,
   );
-  const asSent = typed.model === undefined ? typed : { ...typed, model };
   return {
     media,
     uploads,
@@ -311,7 +311,7 @@ async function read<F extends FlagSet>(
       body,
       how,
       outputsExpected: 1,
-      flagOf: typedFlagAt(spec.fields, body, asSent, args, `video ${spec.family.name}`),
+      flagOf: flagsOf(body),
       intent: {
         event: 'intent',
         family: spec.family.name,
@@ -340,7 +340,7 @@ const asOfFlags =
     );
     const model = modelOf(spec, typed, base, settings, sets);
     const read = { base, typed, model, prompt: 'any', references, inputs: [], media: noMedia.media };
-    const body = bodyMaker(spec, read, sets)((_, url) => url);
+    const body = bodyMaker(spec, read, (made) => applySets(made, sets))((_, url) => url);
     return { schema: spec.endpointOf(typed as unknown as FlagValues<F>).body, fields: spec.fields, body };
   };
 
@@ -356,7 +356,7 @@ function bodyMaker<F extends FlagSet>(
     readonly inputs: readonly MediaInput[];
     readonly media: Media['media'];
   },
-  sets: readonly string[] = [],
+  withSets: (made: Body) => Body,
 ): (addressOf: AddressOf) => Body {
   const { base, typed, model, prompt, references, inputs, media } = read;
   const flags = typed as unknown as FlagValues<F>;
@@ -370,7 +370,7 @@ function bodyMaker<F extends FlagSet>(
       return { kind, modality, id, url: input && item ? addressOf(input, item.url) : raw };
     });
     const placed = spec.place({ base: of, flags, prompt, items });
-    const whole = applySets(placed, sets);
+    const whole = withSets(placed);
     return spec.fill?.(whole, flags) ?? whole;
   };
 }

@@ -1,7 +1,7 @@
 import { defineCommand, type Outcome } from '../../../command.ts';
 import { GwError, usage } from '../../../errors.ts';
 import { type FlagValues, flagName, list as listFlag, on, parsed, text, whole } from '../../../flags/flag.ts';
-import { applySets, baseBody, checkBody, type JsonObject } from '../../../flags/json-body.ts';
+import { baseBody, checkBody, type JsonObject, setOver } from '../../../flags/json-body.ts';
 import { type Moment, parseMoment } from '../../../flags/moment.ts';
 import {
   BETA_LIST_DEFAULT,
@@ -55,8 +55,9 @@ export const list = defineCommand<typeof flags, Listed<BetaPage>>({
   async *run({ flags, globals }, ctx): AsyncGenerator<Outcome<Listed<BetaPage>>> {
     const base = await baseBody(ctx);
     const typed = listBody(base, flags, ctx.clock.now());
-    let body: JsonObject = applySets(typed, globals.set ?? []);
-    checkBody(BetaListBody, body, (path) => flagOf(path, flags, body), base, ctx)();
+    const flagsOf = (of: JsonObject) => (path: readonly PropertyKey[]) => flagOf(path, flags, of);
+    let body = setOver(typed, base, flagsOf, globals.set);
+    checkBody(BetaListBody, body, flagsOf(body), base, ctx)();
     const shown = await showInstead(betaList, { body }, ctx);
     if (shown !== undefined) return yield { value: shown };
     const { client } = await ctx.gateway();
