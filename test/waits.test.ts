@@ -10,7 +10,6 @@ const ends: Readonly<Record<string, string>> = {
   'assets/create-once.ts': 'a fixed number of looks for what may have been made',
   'chat/repl/show-answer.ts': 'the answer, whose pieces it draws',
   'chat/session/session.ts': '10 s for the lock of a talk',
-  'commands/asset/wait.ts': '--wait-timeout',
   'commands/batch/run.ts': '--wait-timeout of the row, for a 429',
   'commands/jobs/list.ts': 'the user: gw jobs watch goes on until Ctrl-C',
   'commands/listen.ts': 'two pauses for an ID that is not known yet',

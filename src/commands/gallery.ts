@@ -62,6 +62,7 @@ export const gallery = defineCommand<typeof flags, Written>({
     const world = { target, shared, pricing, related };
     const items = here.map(({ known, file }) => itemOf(known, file, world));
     const gone = outputs.flatMap(({ missing }) => missing.filter(({ rescued }) => !rescued)).length;
+    if (here.length === 0) ctx.io.note('no output is on disk: the page is empty');
     if (gone > 0) ctx.io.note(`${gone} of ${here.length + gone} outputs are not on disk as saved: left out`);
     await write(target, galleryPage(items, `Written by gw ${ctx.host.version} on ${localDay(nowMs)}`));
     if (open) await openOnDesktop(target, ctx);

@@ -92,7 +92,9 @@ export function lookAtBody(
     if (exempt.includes(at)) continue;
     // A value of the table that breaks another rule is no useful suggestion.
     const brokenBy = (value: string) => issuesOf(schema, withValueAt(body, issue.path, value)).broken;
-    const helps = (value: string) => !brokenBy(value).some(({ path }) => path.join('.') === at);
+    const helps = (value: string) =>
+      suggestions.includes(value) ||
+      !brokenBy(value).some(({ path, message }) => path.join('.') === at && message !== issue.message);
     const { text, missing } = sentenceOf(issue, body, flagOf, suggestions, helps);
     breaches.set(text, { text, missing, says: fitting(text, issue, saysOf(schema, at)) });
   }
@@ -137,9 +139,7 @@ function sentenceOf(
   const known = issue.code === 'custom' ? (issue.params?.known as readonly string[] | undefined) : undefined;
   const meant =
     issue.code === 'invalid_value' ? issue.values.map(String) : known && [...known, ...suggestions];
-  const mayHelp = (each: string) => suggestions.includes(each) || helps(each);
-  const near =
-    meant && value !== undefined ? nearest(String(value), meant, meant.length).find(mayHelp) : undefined;
+  const near = meant && value !== undefined ? nearest(String(value), meant).find(helps) : undefined;
   const rule = near ? `${issue.message}; did you mean ${near}?` : issue.message;
   const isMissing = value === undefined && (known !== undefined || issue.code === 'invalid_type');
   return {

@@ -40,12 +40,11 @@ function farFrom(word: string, candidate: string): number {
 }
 
 /** The known words nearest to a mistyped one, nearest first; none if nothing is near. */
-export function nearest(word: string, known: readonly string[], most = 3): string[] {
+export function nearest(word: string, known: readonly string[]): string[] {
   if (word.length > 100) return [];
   return known
     .map((candidate) => ({ candidate, far: farFrom(word, candidate) }))
     .filter(({ far }) => far < FAR)
     .sort((a, b) => a.far - b.far)
-    .slice(0, most)
     .map(({ candidate }) => candidate);
 }

@@ -42,7 +42,7 @@ export async function lookUpModel(id: string, ctx: ModelContext): Promise<readon
 }
 
 function nearestModels(id: string, known: readonly string[]): string {
-  const near = nearest(id, [...new Set(known)]);
+  const near = nearest(id, [...new Set(known)]).slice(0, 3);
   return near.length > 0 ? `did you mean ${near.join(' or ')}?` : 'gw models lists what the key may call';
 }
 

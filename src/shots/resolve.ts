@@ -300,7 +300,7 @@ async function lookedUp(job: Job, before: string | undefined, leftMs: number, ro
   const { createFollowers } = await import('../commands/video/followers.ts');
   const access = await ctx.gatewayOf(job);
   const looker = await createFollowers(ctx).looker(family, access);
-  const seen = await looker.look(job.id, { signal: ctx.signal });
+  const seen = await looker.look(job.id, { signal: ctx.signal, job });
   await recordLook(await ctx.ledger(), job.key, seen, job.status);
   const url = seen.view.outputs.find((output) => output.role === role)?.url;
   return url === before ? { url, leftMs } : { url, leftMs: family.linkLifeMs };

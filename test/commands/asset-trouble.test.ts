@@ -92,13 +92,14 @@ describe('gw asset wait', () => {
       expect((await gw('asset', ...words, '--json')).out).toContain(`"record":{"Result":${written('a-3')}}`);
   });
 
-  test('a 500 on one neither ends nor starves the others', async () => {
+  test('a 500 on one neither ends nor starves the others, and is told once', async () => {
     const { gw } = await library(({ action, body: { Id = '' }, before }) => {
       if (action === '/api/assets') return noList;
       return Id === 'asset-1' && before < 3 ? { status: 500, body: {} } : of(record(Id));
     });
     const run = await gw('asset', 'wait', 'asset-1', 'asset-2');
     expect(run).toMatchObject({ code: 0, out: 'asset-2\nasset-1\n' });
+    expect(run.err.match(/still waiting/g), run.err).toHaveLength(1);
   });
 
   test('a 401 ends it', async () => {

@@ -45,8 +45,8 @@ const stateOf = async (world: World, key: string) => (await ledgerOf(world).find
 const creates = (world: World) =>
   world.sandbox.requests.filter(({ acceptedTaskId }) => acceptedTaskId !== undefined);
 
-test('a task that is named is looked up and taken for the job, and sync goes on with it', async () => {
-  const world = await openWorld('create:reset-after:x1');
+test('a task that is named is looked up until the gateway shows it, and sync goes on with it', async () => {
+  const world = await openWorld('create:reset-after:x1,query:404:x2');
   expect((await world.gw(['video', 'alpha', 'create', 'a fox'])).code).toBe(14);
   const [{ key = '' } = {}] = await ledgerOf(world).find();
   const [{ id = '' } = {}] = world.sandbox.tasks();
@@ -119,9 +119,11 @@ test('a job whose outcome is known is usage, and stays as it is', async () => {
 test('a task that is not there, or is another job’s, is not taken', async () => {
   const world = await openWorld();
   const key = sentJob(world);
-  const gone = await world.gw(['jobs', 'resolve', key, '--as', 'vt-20261120000000-0123456789abcdef0123']);
+  const none = 'vt-20261120000000-0123456789abcdef0123';
+  const gone = await world.gw(['jobs', 'resolve', key, '--as', none, '--json']);
   expect(gone.code, gone.err).toBe(4);
-  expect(gone.err).toContain(`job ${key} stays as it was`);
+  const { hint, task_id } = JSON.parse(gone.err.trim().split('\n').at(-1) ?? '').error;
+  expect([hint, task_id]).toEqual([`check the ID; job ${key} stays as it was`, none]);
   const made = await world.gw(['video', 'alpha', 'create', 'a hare']);
   const taken = await world.gw(['jobs', 'resolve', key, '--as', made.out.trim()]);
   expect(taken.code, taken.err).toBe(2);

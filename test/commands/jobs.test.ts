@@ -500,6 +500,7 @@ describe('jobs wait', () => {
     ['jobs download t-1 --force', 'the job goes on', 'pick it up with: gw jobs wait t-1 --force'],
     ['jobs download t-1', 'the job goes on', 'pick it up with: gw jobs wait t-1'],
     ['video alpha download t-1', 'the job goes on', 'pick it up with: gw video alpha wait t-1'],
+    ['video alpha get t-1', undefined, undefined],
   ])('%s that is interrupted says what goes on, and how to go on with it', async (words, goesOn, next) => {
     const world = await World.open();
     let interrupt: () => void = () => {};
@@ -517,7 +518,8 @@ describe('jobs wait', () => {
       },
     });
     expect(run.code).toBe(130);
-    expect(run.err).toContain(`error: interrupted; ${goesOn}\nhint: ${next}\n`);
+    const told = goesOn === undefined ? '' : `; ${goesOn}`;
+    expect(run.err).toContain(`error: interrupted${told}\n${next === undefined ? '' : `hint: ${next}\n`}`);
     const json = await world.gw([...words.split(' '), '--json'], {
       env,
       interrupts: (send) => {
@@ -527,8 +529,8 @@ describe('jobs wait', () => {
     const named = words === 'jobs sync' ? {} : { task_id: 't-1' };
     expect(JSON.parse(json.err.trim().split('\n').at(-1) ?? '').error).toEqual({
       kind: 'interrupted',
-      message: `interrupted by SIGTERM; ${goesOn}`,
-      hint: next,
+      message: `interrupted by SIGTERM${told}`,
+      ...(next !== undefined && { hint: next }),
       exit_code: 143,
       ...named,
     });

@@ -324,7 +324,7 @@ describe('bad input: one clear sentence, exit 2, nothing sent, nothing in the le
       ['x', '-m', '2.0', '--web-search', '--image', 'https://e.com/a.png'],
       /--web-search: web search works for text-only input/,
     ],
-    ['an unknown model', ['x', '-m', '2.6'], /--model 2.6: not a model of family alpha/],
+    ['an unknown model', ['x', '-m', '2.0fast'], /2.0fast: not a model of .*; did you mean 2.0-fast\?/],
     ['a missing file', ['x', '--image', 'nope.png'], /--image nope.png/],
     ['a local video', ['x', '--video', 'clip.mp4'], /asset/],
     ['an HTML page named .png', ['x', '--image', 'page.png'], /HTML/],
@@ -354,7 +354,7 @@ describe('bad input: one clear sentence, exit 2, nothing sent, nothing in the le
     expect(run.code).toBe(2);
     expect(run.out).toBe('');
     // gw looks up an unknown model in the gateway's list.
-    expect(world.requests()).toEqual(words.includes('2.6') ? ['GET /v1/models'] : []);
+    expect(world.requests()).toEqual(words.includes('2.0fast') ? ['GET /v1/models'] : []);
     expect(eventsOf(world)).toEqual([]);
   });
 

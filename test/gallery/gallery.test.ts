@@ -24,6 +24,8 @@ const itemsOf = (world: World, name = 'gallery.html'): GalleryItem[] => {
 
 describe('what is written', () => {
   test('is one page with the outputs that are on disk, linked from where it lies', async ({ world }) => {
+    const { err } = await world.ok(['gallery', '-o', 'none.html']);
+    expect(err).toBe('no output is on disk: the page is empty\n');
     output(world, 'cgt-fox');
     savedJob(world, 'cgt-gone', 2000);
     rmSync(`${world.cwd}/cgt-gone.mp4`);

@@ -8,15 +8,7 @@ import type { JsonObject } from '../../flags/json-body.ts';
 import { getAsset } from '../../gateway/asset/actions.ts';
 import { type AssetView, assetFailure, readAsset } from '../../gateway/asset/record.ts';
 import { YOUNG_MS } from '../../gateway/task.ts';
-import type { PollOptions } from '../../jobs/watch/poll.ts';
-import {
-  LAST_LOOK_MS,
-  lookWithin,
-  MAX_FAILING_MS,
-  MAX_FAILURES,
-  nextDelayMs,
-  waitOver,
-} from '../../jobs/watch/poll.ts';
+import { looks, type PollOptions, waitOver } from '../../jobs/watch/poll.ts';
 import { showInstead } from '../show-instead.ts';
 import { endedBy, waitDeadlineMs } from '../video/follow-job.ts';
 import {
@@ -104,7 +96,7 @@ export async function* waitOutcomes(
       random: ctx.host.random,
       deadlineMs,
       intervalMs: interval === undefined ? assetPaceMs : { min: interval, max: interval },
-      atOnce: !isNew,
+      ...(!isNew && { firstDelayMs: 0 }),
       youngUntilMs: isNew ? clock.steady() + YOUNG_MS : undefined,
       onUpdate({ id, status, state, statusKnown }, elapsedMs) {
         progress.task({ id, status: status || 'unknown', state, elapsedMs });
@@ -112,7 +104,10 @@ export async function* waitOutcomes(
         odd.add(id);
         ctx.io.warn(`asset ${id} has the status "${status}", which gw does not know; it waits on`);
       },
-      onTrouble: (error) => progress.line(`a look failed, the wait goes on: ${error.message}`),
+      onTrouble: ({ message }, failures) => {
+        const which = ids.length === 1 ? `asset ${ids[0]}` : `${ids.length} assets`;
+        if (failures === 1) progress.line(`${which}: ${message}; still waiting`);
+      },
     });
     for await (const end of ends) yield outcomeOf(end, flags, ctx);
   } catch (error) {
@@ -154,14 +149,10 @@ function outcomeOf(end: WaitEnd, flags: AssetWaitFlags, ctx: Context): Outcome<L
   };
 }
 
-type Pacing = 'intervalMs' | 'deadlineMs' | 'clock' | 'random' | 'signal' | 'youngUntilMs';
-
-interface WaitOptions extends Omit<LookRequest, 'send'>, Pick<PollOptions<never>, Pacing> {
-  /** Look at once, because the assets are not new. */
-  readonly atOnce: boolean;
+interface WaitOptions
+  extends Omit<LookRequest, 'send'>,
+    Omit<PollOptions<never>, 'look' | 'failureOf' | 'taskId' | 'speed'> {
   readonly onUpdate: (view: AssetView, elapsedMs: number) => void;
-  /** Called if a lookup fails and the wait goes on. */
-  readonly onTrouble: (error: GwError) => void;
 }
 
 /** How one asset's wait ended: its last record, or an error. */
@@ -171,78 +162,62 @@ type WaitEnd =
 
 /**
  * Polls assets until each is `Active` or `Failed`, and yields each as it ends. A failed lookup does not end the wait; a
- * refused one ends the wait for its asset only. Throws for 401 and 403, for a gateway that stays unreachable (its last
- * error), and with the signal's reason. An asset that is unfinished at the deadline ends with `wait_timeout`.
+ * refused one ends the wait for its asset only. An asset that is unfinished at the deadline ends with `wait_timeout`.
+ * Throws as `looks` does.
  */
 async function* waitForAssets(ids: readonly string[], options: WaitOptions): AsyncGenerator<WaitEnd> {
-  const { clock, deadlineMs, signal, youngUntilMs = 0 } = options;
+  const { clock, youngUntilMs = 0 } = options;
   const startMs = clock.steady();
   const waiting = new Map<string, SeenAsset | undefined>(ids.map((id) => [id, undefined]));
-  const trouble = { failures: 0, sinceMs: 0 };
-  let pauseMs = options.atOnce ? 0 : nextDelayMs(options, 0);
-  while (waiting.size > 0) {
-    const restMs = deadlineMs - clock.steady();
-    let isLast = pauseMs >= restMs;
-    let retryAtMs: number | undefined;
-    await clock.sleep(Math.max(0, Math.min(pauseMs, restMs)), signal);
-    pauseMs = nextDelayMs(options, clock.steady() - startMs);
-    const look = (own: AbortSignal) => lookOnce([...waiting.keys()], options, own);
-    const limitMs = Math.max(LAST_LOOK_MS, deadlineMs - clock.steady());
-    const { looks, failed } = await lookWithin(limitMs, { look, signal, taskId: ids.join() });
-    for (const [id, look] of looks) {
-      if ('error' in look) {
-        if (look.error.kind === 'not_found' && clock.steady() < youngUntilMs) continue;
+  const look = (own: AbortSignal) => lookOnce([...waiting.keys()], options, own);
+  const failureOf = ({ failed }: LookRound) => failed;
+  try {
+    for await (const round of looks({ ...options, look, failureOf, taskId: ids.join() })) {
+      for (const [id, seen] of round.seen) {
+        if ('error' in seen) {
+          if (seen.error.kind === 'not_found' && clock.steady() < youngUntilMs) continue;
+          waiting.delete(id);
+          yield { id, error: seen.error };
+          continue;
+        }
+        const view = readAsset(seen.asset);
+        options.onUpdate(view, clock.steady() - startMs);
+        waiting.set(id, seen);
+        if (view.state === 'running') continue;
         waiting.delete(id);
-        yield { id, error: look.error };
-        continue;
+        yield { id, seen, view };
       }
-      const view = readAsset(look.asset);
-      options.onUpdate(view, clock.steady() - startMs);
-      waiting.set(id, look);
-      if (view.state === 'running') continue;
-      waiting.delete(id);
-      yield { id, seen: look, view };
+      if (waiting.size === 0) return;
     }
-    const [error] = failed;
-    if (error === undefined || looks.size > 0) trouble.failures = 0;
-    if (error !== undefined) {
-      if (trouble.failures === 0) trouble.sinceMs = clock.steady();
-      trouble.failures += 1;
-      const isGone = trouble.failures >= MAX_FAILURES && clock.steady() - trouble.sinceMs >= MAX_FAILING_MS;
-      if (isGone) throw error;
-      retryAtMs = Math.max(...failed.map(({ facts }) => facts.retryAtMs ?? 0)) || undefined;
-      const toldMs = Math.max(0, (retryAtMs ?? 0) - clock.now());
-      isLast ||= clock.steady() + toldMs >= deadlineMs;
-      if (!isLast) options.onTrouble(error);
-      pauseMs = Math.max(pauseMs, toldMs);
-    }
-    if (!isLast) continue;
+  } catch (error) {
+    if (!(error instanceof GwError) || error.kind !== 'wait_timeout') throw error;
+    const { retryAtMs } = error.facts;
     for (const [id, seen] of waiting) yield { id, seen, error: waitOver(`asset ${id}`, id, retryAtMs) };
-    return;
   }
 }
 
 /** Errors that concern the asset or the request, not the connection to the gateway. */
 const finalKinds: readonly ErrorKind[] = ['not_found', 'rejected', 'balance'];
 
-/** Looks up each asset once: the results, and the failures that the next lookup may overcome. */
+/** What one round of lookups answered, and a failure that the next round may overcome. */
+interface LookRound {
+  readonly seen: ReadonlyMap<string, AssetLook>;
+  readonly failed: GwError | undefined;
+}
+
+/** Looks up each asset once. Throws the failure if it concerns all of them. */
 async function lookOnce(
   ids: readonly string[],
-  options: WaitOptions,
+  options: Omit<LookRequest, 'send'>,
   own: AbortSignal,
-): Promise<{ readonly looks: ReadonlyMap<string, AssetLook>; readonly failed: readonly GwError[] }> {
-  const looks = new Map<string, AssetLook>();
-  const failed: GwError[] = [];
-  try {
-    // No retries here, because the next poll repeats the lookup.
-    for (const [id, look] of await lookAtAssets(ids, { ...options, send: { signal: own, retries: 0 } })) {
-      if ('error' in look && !finalKinds.includes(look.error.kind)) failed.push(look.error);
-      else looks.set(id, look);
-    }
-  } catch (error) {
-    options.signal.throwIfAborted();
-    if (!(error instanceof GwError) || error.kind === 'auth') throw error;
-    failed.push(error);
+): Promise<LookRound> {
+  const seen = new Map<string, AssetLook>();
+  let failed: GwError | undefined;
+  // No retries here, because the next poll repeats the lookup.
+  for (const [id, look] of await lookAtAssets(ids, { ...options, send: { signal: own, retries: 0 } })) {
+    if (!('error' in look) || finalKinds.includes(look.error.kind)) seen.set(id, look);
+    else failed = look.error;
   }
-  return { looks, failed };
+  if (failed && seen.size === 0) throw failed;
+  return { seen, failed };
 }

@@ -83,9 +83,9 @@ export const resolve = defineCommand<typeof flags, JobView | ResolvedRow>({
 async function adopt(known: KnownJob, id: string, ctx: Context): Promise<void> {
   const { job, family, access } = await taskJob({ ...known, job: { ...known.job, id } }, ctx);
   const looker = await createFollowers(ctx, { ownRates: true }).looker(family, access);
-  const look = await looker.look(id, { signal: ctx.signal }).catch((error: unknown) => {
+  const look = await looker.look(id, { signal: ctx.signal, job }).catch((error: unknown) => {
     if (isOtherKey(job, access.keyId)) throw explainOtherKey(error, job, access.keyId);
-    throw unchanged(error, `job ${job.key}`);
+    throw unchanged(error, id, `job ${job.key}`);
   });
   const ledger = await ctx.ledger();
   await whileHeld(job.key, ctx, (hold) => adoptTask(hold, { id, look, family }, ledger));

@@ -320,11 +320,11 @@ export async function whileHeld<T>(
   }
 }
 
-/** Adds to a `not_found` error that the job keeps its state; other errors stay as they are. */
-export const unchanged = (error: unknown, what: string): unknown =>
+/** The error of a look at task `id`, for which `what` was to be resolved: a `not_found` says that nothing changed. */
+export const unchanged = (error: unknown, id: string, what: string): unknown =>
   error instanceof GwError && error.kind === 'not_found'
-    ? error.told({ hint: `check the ID; ${what} stays as it was` })
-    : error;
+    ? error.told({ taskId: id, hint: `check the ID; ${what} stays as it was` })
+    : ofTask(error, id);
 
 export const noTaskOfImage = (as: string, closing: string): GwError =>
   usage(

@@ -165,6 +165,6 @@ async function lookAt({ row, family }: RowRecord, id: string, ctx: Context): Pro
   if (!of) throw noTaskOfImage(id, `${shellQuote(row.key)} --as none --redis`);
   const looker = await createFollowers(ctx, { ownRates: true }).looker(of, await ctx.gateway());
   await looker.look(id, { signal: ctx.signal }).catch((error: unknown) => {
-    throw unchanged(error, `row ${row.key}`);
+    throw unchanged(error, id, `row ${row.key}`);
   });
 }

@@ -6,7 +6,7 @@ import { loadTaskFamily } from '../../gateway/families.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
 import { fieldLines, leavesOf } from '../../io/layout.ts';
 import type { ExternalLooked } from '../../jobs/create/look-up.ts';
-import { type TaskLook, youngUntilMs } from '../../jobs/watch/look.ts';
+import type { TaskLook } from '../../jobs/watch/look.ts';
 import { createTurns } from '../../jobs/watch/turns.ts';
 import { compactJson } from '../../json-text.ts';
 import { idArgs, type NamedJob, namedJobs } from '../jobs/jobs-by-id.ts';
@@ -71,7 +71,7 @@ async function* getByIds(
     if (known && !known.job.id) throw await (await import('../jobs/task-job.ts')).noTask(known, ctx);
     const pool = known && (await poolOf(known.job));
     const look = await looker
-      .look(id, { signal: ctx.signal, pool, youngUntilMs: known && youngUntilMs(known.job, ctx.clock) })
+      .look(id, { signal: ctx.signal, pool, job: known?.job })
       .catch(async (error: unknown) => {
         const { explainOtherKey } = await import('../../jobs/create/hold-job.ts');
         throw known ? explainOtherKey(error, known.job, (await ctx.gateway()).keyId) : error;

@@ -73,7 +73,8 @@ export async function* eachTask<T extends { readonly id: string }, R>(
     try {
       yield await outcome;
     } catch (error) {
-      if (error instanceof Interrupted || tasks.length === 1) throw ofTask(error, id);
+      if (tasks.length === 1) throw ofTask(error, id);
+      if (error instanceof Interrupted) throw error;
       yield { error: ofTask(error, id) };
     }
   }
@@ -92,7 +93,9 @@ export async function* showQueries(
   }
 }
 
+/** An error or interrupt that names its task; one that names another task stays as it is. */
 export function ofTask(error: unknown, taskId: string): unknown {
-  if (!(error instanceof GwError) || error.facts.taskId !== undefined) return error;
-  return error.told({ taskId });
+  const isOne = error instanceof GwError || error instanceof Interrupted;
+  if (!isOne || error.facts.taskId !== undefined) return error;
+  return error instanceof GwError ? error.told({ taskId }) : new Interrupted(error.signal, { taskId });
 }

@@ -3,7 +3,7 @@ import { type ObjectMaker, type Rule, whole, withRules } from '../body.ts';
 import { filled, filledText } from '../checks.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { type Fields, fieldsOf } from '../json-value.ts';
-import { areBetaTasks, betaRefusal, betaTasksPath, isBetaSuccess, refusalOr } from './task.ts';
+import { areBetaTasks, asText, betaRefusal, betaTasksPath, isBetaSuccess, refusalOr } from './task.ts';
 
 // "Cursor query `POST /tasks`": every task of the account, page by page.
 
@@ -94,7 +94,7 @@ export function betaPageIn(reply: unknown): BetaPage | undefined {
   if (data === null && isBetaSuccess(reply)) return { result: [] };
   const { result: tasks, next_cursor: given = null, has_more: more = null } = fieldsOf(data);
   // The document states that the cursor we send is text, but not the type of the one we receive.
-  const cursor = Number.isSafeInteger(given) ? String(given) : given;
+  const cursor = asText(given);
   const result = tasks === null ? [] : tasks;
   if ((cursor !== null && typeof cursor !== 'string') || (more !== null && typeof more !== 'boolean')) return;
   return areBetaTasks(result) ? { result, next_cursor: cursor, has_more: more } : undefined;

@@ -36,8 +36,8 @@ const isBetaTask = (value: unknown): value is Fields =>
 export const areBetaTasks = (value: unknown): value is readonly Fields[] =>
   Array.isArray(value) && value.every(isBetaTask);
 
-/** The ID in a task record, also as a number, unless JSON has lost digits of it. */
-const idOf = ({ id }: Fields) => taskIdOf(Number.isSafeInteger(id) ? String(id) : id);
+/** A value that the document has as text, also if it came as a number, unless JSON has lost digits of it. */
+export const asText = (value: unknown): unknown => (Number.isSafeInteger(value) ? String(value) : value);
 
 function tasksIn(reply: unknown): readonly Fields[] {
   const { data } = fieldsOf(reply);
@@ -83,7 +83,7 @@ const externalIds: ExternalIds = {
     const isUnnamed = others.length === 0 && (only?.external_id === undefined || only.external_id === null);
     const record = own ?? (isUnnamed ? only : undefined);
     if (record) {
-      const id = idOf(record);
+      const id = taskIdOf(asText(record.id));
       if (id === undefined) throw new Error('the record has no usable ID');
       return { id, record };
     }
@@ -96,7 +96,7 @@ const externalIds: ExternalIds = {
     let hasUnnamed = false;
     for (const record of tasksIn(reply)) {
       const { external_id: externalId } = record;
-      const id = idOf(record);
+      const id = taskIdOf(asText(record.id));
       if (id === undefined || typeof externalId !== 'string') hasUnnamed = true;
       else records.set(externalId, { id, record });
     }

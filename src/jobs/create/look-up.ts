@@ -7,7 +7,7 @@ import type { Job } from '../../ledger/event.ts';
 import { isOwnExternalId } from '../../ledger/job-key.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { JobDeps } from '../watch/follow.ts';
-import type { TaskLook } from '../watch/look.ts';
+import { readable, type TaskLook } from '../watch/look.ts';
 import { LAST_LOOK_MS, waitOver, whileYoung } from '../watch/poll.ts';
 import type { Accepted } from './make.ts';
 
@@ -35,6 +35,8 @@ export interface LookedUp {
 /** What a look-up answered, or how it failed, which proves nothing. */
 export type Answer = LookedUp | { readonly failed: GwError };
 
+const LOOK_UP = 'the look-up by external ID';
+
 /** A look-up has its own pauses between tries, so one try fails early instead of waiting long. */
 const LOOK_UP_SILENCE_MS = 13_000;
 const PAUSES_MS = [2_000, 5_000, 15_000];
@@ -53,7 +55,7 @@ export async function lookUp(request: LookUp, { isRetried = false } = {}): Promi
     externalIds.input([externalId]),
     { signal, ...(!isRetried && { retries: 0 }), silenceMs, deadlineMs },
   );
-  const found = parsed(() => externalIds.find(json, externalId));
+  const found = readable(() => externalIds.find(json, externalId), LOOK_UP);
   if (found || status === 200) return { found, serverDateMs };
   const what = `the look-up of external ID ${externalId} was answered with HTTP ${status}`;
   throw new GwError('unavailable', what);
@@ -157,7 +159,7 @@ export async function confirmId(
   const { client, clock, deadlineMs, externalId, family, signal } = look;
   // After an interrupt there is one query only, whose "not found" proves nothing: the task may be too new.
   const isPatient = !signal.aborted;
-  const options = isPatient ? { signal, deadlineMs } : {};
+  const options = isPatient ? { signal, deadlineMs } : { retries: 0 };
   const query = () => client.send(family.query.endpoint, family.query.input([id]), options);
   const youngUntilMs = isPatient ? clock.steady() + YOUNG_MS : 0;
   let reply: Awaited<ReturnType<Client['send']>>;
@@ -167,16 +169,14 @@ export async function confirmId(
     if (isPatient && error instanceof GwError && error.kind === 'not_found') return undefined;
     throw error;
   }
-  try {
+  return readable(() => {
     const record = family.query.records(reply.json, [id]).get(id);
     const named = [...(family.externalIds?.findMany(reply.json).records ?? [])];
     const own = named.find(([, task]) => task.id === id)?.[0] ?? externalId;
     if (record === undefined || own !== externalId) return undefined;
     const { status, error } = family.readTask(record, id);
     return { id, status, error, reply: record, isOwnReply: false };
-  } catch {
-    throw new GwError('unavailable', `the record of task ${id} cannot be read`);
-  }
+  }, `the record of task ${id}`);
 }
 
 // Look-ups of many tasks at once.
@@ -230,7 +230,7 @@ export async function lookAtExternalIds(
   const [only, ...others] = ids;
   if (only !== undefined && others.length === 0) {
     const reply = await ask(ids);
-    const found = parsed(() => externalIds.find(reply.json, only));
+    const found = readable(() => externalIds.find(reply.json, only), LOOK_UP);
     return results.set(only, found ? lookOf(found, reply, look) : missing(only));
   }
   const reply = await ask(ids).catch((error: unknown) => {
@@ -239,7 +239,7 @@ export async function lookAtExternalIds(
       return undefined;
     throw error;
   });
-  const named = reply && parsed(() => externalIds.findMany(reply.json));
+  const named = reply && readable(() => externalIds.findMany(reply.json), LOOK_UP);
   for (const id of ids) {
     const found = named?.records.get(id);
     if (reply && found) results.set(id, lookOf(found, reply, look));
@@ -260,15 +260,7 @@ const missing = (id: string): ExternalLooked => ({
   error: new GwError('not_found', `the gateway knows no task with the external ID ${id}`),
 });
 
-function parsed<T>(parse: () => T): T {
-  try {
-    return parse();
-  } catch {
-    throw new GwError('unavailable', 'the look-up by external ID cannot be read');
-  }
-}
-
 function lookOf({ id, record }: FoundTask, reply: Reply, { family, clock }: ExternalLook): TaskLook {
-  const view = parsed(() => family.readTask(record, id));
+  const view = readable(() => family.readTask(record, id), LOOK_UP);
   return { view, record, serverDateMs: reply.serverDateMs ?? clock.now(), reply };
 }

@@ -13,7 +13,7 @@ import { isForgivable, noneIfUnreadable } from '../../ledger/write-error.ts';
 import { explainOtherKey, holdWhenFree } from '../create/hold-job.ts';
 import { printableRecord } from '../job-view.ts';
 import type { FollowDeps, JobDeps } from '../watch/follow.ts';
-import { endEvent, type SeenTask, type TaskLook } from '../watch/look.ts';
+import { endEvent, type SeenTask } from '../watch/look.ts';
 import { GetBudget } from './get-output.ts';
 import { isFixedName, type Naming, namingOf, type OutputPath, outputPath } from './output-path.ts';
 import { type DownloadJournal, journalOf } from './part-file.ts';
@@ -218,9 +218,12 @@ export async function saveJob(look: SeenTask, input: SaveJobInput, deps: FollowD
       sidecar: job && sidecarOf({ ...job, id, save }, look.view),
       maxDownloads: family.maxDownloads,
       refreshLink: async (role) => {
-        const fresh = await freshLook(input, deps, notes).catch((error) => {
+        const asked = { signal: deps.signal, pool: input.pool, job };
+        const fresh = await deps.looker.look(id, asked).catch((error) => {
           throw explainOtherKey(error, { ...job, key, id }, deps.keyId);
         });
+        const end = fresh.view.state === 'succeeded' ? endEvent(fresh) : undefined;
+        if (end) notes.append(end);
         record = printableRecord(fresh);
         return outputsIn(fresh).find((output) => output.role === role)?.url;
       },
@@ -232,14 +235,6 @@ export async function saveJob(look: SeenTask, input: SaveJobInput, deps: FollowD
   } finally {
     hold.release();
   }
-}
-
-/** Queries the held task again, because the link to an output is dead. */
-async function freshLook({ id, pool }: SaveJobInput, deps: FollowDeps, notes: JobNotes): Promise<TaskLook> {
-  const look = await deps.looker.look(id, { signal: deps.signal, pool });
-  const end = look.view.state === 'succeeded' ? endEvent(look) : undefined;
-  if (end) notes.append(end);
-  return look;
 }
 
 /**

@@ -1,6 +1,6 @@
 import { GwError } from '../../errors.ts';
 import type { TaskFamily } from '../../gateway/task.ts';
-import type { TaskLook } from './look.ts';
+import { readable, type TaskLook } from './look.ts';
 import type { LookOptions } from './looker.ts';
 import type { Pace } from './rate.ts';
 
@@ -121,15 +121,5 @@ export function readLook(family: TaskFamily, id: string, came: Omit<TaskLook, 'v
     return { look: { ...came, view } };
   } catch (error) {
     return { error };
-  }
-}
-
-/** Runs a parser. Throws `unavailable` if it fails, with the parser's own message if there is one. */
-export function readable<T>(parse: () => T, what: string): T {
-  try {
-    return parse();
-  } catch (error) {
-    const why = error instanceof Error && error.constructor === Error ? `: ${error.message}` : '';
-    throw new GwError('unavailable', `${what} cannot be read${why}`);
   }
 }

@@ -96,3 +96,13 @@ export function taskFailed(
   const ended = `${what} ${id} ended ${status}${reason && `: ${reason}`}`;
   return new GwError('task_failed', ended, { taskId: id, code: error.code, hint });
 }
+
+/** Runs a parser. Throws `unavailable` if it fails, with the parser's own message if there is one. */
+export function readable<T>(parse: () => T, what: string): T {
+  try {
+    return parse();
+  } catch (error) {
+    const why = error instanceof Error && error.constructor === Error ? `: ${error.message}` : '';
+    throw new GwError('unavailable', `${what} cannot be read${why}`);
+  }
+}

@@ -3,10 +3,11 @@ import type { TaskFamily } from '../../gateway/task.ts';
 import { BEAT_MS, sleepAloud } from '../../host.ts';
 import type { RetryPause } from '../../http/client.ts';
 import { CALL_LIMIT_MS } from '../../http/retry.ts';
+import type { Job } from '../../ledger/event.ts';
 import { mayHoldLongNumber } from '../job-view.ts';
-import { type Ask, LookBatch, readable, readLook } from './batch.ts';
+import { type Ask, LookBatch, readLook } from './batch.ts';
 import type { JobDeps } from './follow.ts';
-import type { TaskLook } from './look.ts';
+import { readable, type TaskLook, youngUntilMs } from './look.ts';
 import { LONGEST_TIMER_MS, whileYoung } from './poll.ts';
 import { Pace, type SharedRate } from './rate.ts';
 
@@ -38,8 +39,8 @@ export interface LookOptions {
   readonly deadlineMs?: number | undefined;
   /** How long the query may wait for others to share its request, in milliseconds. */
   readonly patienceMs?: number;
-  /** Until this steady time in ms, "not found" may only mean "not known yet". */
-  readonly youngUntilMs?: number | undefined;
+  /** The job of the task, if the ledger knows it: while it is young, "not found" may only mean "not known yet". */
+  readonly job?: Pick<Job, 'acceptedAtMs' | 'createdAtMs'> | undefined;
 }
 
 export interface LookerOptions extends Pick<JobDeps, 'client' | 'clock' | 'random'> {
@@ -80,7 +81,11 @@ export function createLooker(options: LookerOptions): Looker {
       };
     },
     look: (id, asked) =>
-      whileYoung(() => queueOf(asked.pool ?? ordinary).look(id, asked), { ...options, ...asked }),
+      whileYoung(() => queueOf(asked.pool ?? ordinary).look(id, asked), {
+        ...options,
+        ...asked,
+        youngUntilMs: asked.job && youngUntilMs(asked.job, options.clock),
+      }),
   };
 }
 

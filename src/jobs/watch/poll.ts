@@ -3,7 +3,7 @@ import type { TaskFamily, TaskView } from '../../gateway/task.ts';
 import { BEAT_MS, sleepAloud } from '../../host.ts';
 import type { Job } from '../../ledger/event.ts';
 import type { FollowDeps, JobDeps } from './follow.ts';
-import { recordLook, type SeenTask, seenInLedger, type TaskLook, youngUntilMs } from './look.ts';
+import { recordLook, type SeenTask, seenInLedger, type TaskLook } from './look.ts';
 import type { LookerOptions, LookOptions } from './looker.ts';
 
 /** A look that the end of a wait shortens still has this long for its answer. */
@@ -14,12 +14,13 @@ export type Look = Pick<SeenTask, 'view'>;
 export interface PollOptions<L> extends Pick<JobDeps, 'clock' | 'random' | 'signal'> {
   /** Queries once, until the signal ends it. Errors are handled here, so it must not retry by itself. */
   readonly look: (signal: AbortSignal) => Promise<L>;
+  /** The error of a query that answered only in part. */
+  readonly failureOf?: ((look: L) => GwError | undefined) | undefined;
   readonly intervalMs: { readonly min: number; readonly max: number };
   /** How many times more often than `intervalMs` the gateway may be queried: a sandbox's speed. */
   readonly speed?: (() => number) | undefined;
   /** Steady time in ms at which the wait ends; the job continues. */
   readonly deadlineMs: number;
-  readonly onUpdate: (look: L) => void | Promise<void>;
   /** Called when a query failed and the wait continues. */
   readonly onTrouble: (error: GwError, failures: number) => void;
   readonly taskId: string;
@@ -36,68 +37,72 @@ const MAX_WITHOUT_OUTPUT = 3;
 /** Longest delay that a timer allows. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 /** After this many failures over this time the wait ends; the job stays in the ledger. */
-export const MAX_FAILURES = 20;
-export const MAX_FAILING_MS = 15 * 60_000;
+const MAX_FAILURES = 20;
+const MAX_FAILING_MS = 15 * 60_000;
 
 /**
- * Queries a task until it is finished. A failed query does not end the wait, except for 401 and 403, and for three 404
- * in a row if the task is no longer new. Throws `wait_timeout` at the deadline, the fatal error of a query, or the
- * signal's reason.
+ * Queries until the caller stops, and yields each answer. A failed query does not end the wait, except for 401 and 403,
+ * and for three 404 in a row if the task is no longer new. Throws `wait_timeout` at the deadline, after one last query,
+ * because what finished while gw slept must not count as timed out; the fatal error of a query; or the signal's reason.
  */
-export async function poll<L extends Look>(options: PollOptions<L>): Promise<L> {
-  const { clock, deadlineMs, signal, taskId } = options;
+export async function* looks<L>(options: PollOptions<L>): AsyncGenerator<L, never> {
+  const { clock, deadlineMs, failureOf, signal, taskId, youngUntilMs = 0 } = options;
   const startedMs = clock.steady();
   let notFound = 0;
-  let withoutOutput = 0;
   let failures = 0;
-  let failingSinceMs: number | undefined;
+  let failingSinceMs = startedMs;
   let waitMs = options.firstDelayMs ?? nextDelayMs(options, 0);
   for (;;) {
-    if (clock.steady() + waitMs >= deadlineMs) {
-      await clock.sleep(Math.max(0, deadlineMs - clock.steady()), signal);
-      // One last query: a job that finished while we slept must not count as timed out.
-      const last = await lookWithin(LAST_LOOK_MS, options).catch(() => undefined);
-      signal.throwIfAborted();
-      if (!last || !finished(last.view)) throw waitOver(`task ${taskId}`, taskId);
-      await options.onUpdate(last);
-      return last;
-    }
-    await clock.sleep(waitMs, signal);
+    const restMs = Math.max(0, deadlineMs - clock.steady());
+    await clock.sleep(Math.min(waitMs, restMs), signal);
     const elapsedMs = clock.steady() - startedMs;
-    let look: L;
+    let look: L | undefined;
+    let error: GwError | undefined;
     try {
-      look = await lookWithin(deadlineMs - clock.steady(), options);
-    } catch (error) {
+      look = await lookWithin(Math.max(LAST_LOOK_MS, deadlineMs - clock.steady()), options);
+    } catch (thrown) {
       signal.throwIfAborted();
-      if (!(error instanceof GwError)) throw error;
-      waitMs = nextDelayMs(options, elapsedMs);
-      const isYoung = clock.steady() < (options.youngUntilMs ?? 0);
-      notFound = error.kind === 'not_found' ? notFound + 1 : 0;
-      const isGone = notFound >= MAX_NOT_FOUND && !isYoung;
-      if (error.kind === 'auth' || error.kind === 'wait_timeout' || isGone) throw error;
-      failures += 1;
-      failingSinceMs ??= clock.steady();
-      if (failures >= MAX_FAILURES && clock.steady() - failingSinceMs >= MAX_FAILING_MS) throw error;
-      options.onTrouble(error, failures);
-      const retryAtMs = error.facts.retryAtMs;
-      if (retryAtMs === undefined) continue;
-      waitMs = Math.max(waitMs, retryAtMs - clock.now());
-      if (clock.steady() + waitMs >= deadlineMs) throw waitOver(`task ${taskId}`, taskId, retryAtMs);
-      continue;
+      if (!(thrown instanceof GwError)) throw thrown;
+      error = thrown;
     }
     // The first query may have shown the gateway's speed.
-    waitMs = nextDelayMs(options, elapsedMs);
-    notFound = 0;
-    failures = 0;
-    failingSinceMs = undefined;
-    // An error here is not a failed query: if the record cannot be written, the wait ends.
-    await options.onUpdate(look);
-    if (finished(look.view)) return look;
-    if (look.view.state === 'succeeded') {
-      withoutOutput += 1;
-      if (withoutOutput > MAX_WITHOUT_OUTPUT) return look;
+    const pauseMs = nextDelayMs(options, elapsedMs);
+    if (look !== undefined) {
+      yield look;
+      error = failureOf?.(look);
     }
+    const retryAtMs = error?.facts.retryAtMs;
+    const toldMs = retryAtMs === undefined ? 0 : retryAtMs - clock.now();
+    notFound = error?.kind === 'not_found' ? notFound + 1 : 0;
+    failures = error ? failures + 1 : 0;
+    if (failures === 1) failingSinceMs = clock.steady();
+    if (error) {
+      const isGone = notFound >= MAX_NOT_FOUND && clock.steady() >= youngUntilMs;
+      const isLong = failures >= MAX_FAILURES && clock.steady() - failingSinceMs >= MAX_FAILING_MS;
+      if (error.kind === 'auth' || error.kind === 'wait_timeout' || isGone) throw error;
+      if (isLong && look === undefined) throw error;
+    }
+    if (waitMs >= restMs || clock.steady() + toldMs >= deadlineMs)
+      throw waitOver(`task ${taskId}`, taskId, retryAtMs);
+    if (error) options.onTrouble(error, failures);
+    waitMs = Math.max(pauseMs, toldMs);
   }
+}
+
+/**
+ * Queries a task until it is finished, and calls `onUpdate` with each answer. An error of `onUpdate` is not a failed
+ * query: if the record cannot be written, the wait ends. Throws as {@link looks}.
+ */
+export async function poll<L extends Look>(
+  options: PollOptions<L> & { readonly onUpdate: (look: L) => void | Promise<void> },
+): Promise<L> {
+  let withoutOutput = 0;
+  for await (const look of looks(options)) {
+    await options.onUpdate(look);
+    if (look.view.state === 'succeeded') withoutOutput += 1;
+    if (finished(look.view) || withoutOutput > MAX_WITHOUT_OUTPUT) return look;
+  }
+  throw new Error('a wait ends with a look or an error');
 }
 
 /** A query that also ends with the wait, so that a gateway which never answers cannot prolong it. */
@@ -131,7 +136,8 @@ const YOUNG_PAUSE_MS = 2_000;
 export async function whileYoung<T>(
   query: () => Promise<T>,
   options: Pick<LookerOptions, 'client' | 'clock' | 'note'> &
-    Pick<LookOptions, 'signal' | 'youngUntilMs' | 'deadlineMs'>,
+    Pick<LookOptions, 'signal' | 'deadlineMs'> &
+    Pick<PollOptions<T>, 'youngUntilMs'>,
 ): Promise<T> {
   const { client, clock, note, signal, youngUntilMs = 0, deadlineMs = youngUntilMs } = options;
   for (let toldMs = clock.steady(); ; ) {
@@ -170,7 +176,7 @@ export async function lookNow(
 ): Promise<SeenTask> {
   const known = job && seenInLedger(job, family, clock.now());
   if (known) return known;
-  const options = { ...asked, signal, youngUntilMs: job && youngUntilMs(job, clock) };
+  const options = { ...asked, signal, job };
   let look = first ?? (await looker.look(id, options));
   for (let more = MAX_WITHOUT_OUTPUT; more > 0; more -= 1) {
     if (look.view.state !== 'succeeded' || finished(look.view)) break;

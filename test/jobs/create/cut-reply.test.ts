@@ -24,14 +24,15 @@ async function scene(status: number, body: unknown) {
     if (!found) throw new Error('no job');
     return found;
   };
-  const { signal } = new AbortController();
+  const stop = new AbortController();
+  const { signal } = stop;
   const settle = async (keyId = 'own', deadlineMs?: number) =>
     settleUnanswered(await job(), alphaFamily, {
       ...{ ledger, clock, signal, keyId, deadlineMs },
       client: async () => client,
     });
   const isLookedAt = async () => idToConfirm(await job()) !== undefined;
-  return { gateway, clock, job, settle, isLookedAt };
+  return { gateway, clock, job, settle, isLookedAt, stop };
 }
 
 describe('a task that only a cut reply named', () => {
@@ -45,11 +46,15 @@ describe('a task that only a cut reply named', () => {
     ['the gateway is down', 503, {}],
     ['the record is that of another task', 200, { id: 'vt-other', status: 'running' }],
     ['the record cannot be read', 200, []],
-  ])('%s: it stays open', async (_, status, body) => {
-    const { job, settle, isLookedAt } = await scene(status, body);
+  ])('%s: it stays open, and after an interrupt it is asked for once', async (_, status, body) => {
+    const { gateway, job, settle, isLookedAt, stop } = await scene(status, body);
     expect(await settle()).toMatchObject({ outcome: 'open', message: expect.stringContaining(ID) });
     expect(await job()).toMatchObject({ state: 'unknown', id: undefined });
     expect(await isLookedAt()).toBe(true);
+    const asked = gateway.requests.length;
+    stop.abort();
+    await settle().catch(() => {});
+    expect(gateway.requests).toHaveLength(asked + 1);
   });
 
   test('not found, for as long as it may be young, twice with an hour between: it is not looked at any more', async () => {

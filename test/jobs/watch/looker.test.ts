@@ -13,6 +13,8 @@ import { fakeTasks, mostInAMinute } from '../fake-client.ts';
 const idsOf = (count: number) =>
   Array.from({ length: count }, (_, at) => `task-${String(at).padStart(5, '0')}`);
 const never = () => new AbortController().signal;
+/** The options of a look at a task that the gateway took at this steady time. */
+const madeAt = (ms: number) => ({ job: { acceptedAtMs: new VirtualClock().now() + ms, createdAtMs: 0 } });
 
 const lookerOf = (
   client: Client,
@@ -84,7 +86,7 @@ describe.each([alphaFamily, betaFamily])('a task of $name that is not known yet'
 
   test('is asked for again every 2 s while it is young', async () => {
     const times = [0, 2000, 4000, 6000, 8000, 10_000];
-    expect(await lookFor({ youngUntilMs: 60_000 })).toEqual(['queued', ...times]);
+    expect(await lookFor(madeAt(0))).toEqual(['queued', ...times]);
   });
 
   test('is told of before 30 s have passed, and again', async () => {
@@ -93,24 +95,19 @@ describe.each([alphaFamily, betaFamily])('a task of $name that is not known yet'
     const toldMs: number[] = [];
     const note = () => void toldMs.push(clock.steady());
     const looker = createLooker({ client, clock, family, account: 'personal', random: () => 0.5, note });
-    const look = looker.look('young', { signal: never(), youngUntilMs: 60_000 });
+    const look = looker.look('young', { signal: never(), ...madeAt(0) });
     await clock.until(Promise.allSettled([look]));
     expect(toldMs).toEqual([24_000, 48_000]);
   });
 
   test('is asked for again at the time that the gateway names', async () => {
-    expect(await lookFor({ youngUntilMs: 60_000 }, { retryAfterMs: 7_000 })).toEqual([
-      'queued',
-      0,
-      7000,
-      14_000,
-    ]);
+    expect(await lookFor(madeAt(0), { retryAfterMs: 7_000 })).toEqual(['queued', 0, 7000, 14_000]);
   });
 
   test.each([
-    ['once it is old', { youngUntilMs: 5000 }, 4, [0, 2000, 4000]],
-    ['after the end of the look', { youngUntilMs: 60_000, deadlineMs: 3000 }, 4, [0, 2000]],
-    ['with --retries 0', { youngUntilMs: 60_000 }, 0, [0]],
+    ['once it is old', madeAt(-55_000), 4, [0, 2000, 4000]],
+    ['after the end of the look', { ...madeAt(0), deadlineMs: 3000 }, 4, [0, 2000]],
+    ['with --retries 0', madeAt(0), 0, [0]],
     ['if nothing says that it is young', {}, 4, [0]],
   ])('is not asked for again %s', async (_, options, retries, times) => {
     expect(await lookFor(options, { retries })).toEqual(['not_found', ...times]);

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { GwError } from '../../../src/errors.ts';
 import type { TaskView } from '../../../src/gateway/task.ts';
 import { youngUntilMs } from '../../../src/jobs/watch/look.ts';
-import { type Look, nextDelayMs, type PollOptions, poll } from '../../../src/jobs/watch/poll.ts';
+import { type Look, nextDelayMs, poll } from '../../../src/jobs/watch/poll.ts';
 import type { Job } from '../../../src/ledger/event.ts';
 import { scriptedClock } from '../../http/scripted-clock.ts';
 import { errorOf } from '../../http/test-client.ts';
@@ -16,11 +16,13 @@ const view = (state: TaskView['state']): Look => ({
 const notFound = new GwError('not_found', 'no such task');
 const sick = new GwError('unavailable', 'HTTP 503');
 
-function world(looks: readonly (Look | GwError)[], changes: Partial<PollOptions<Look>> = {}) {
+type Options = Parameters<typeof poll<Look>>[0];
+
+function world(looks: readonly (Look | GwError)[], changes: Partial<Options> = {}) {
   const clock = scriptedClock();
   const startMs = clock.steady();
   let looked = 0;
-  const options: PollOptions<Look> = {
+  const options: Options = {
     look: async () => {
       const said = looks[Math.min(looked, looks.length - 1)] as Look | GwError;
       looked += 1;

@@ -30,20 +30,21 @@ export const jobs: readonly Breakage[] = [
   },
   {
     costs: 'a wait gives a sick gateway up before its 15 minutes',
-    find: 'const MAX_FAILURES = 20; export const MAX_FAILING_MS = 15 * 60_000;',
-    replace: 'const MAX_FAILURES = 20; export const MAX_FAILING_MS = 60_000;',
+    find: 'const MAX_FAILURES = 20; const MAX_FAILING_MS = 15 * 60_000;',
+    replace: 'const MAX_FAILURES = 20; const MAX_FAILING_MS = 60_000;',
     tests: looks,
   },
   {
     costs: 'a wait for a gateway that is gone never ends',
-    find: 'if (failures >= MAX_FAILURES && clock.steady() - failingSinceMs >= MAX_FAILING_MS) throw error;',
+    find: 'if (isLong && look === undefined) throw error;',
     replace: '',
     tests: looks,
   },
   {
     costs: 'a task that ends while gw sleeps is a timeout',
-    find: 'if (!last || !finished(last.view)) throw waitOver(`task ${taskId}`, taskId);',
-    replace: 'if (last !== undefined || last === undefined) throw waitOver(`task ${taskId}`, taskId);',
+    find: 'await clock.sleep(Math.min(waitMs, restMs), signal);',
+    replace:
+      'await clock.sleep(Math.min(waitMs, restMs), signal); if (waitMs >= restMs) throw waitOver(`task ${taskId}`, taskId);',
     tests: looks,
   },
   {
@@ -54,14 +55,14 @@ export const jobs: readonly Breakage[] = [
   },
   {
     costs: 'a task that is young counts as not found',
-    find: 'const isGone = notFound >= MAX_NOT_FOUND && !isYoung;',
+    find: 'const isGone = notFound >= MAX_NOT_FOUND && clock.steady() >= youngUntilMs;',
     replace: 'const isGone = notFound >= MAX_NOT_FOUND;',
     tests: looks,
   },
   {
     costs: 'looks come earlier than Retry-After says',
-    find: 'waitMs = Math.max(waitMs, retryAtMs - clock.now());',
-    replace: '',
+    find: 'if (error) options.onTrouble(error, failures); waitMs = Math.max(pauseMs, toldMs);',
+    replace: 'if (error) options.onTrouble(error, failures); waitMs = pauseMs;',
     tests: looks,
   },
   {
