@@ -112,7 +112,7 @@ export class Place {
     return this.spawn(name, args, options).ended;
   }
 
-  private spawn(command: string, args: string[], options: StartOptions): Running {
+  spawn(command: string, args: string[], options: StartOptions): Running {
     const { stdin } = options;
     const child = spawn(command, args, {
       cwd: options.cwd ?? this.cwd,

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { Screen } from '../io/screen.ts';
 import { builtGw } from './built.ts';
 import { openServer, sendJson } from './fake-gateway.ts';
-import { create, type Ended, KEY, openPlace, Place } from './place.ts';
+import { create, type Ended, forward, held, KEY, openPlace, Place, until } from './place.ts';
 
 const COLUMNS = 100;
 
@@ -16,12 +16,16 @@ interface Shown extends Ended {
   readonly screen: Screen;
 }
 
-/** Runs gw, or a line of bash with job control, on a pseudo-terminal; `types` lists texts to wait for and what to type then. */
+/**
+ * Runs gw, or a line of bash with job control, on a pseudo-terminal; `types` lists texts to wait for and what to type then.
+ * `meanwhile` is called at once with the bytes so far.
+ */
 async function onTerminal(
   place: Place,
   argv: readonly string[] | string,
   types: readonly (readonly [string, string])[] = [],
   env: Record<string, string | undefined> = {},
+  meanwhile?: (bytes: () => string) => Promise<unknown>,
 ): Promise<Shown> {
   const order = {
     argv: typeof argv === 'string' ? ['bash', '-mc', argv] : [...builtGw().command, ...argv],
@@ -31,9 +35,11 @@ async function onTerminal(
     modes: env.MODES !== undefined,
   };
   const script = path.join(import.meta.dirname, 'terminal.py');
-  const ended = await place.command('python3', [script, JSON.stringify(order)], {
+  const running = place.spawn('python3', [script, JSON.stringify(order)], {
     env: { TERM: 'xterm-256color', LANG: 'C.UTF-8', ...env },
   });
+  await meanwhile?.(running.out);
+  const ended = await running.ended;
   expect(ended.err).toBe('');
   const screen = new Screen(COLUMNS).write(ended.out.replaceAll('\r\n', '\n'));
   return { ...ended, bytes: ended.out, lines: screen.shown(), screen };
@@ -111,9 +117,12 @@ describe('on a terminal', { tags: ['python3'] }, () => {
   });
 
   test('Ctrl-Z gives the terminal back, and the bars return with fg', async () => {
-    const place = await openPlace({ speed: 10 });
+    const place = await openPlace(held);
     const line = `$GW ${create.join(' ')} 'a fox'; echo "code $?"; stty -a | grep -wo -- '-\\?echo'; echo STOPPED; fg`;
-    const shown = await onTerminal(place, line, [['\x1b[?25l', '\x1a']]);
+    const shown = await onTerminal(place, line, [['\x1b[?25l', '\x1a']], {}, async (bytes) => {
+      await until('the bars return', () => /\nSTOPPED[\s\S]*\x1b\[\?25l[\s\S]*[█▓░⠁-⣿]/.test(bytes()));
+      await forward(place.sandbox);
+    });
     expect(shown.code, shown.bytes).toBe(0);
     const [before = '', after = ''] = shown.bytes.replaceAll('\r\n', '\n').split('\necho\nSTOPPED\n');
     expect(before).toContain('code 148');
@@ -134,8 +143,12 @@ describe('on a terminal', { tags: ['python3'] }, () => {
   });
 
   test('Ctrl-Z where no shell could let gw go on does not stop it', async () => {
-    const place = await openPlace({ speed: 10 });
-    const shown = await onTerminal(place, [...create, 'a fox'], [['\x1b[?25l', '\x1a']], { MODES: '1' });
+    const place = await openPlace(held);
+    const typed = [['\x1b[?25l', '\x1a']] as const;
+    const shown = await onTerminal(place, [...create, 'a fox'], typed, { MODES: '1' }, async (bytes) => {
+      await until('the bars return', () => bytes().split('\x1b[?25l').length > 2);
+      await forward(place.sandbox);
+    });
     expect(shown.code, shown.bytes).toBe(0);
     expect(shown.bytes.split('\x1b[?25l').length).toBeGreaterThan(2);
     expect(shown.bytes).toContain('<modes ECHO ICANON ISIG>');

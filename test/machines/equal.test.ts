@@ -3,7 +3,7 @@ import * as path from 'node:path';
 import { expect, test } from 'vitest';
 import type { Job } from '../../src/ledger/event.ts';
 import { NearPlace } from '../cli/near-place.ts';
-import { control, creates, openSandbox, pause, type Running } from '../cli/place.ts';
+import { control, creates, held, openSandbox, type Running, until } from '../cli/place.ts';
 import { make } from '../media/fixtures.ts';
 import { openRedis } from './redis.ts';
 
@@ -51,7 +51,7 @@ async function left(
 ): Promise<{ code: number | null; facts: Facts; adopted: unknown }> {
   // For a change of hands, tasks end only when the sandbox's time is moved on.
   const isHeld = way === 'change of hands';
-  const sandbox = await openSandbox({ speed: isHeld ? 1 : 300, ...(fault && { fault }) });
+  const sandbox = await openSandbox({ speed: isHeld ? held.speed : 300, ...(fault && { fault }) });
   const machine = async (isOwn: boolean) => {
     const place = new NearPlace(sandbox);
     fs.writeFileSync(path.join(place.cwd, 'words.txt'), 'a fox, file');
@@ -96,11 +96,13 @@ async function left(
       expect(detached.code, detached.err).toBe(0);
       const made = () => new Set(anna.err().match(/day\/\w+(?=: (task|saved))|(?<=error: )day\/\w+/g)).size;
       // Of the two rows at 4k one waits until the other's task has ended.
-      for (let tries = 0; made() < rows.length - 1 && tries < 10_000; tries += 1) await pause(20);
+      await until('the others are made', () => made() >= rows.length - 1, 240_000);
       anna.child.kill('SIGTERM');
       await anna.ended;
       await work('bert');
-      moving = setInterval(() => void control(sandbox, 'POST time', { forward: 100 }), 500);
+      const runs = () => sandbox.tasks().some(({ status }) => !/^(succeeded|failed)$/.test(status));
+      // Time stands still while outputs are saved, so that no link expires.
+      moving = setInterval(() => void (runs() && control(sandbox, 'POST time', { forward: 100 })), 500);
     }
     typed.push('--redis');
   }
