@@ -146,40 +146,6 @@ test('stdin that never closes is explained after two seconds', async () => {
   await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 100))]);
 });
 
-test('SIGINT in the middle ends with 130 and keeps what came', async () => {
-  const { url, closed } = await serve((write) => void write(chunk('half ')));
-  const { child, ended } = start('exec $GW chat hi', url);
-  await new Promise((resolve) => child.stdout?.once('data', resolve));
-  child.kill('SIGINT');
-  expect(await ended).toMatchObject({ code: 130, out: 'half ' });
-  await closed;
-});
-
-test('a connection that breaks keeps what came, and exit 8 says so', async () => {
-  const { url } = await serve((write, socket) => {
-    write(chunk('half '));
-    setTimeout(() => socket.resetAndDestroy(), 50);
-  });
-  const { code, out, err } = await run('$GW chat hi', url);
-  expect({ code, out }).toEqual({ code: 8, out: 'half ' });
-  expect(err).toMatch(
-    /broke off in the middle of its reply.*\nhint: what came is printed; nothing was sent again\n$/s,
-  );
-});
-
-test('a full disk is an error, a closed stdout is none', async () => {
-  const { url } = await serve((write) => {
-    write(chunk('word'));
-    write(end);
-    write('');
-  });
-  expect(await run('$GW chat hi > /dev/full', url)).toMatchObject({
-    code: 1,
-    err: expect.stringMatching(/no space/),
-  });
-  expect(await run('$GW chat hi >&-', url)).toMatchObject({ code: 0, err: '' });
-});
-
 test('an answer that stdout does not take is in its session all the same', async () => {
   const { url } = await serve((write) => {
     write(chunk('word'));

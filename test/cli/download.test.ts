@@ -2,17 +2,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { expect, test } from 'vitest';
 import { openGateway, openServer, TASK_ID } from './fake-gateway.ts';
-import {
-  create,
-  creates,
-  fetches,
-  maxPeakKb,
-  openPlace,
-  Place,
-  pause,
-  sha256AtServer,
-  sha256Of,
-} from './place.ts';
+import { create, maxPeakKb, Place, pause } from './place.ts';
 
 function box(type: string, body: Buffer): Buffer {
   const head = Buffer.alloc(8);
@@ -31,22 +21,6 @@ function movieHead(bytes: number): Buffer {
   frames.writeBigUInt64BE(BigInt(bytes - brand.length - index.length), 8);
   return Buffer.concat([brand, index, frames]);
 }
-
-test('an output that is cut five times is the file that came uncut', async () => {
-  const place = await openPlace({ fault: 'output:cut:x5' });
-  const { code, out, err } = await place.run([...create, 'a fox', '-m', '2.0', '--resolution', '4k']);
-  expect(code, err).toBe(0);
-  const [task] = place.sandbox.tasks();
-  expect(sha256Of(out.trim())).toBe(await sha256AtServer(place.sandbox, task?.id ?? ''));
-  const [first, ...more] = fetches(place.sandbox).slice(0, 6);
-  expect(first?.headers.range).toBeUndefined();
-  const starts = more.map((each) => Number(/^bytes=(\d+)-$/.exec(String(each.headers.range))?.[1]));
-  expect(starts).toHaveLength(5);
-  expect(starts).toEqual([...starts].sort((left, right) => left - right));
-  expect(starts[0]).toBeGreaterThan(0);
-  expect(creates(place.sandbox)).toHaveLength(1);
-  expect(place.files()).toEqual([path.basename(out.trim())]);
-});
 
 test.skipIf(!fs.existsSync('/proc/self/status'))(
   'an output of half a gigabyte takes little memory',

@@ -1,4 +1,3 @@
-import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { expect, test } from 'vitest';
 import { create, creates, fetches, openPlace, sha256AtServer, sha256Of, until } from './place.ts';
@@ -37,27 +36,6 @@ test('eight creates at once lose nothing from the ledger', async () => {
   expect(jobs.map((job) => job.prompt).sort()).toEqual(times(8, (at) => `fox ${at}`));
   expect(place.files()).toEqual(ids.map((id) => `${id}.mp4`).sort());
   for (const job of jobs) expect(sha256Of(job.files[0]?.path ?? '')).toBe(job.files[0]?.sha256);
-});
-
-test('two downloads to one name keep both files', async () => {
-  const place = await openPlace();
-  for (const prompt of ['fox', 'hare']) await place.run(['video', 'alpha', 'create', prompt]);
-  const ids = place.sandbox.tasks().map((task) => task.id);
-  await until('the tasks end', () => place.sandbox.tasks().every((task) => task.status === 'succeeded'));
-  for (let round = 0; round < 6; round++) {
-    const dir = path.join(place.dir, `round-${round}`);
-    fs.mkdirSync(dir);
-    fs.writeFileSync(path.join(dir, 'same.mp4'), 'of the user');
-    const runs = await Promise.all(
-      ids.map((id) => place.run(['video', 'alpha', 'download', id, '-o', 'same.mp4'], { cwd: dir })),
-    );
-    for (const { code, err } of runs) expect(code, err).toBe(0);
-    expect(place.files(dir)).toEqual(['same-1.mp4', 'same-2.mp4', 'same.mp4']);
-    expect(fs.readFileSync(path.join(dir, 'same.mp4'), 'utf8')).toBe('of the user');
-    for (const [at, { out }] of runs.entries()) {
-      expect(sha256Of(out.trim())).toBe(await sha256AtServer(place.sandbox, ids[at] ?? ''));
-    }
-  }
 });
 
 test('one task downloaded by two processes to one name is one file, or two whole ones', async () => {

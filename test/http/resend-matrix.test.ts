@@ -138,20 +138,6 @@ test('a reply cut at every byte: a paid create is taken once each time, and unkn
   }
 });
 
-test('a reply cut at every byte: a read is retried to its whole', async () => {
-  const whole = replyBytes(200, '{"id":"t-1"}');
-  let at = 0;
-  let count = 0;
-  const server = await serve([
-    (socket, request) => cut(whole, count++ % 2 ? whole.length : at, 'close')(socket, request),
-  ]);
-  const { client } = testClient(server.url);
-  for (at = 0; at < whole.length; at += 1) {
-    expect((await client.send(readEndpoint, read)).value).toEqual({ id: 't-1' });
-  }
-  expect(server.requests).toHaveLength(2 * whole.length);
-});
-
 test.each([
   [readEndpoint, read],
   [paidEndpoint, create],
@@ -214,12 +200,6 @@ test('a deadline of the caller’s bounds every wait', async () => {
   const { client, clock } = testClient(server.url);
   const error = await failure(client.send(paidEndpoint, create, { deadlineMs: clock.steady() + 70_000 }));
   expect([error.kind, clock.sleptMs(), server.requests.length]).toEqual(['rate_limited', 60_000, 3]);
-});
-
-test('429 for ever ends as rate_limited after all retries', async () => {
-  const server = await serve([json(429, { error: { message: 'slow down' } })]);
-  const error = await failure(testClient(server.url).client.send(paidEndpoint, create));
-  expect([error.kind, error.exitCode, server.requests.length]).toEqual(['rate_limited', 7, 5]);
 });
 
 test('redirects are never followed, and the other origin sees nothing', async () => {

@@ -157,16 +157,6 @@ describe('through the command', () => {
     expect(run.out).toMatch(/updated_at +-5\n/);
   });
 
-  test('a message from the gateway cannot become a line of its own', async () => {
-    const { world, env } = await fakeWorld(() => ({
-      status: 400,
-      body: { error: { message: 'bad\n::error::pwned\u001b[31m\u202e' } },
-    }));
-    const run = await world.gw(['video', 'alpha', 'get', 't'], { env });
-    expect(run.err.split('\n').filter((line) => line.startsWith('::'))).toEqual([]);
-    expect(run.err).not.toMatch(/[\u001b\u202e]/);
-  });
-
   test('an unknown status waits on with one warning; a finished task without a URL is asked three more times', async () => {
     let looks = 0;
     const { world, gateway, env } = await fakeWorld((method) => {
