@@ -69,7 +69,8 @@ describe('gw asset wait', () => {
     const run = await world.gw(cmd`asset wait asset-1 --wait-timeout 500ms`, {
       env: { GW_BASE_URL: gateway.url },
     });
-    expect(run, run.err).toMatchObject({ code: 10, err: expect.stringContaining('gw asset wait asset-1') });
+    const hint = 'hint: the processing goes on; wait on with: gw asset wait asset-1';
+    expect(run, run.err).toMatchObject({ code: 10, err: expect.stringContaining(hint) });
     expect(performance.now() - beganMs).toBeLessThan(30_000);
   });
 
@@ -104,7 +105,8 @@ describe('gw asset wait', () => {
 
   test('a 401 ends it', async () => {
     const { gw, count } = await library(() => ({ status: 401, body: {} }));
-    expect((await gw('asset', 'wait', 'asset-1')).code).toBe(3);
+    const { code, err } = await gw('asset', 'wait', 'asset-1', '--json');
+    expect([code, JSON.parse(err).error.task_id]).toEqual([3, 'asset-1']);
     expect(count('GetAsset')).toBe(1);
   });
 

@@ -311,7 +311,7 @@ describe('create', () => {
     const argv = ['asset', 'create', '--group', await newGroup(world), '--url', png, '--name', 'fox'];
     const run = await world.gw([...argv, '--wait', '--wait-timeout', '30s']);
     expect(run.code).toBe(10);
-    expect(run.err).toMatch(/hint: gw asset wait asset-\S+/);
+    expect(run.err).toMatch(/wait on with: gw asset wait asset-\S+/);
   });
 
   test('a group of another project is not there', async ({ world }) => {

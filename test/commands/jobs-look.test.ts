@@ -310,15 +310,15 @@ test.each(['wait', 'download'])('jobs %s saves a job that is accepted after it w
   expect(await gw('jobs', verb, key)).toMatchObject({ code: 0, out: `${world.cwd}/t-1.mp4\n` });
 });
 
-describe('the first look at a task that the ledger does not know ends with --wait-timeout', () => {
+describe('the first look at a task that the ledger does not know ends with --wait-timeout and the way back', () => {
   const wait = ['video', 'alpha', 'wait', 't-1', '--wait-timeout'];
+  const wayBack = 'hint: the job goes on; pick it up with: gw video alpha wait t-1';
 
   test('if the gateway asks for a longer pause', async () => {
     const { world, gw, looks } = await openPlace({ task: () => [429, '{}', { 'retry-after': '60' }] });
-    expect(await gw(...wait, '30s')).toMatchObject({
-      code: 7,
-      err: expect.stringContaining('2026-11-20T12:01:00'),
-    });
+    const { code, err } = await gw(...wait, '30s');
+    expect([code, err]).toEqual([7, expect.stringContaining('2026-11-20T12:01:00')]);
+    expect(err).toContain(wayBack);
     expect(world.clock.steady()).toBeLessThan(30_000);
     expect(looks()).toHaveLength(1);
   });
@@ -327,7 +327,7 @@ describe('the first look at a task that the ledger does not know ends with --wai
     const server = await openServer(() => {});
     const world = await World.open();
     const run = await world.gw([...wait, '300ms'], { env: { GW_BASE_URL: server.url } });
-    expect(run.code, run.err).toBe(10);
+    expect(run, run.err).toMatchObject({ code: 10, err: expect.stringContaining(wayBack) });
   });
 
   test('if another gw works on the task', async () => {

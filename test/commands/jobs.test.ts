@@ -497,8 +497,7 @@ describe('jobs wait', () => {
     ['jobs sync', 'the jobs go on', 'go on with: gw jobs sync'],
     ['jobs wait --all', 'the job goes on', 'pick it up with: gw video alpha wait t-1'],
     ['jobs wait t-1 --force', 'the job goes on', 'pick it up with: gw video alpha wait t-1 --force'],
-    ['jobs download t-1 --force', 'the job goes on', 'pick it up with: gw jobs wait t-1 --force'],
-    ['jobs download t-1', 'the job goes on', 'pick it up with: gw jobs wait t-1'],
+    ['jobs download t-1 --force', 'the job goes on', 'pick it up with: gw video alpha wait t-1 --force'],
     ['video alpha download t-1', 'the job goes on', 'pick it up with: gw video alpha wait t-1'],
     ['video alpha get t-1', undefined, undefined],
   ])('%s that is interrupted says what goes on, and how to go on with it', async (words, goesOn, next) => {
@@ -643,7 +642,7 @@ describe('jobs download', () => {
       ['one', 'two'].map(async (prompt) => (await world.gw(['video', 'alpha', 'create', prompt])).out.trim()),
     );
     const early = await world.gw(['jobs', 'download', first, '--json']);
-    expect(early).toMatchObject({ code: 10, err: expect.stringContaining(`gw jobs wait ${first}`) });
+    expect(early).toMatchObject({ code: 10, err: expect.stringContaining(`gw video alpha wait ${first}`) });
     expect(JSON.parse(early.out)).toMatchObject({
       id: first,
       status: 'queued',

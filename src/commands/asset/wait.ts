@@ -10,7 +10,7 @@ import { type AssetView, assetFailure, readAsset } from '../../gateway/asset/rec
 import { YOUNG_MS } from '../../gateway/task.ts';
 import { looks, type PollOptions, waitOver } from '../../jobs/watch/poll.ts';
 import { showInstead } from '../show-instead.ts';
-import { endedBy, waitDeadlineMs } from '../video/follow-job.ts';
+import { waitDeadlineMs, withNext } from '../video/follow-job.ts';
 import {
   assetExample,
   idBodies,
@@ -112,27 +112,31 @@ export async function* waitOutcomes(
     for await (const end of ends) yield outcomeOf(end, flags, ctx);
   } catch (error) {
     const [id] = ids.length === 1 ? ids : [];
-    throw endedBy(error, `wait on with: ${waitCommand(ids, flags, ctx)}`, 'the processing goes on', id);
+    throw withWayBack(error, ids, id, flags, ctx);
   } finally {
     progress.stop();
   }
 }
 
-function waitCommand(ids: readonly string[], { project }: AssetWaitFlags, ctx: Context): string {
-  return commandFor(
-    `gw asset wait ${ids.join(' ')}${project === undefined ? '' : ` --project ${shellQuote(project)}`}`,
-    ctx,
-  );
+/** The error or interrupt of a wait, with the command that goes on with it; `id` is the asset that it concerns. */
+function withWayBack(
+  error: unknown,
+  ids: readonly string[],
+  id: string | undefined,
+  { project }: AssetWaitFlags,
+  ctx: Context,
+): unknown {
+  const words = `gw asset wait ${ids.join(' ')}${project === undefined ? '' : ` --project ${shellQuote(project)}`}`;
+  return withNext(error, `wait on with: ${commandFor(words, ctx)}`, 'the processing goes on', id);
 }
 
 function outcomeOf(end: WaitEnd, flags: AssetWaitFlags, ctx: Context): Outcome<LibraryResult> {
   const { id, seen } = end;
   const value = seen && libraryResult('asset', id, readAsset(seen.asset).status, seen.reply, seen.asset);
   if ('error' in end) {
-    const hint = end.error.kind === 'wait_timeout' ? waitCommand([id], flags, ctx) : end.error.facts.hint;
     const { message } = end.error;
     const named = message.includes(id) ? message : `asset ${id}: ${message}`;
-    const error = end.error.told({ taskId: id, hint }, named);
+    const error = withWayBack(end.error.told({}, named), [id], id, flags, ctx);
     return value ? { value, error } : { error };
   }
   if (end.view.state === 'succeeded') return { ...(value && { value }) };

@@ -1,5 +1,4 @@
 import { defineCommand, type Outcome } from '../../command.ts';
-import { commandFor } from '../../context.ts';
 import { GwError } from '../../errors.ts';
 import { loadTaskFamily } from '../../gateway/families.ts';
 import { explainOtherKey } from '../../jobs/create/hold-job.ts';
@@ -7,7 +6,7 @@ import { printableRecord } from '../../jobs/job-view.ts';
 import { endOf } from '../../jobs/watch/follow.ts';
 import { lookNow } from '../../jobs/watch/poll.ts';
 import { createTurns, SAVES_AT_ONCE } from '../../jobs/watch/turns.ts';
-import { endedBy, interruptedLast, type JobResult, jobLines, outcomeOf } from '../video/follow-job.ts';
+import { interruptedLast, type JobResult, jobLines, outcomeOf } from '../video/follow-job.ts';
 import { createFollowers } from '../video/followers.ts';
 import { checkLaterOut, eachTask, exampleCreate } from '../video/task-ids.ts';
 import { withoutTask } from './image-jobs.ts';
@@ -49,14 +48,12 @@ export function download(familyName?: string) {
         ctx.events?.about({ key, id, family: family.name, status: task.job?.status });
         const deps = await followers.followDeps(family, access);
         const pool = task.job && (await followers.poolOf(task.job));
-        const way = commandFor(`${words} wait ${id}${flags.force ? ' --force' : ''}`, ctx);
         const look = await lookNow(task, { pool }, deps).catch((error) => {
-          const why = task.job ? explainOtherKey(error, task.job, access.keyId) : error;
-          throw endedBy(why, `pick it up with: ${way}`, 'the job goes on', id);
+          throw task.job ? explainOtherKey(error, task.job, access.keyId) : error;
         });
         const { status, state } = look.view;
         const text = `task ${id} is ${status || 'not finished'}; there is nothing to save yet`;
-        const error = new GwError('wait_timeout', text, { hint: `wait for it with: ${way}` });
+        const error = new GwError('wait_timeout', text);
         const followed =
           state === 'running'
             ? { status, record: printableRecord(look), files: [], error }
@@ -64,7 +61,9 @@ export function download(familyName?: string) {
         deps.progress.stop();
         return outcomeOf(followed, { family: family.name, id, force: flags.force }, ctx);
       };
-      const tellOne = (job: NamedJob) => downloadOne(job).catch((error) => failedOutcome(job, error));
+      const of = { family: familyName, force: flags.force };
+      const tellOne = (job: NamedJob) =>
+        downloadOne(job).catch((error) => failedOutcome(job, error, of, ctx));
       yield* interruptedLast(eachTask(named, tellOne), ctx);
     },
   });

@@ -16,6 +16,7 @@ import { type Job, mayExist, type SavedFile, type SavePlan } from '../../ledger/
 import { adoptedJobKey } from '../../ledger/job-key.ts';
 import type { Hold, Ledger } from '../../ledger/ledger.ts';
 import { lacksOutputs, taskOf } from '../../ledger/settled.ts';
+import { withWayBack } from '../video/follow-job.ts';
 import type { Followers } from '../video/followers.ts';
 import { type JobResult, newSavePlan, outNamed, resultIn } from '../video/job-result.ts';
 import { ofTask, refuseOddTarget, showQueries } from '../video/task-ids.ts';
@@ -192,10 +193,18 @@ export const resultOf = (job: Job, files: readonly SavedFile[], status = job.sta
 export const isTimeout = (error: unknown): error is GwError =>
   error instanceof GwError && error.kind === 'wait_timeout';
 
-/** The outcome of a named job whose lookup failed; a job that another gw holds is reported as running. */
-export const failedOutcome = ({ id, known }: NamedJob, error: unknown): Outcome<JobResult> => ({
+/**
+ * The outcome of a named job whose lookup failed: its error names the command that continues it. A job that another gw
+ * holds is reported as running. `family` is that of a task which the ledger does not know.
+ */
+export const failedOutcome = (
+  { id, known }: NamedJob,
+  error: unknown,
+  { family = known?.job.family, force }: { family: string | undefined; force?: boolean | undefined },
+  ctx: Context,
+): Outcome<JobResult> => ({
   ...(known && { value: resultOf(known.job, [], isTimeout(error) ? 'running' : undefined) }),
-  error: ofTask(error, id),
+  error: ofTask(withWayBack(error, { family, id, force }, ctx), id),
 });
 
 /** Plans where the outputs go. A new plan is stored, so that a later sync follows it; a copy is not. */

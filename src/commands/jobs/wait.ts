@@ -83,7 +83,7 @@ export const wait = (familyName?: string) =>
             if (over) yield over;
             else requests.push({ ...(await taskOf(job)), flags, deadlineMs, atOnce: true });
           } catch (error) {
-            yield failedOutcome(each, error);
+            yield failedOutcome(each, error, { family: familyName, force: flags.force }, ctx);
           }
         }
         for await (const outcome of followAll(requests, followers, ctx)) {

@@ -187,17 +187,24 @@ export async function* interruptedLast(
   if (error !== undefined) throw made.length > 1 ? endedBy(error, next, `${made.length} jobs go on`) : error;
 }
 
-function withWayBack(
+/** The error or interrupt of a job's wait, which names the job and the command that continues it. */
+export function withWayBack(
   error: unknown,
-  { family, id, force }: Parameters<typeof outcomeOf>[1],
+  { family, id, force }: { family: string | undefined; id: string; force?: boolean | undefined },
   ctx: Context,
 ): unknown {
-  const words = family === 'image' ? `gw jobs wait ${id}` : `gw video ${family} wait ${id}`;
+  const isOfFamily = family !== undefined && family !== 'image';
+  const words = isOfFamily ? `gw video ${family} wait ${id}` : `gw jobs wait ${id}`;
   const pickUp = `pick it up with: ${commandFor(words + (force ? ' --force' : ''), ctx)}`;
-  if (!(error instanceof GwError)) return endedBy(error, pickUp, 'the job goes on', id);
-  if (error.kind === 'task_failed') return error;
-  const next = error.kind === 'download' ? 'gw jobs sync tries again' : `the job goes on; ${pickUp}`;
+  return withNext(error, pickUp, 'the job goes on', id);
+}
+
+/** As `endedBy`, also for an error that leaves the work running: its own hint stays. */
+export function withNext(error: unknown, way: string, goesOn: string, taskId: string | undefined): unknown {
+  if (!(error instanceof GwError)) return endedBy(error, way, goesOn, taskId);
+  if (error.kind === 'task_failed' || error.kind === 'usage') return error;
+  const next = error.kind === 'download' ? 'gw jobs sync tries again' : `${goesOn}; ${way}`;
   const { hint = next } = error.facts;
   const isCured = endsAll.has(error.kind) && hint !== next;
-  return error.told({ taskId: id, hint: isCured ? `${hint}; ${next}` : hint });
+  return error.told({ taskId, hint: isCured ? `${hint}; ${next}` : hint });
 }
