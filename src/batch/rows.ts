@@ -197,8 +197,8 @@ function readRow({ fields, fault, isCells = false }: WrittenRow, input: RowsInpu
   const layUnder = (name: string, value: unknown, meant = known(name)): boolean => {
     if (!meant) return false;
     const { key, flag, isNegated } = meant;
-    const isSaid = key in values || (promptKeys.includes(key) && promptKeys.some((each) => each in values));
-    if (isSaid) return false;
+    const ways = promptKeys.includes(key) ? promptKeys : [key];
+    if (ways.some((way) => way in values) || valueAt(body, flag.field ?? [key]) !== undefined) return false;
     written[name] = value;
     const parsed = gather(() => typedOf(flag, name, value, isNegated));
     if (parsed !== undefined) values[key] = parsed;

@@ -27,23 +27,14 @@ export interface PromptWorld {
 }
 
 /** The flags that read stdin if their value is `-`; `image` does so for chat alone. */
-const stdinFlags = [
-  'messages',
-  'system',
-  'systemFile',
-  'apiKeyFile',
-  'body',
-  'prompt',
-  'promptFile',
-  'image',
-];
+const stdinKeys = ['messages', 'system', 'systemFile', 'apiKeyFile', 'body', 'prompt', 'promptFile', 'image'];
 
 /**
  * Throws `usage` if two of the flags, or a flag and the prompt's words, ask for stdin, which can be read only once.
  * Returns true if nothing asks for it.
  */
 export function refuseSharedStdin(words: readonly string[], given: FlagValues<FlagSet>): boolean {
-  const readers = stdinFlags.filter((key) => [given[key]].flat().includes('-')).map(flagName);
+  const readers = stdinKeys.filter((key) => [given[key]].flat().includes('-')).map(flagName);
   if (words.join(' ') === '-') readers.push('the prompt');
   if (readers.length > 1)
     throw usage(`${readers.join(' and ')} both read stdin`, 'give all but one of them a file');

@@ -5,7 +5,8 @@ import type { Fields } from '../gateway/json-value.ts';
 import type { BodyFlags } from './body-flags.ts';
 import { type FlagSet, type FlagValues, flagName } from './flag.ts';
 
-// Stored defaults yield to typed flags: a default that breaks a rule only together with them is left out.
+// Stored defaults yield to typed flags: a default that breaks a rule only together with them is left out. Defaults and the
+// values of a preset yield to the fields of --body and --set.
 
 /** The flags that the profile or a preset gave; this is not a flag itself. */
 export interface SaidBy {
@@ -34,7 +35,7 @@ interface Asked {
 /** A field that the user gave, and the option that gave it. */
 export type Said = readonly [option: string, path: readonly string[]];
 
-/** Drops defaults that yield; `note` is told of each. `asked` makes the body from flags, --body and --set. */
+/** Drops stored values that yield; `note` is told of each. `asked` makes the body from flags, --body and --set. */
 export function withoutYielding(
   flags: WithStored,
   asked: (flags: FlagValues<FlagSet>, base: Fields, sets: readonly string[]) => Asked,
@@ -44,18 +45,26 @@ export function withoutYielding(
   sets: readonly string[] = [],
 ): WithStored {
   const { stored = [], ...all } = flags;
-  if (stored.length === 0) return all;
+  const { name, keys: preset = [] } = all.ofPreset ?? {};
+  if (stored.length + preset.length === 0) return all;
   const alone = brokenBy(() => asked(Object.fromEntries(stored.map((key) => [key, all[key]])), {}, []));
   const left = { ...all };
   const broken = brokenBy(() => asked(all, base, sets));
   const { fields } = asked({}, {}, []);
   const flagAt = (path: Said[1]) => (path[0] === 'model' ? '--model' : fields.flagAt(path, {}));
-  for (const key of stored) {
+  for (const key of [...stored, ...preset]) {
     const flag = flagName(key);
-    const [by] = said.find(([, path]) => flagAt(path) === flag.replace(/-file$/, '')) ?? [];
-    const why = by ? `${by} says it` : alone.has(flag) ? undefined : broken.get(flag);
+    const isStored = stored.includes(key);
+    // A preset is typed, so it has priority over a session and over a file of messages.
+    const [by] =
+      said.find(
+        ([option, path]) =>
+          flagAt(path) === flag.replace(/-file$/, '') && (isStored || /^--(body|set)$/.test(option)),
+      ) ?? [];
+    const why = by ? `${by} says it` : isStored && !alone.has(flag) ? broken.get(flag) : undefined;
     if (why === undefined) continue;
-    note(`${flag} ${String(all[key])} of the profile's defaults is left out: ${why}`);
+    const source = isStored ? "the profile's defaults" : `--preset ${name}`;
+    note(`${flag} ${String(all[key])} of ${source} is left out: ${why}`);
     delete left[key];
   }
   return { ...left, stored: stored.filter((key) => key in left) };

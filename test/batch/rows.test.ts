@@ -101,14 +101,18 @@ describe('fields', () => {
       [
         { id: 'a', prompt: 'x', resolution: '2K' },
         { id: 'b', count: 1 },
+        { id: 'c', count: 1, body: { resolution: '480P' } },
       ],
       { defaults },
     );
+
     expect(rows).toMatchObject([
       { key: 'm/a/1', flags: { resolution: '2K', image: ['/a.png'] } },
       { key: 'm/a/2' },
       { key: 'm/b/1', flags: { resolution: '768P' } },
+      { key: 'm/c/1', said: { image: ['/a.png'] } },
     ]);
+    expect(rows[3]).not.toHaveProperty('flags.resolution');
   });
 
   test('set and body are objects; what is empty or null says nothing', async () => {

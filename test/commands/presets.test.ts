@@ -23,6 +23,9 @@ test('a preset gives flags, as JSON or YAML, and what is typed wins', async ({ w
   const wide = await world.ok([...alpha, '--preset', 'wide', '--duration', '8']);
   expect(bodyOf(wide.out)).toMatchObject({ ratio: '21:9', duration: 8, watermark: true });
   expect(JSON.stringify(bodyOf(wide.out).content)).toContain('https://example.com/a.png');
+  const over = await world.ok([...alpha, '--preset', 'wide', '--body', '-'], { stdin: '{"duration":9}' });
+  expect(bodyOf(over.out)).toMatchObject({ duration: 9, ratio: '21:9' });
+  expect(over.err).toContain('--duration 6 of --preset wide is left out: --body says it\n');
   const tall = await world.gw([...alpha, '--preset', 'tall']);
   expect(bodyOf(tall.out)).toMatchObject({ ratio: '9:16', watermark: false });
 });
