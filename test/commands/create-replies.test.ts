@@ -75,11 +75,14 @@ describe.each(Object.entries(creates))('%s', (family, argv) => {
     expect(await here.jobs()).toMatchObject([{ state: 'refused', refusal: { status } }]);
   });
 
-  test('interrupted between two tries: not sent where nobody was there, refused where the gateway had said 429', async () => {
+  test('interrupted or killed between two tries: not sent where nobody was there, refused where the gateway had said 429', async () => {
     const interrupted = async (url: string) => {
       const here = await World.open();
       let interrupt = (_: 'SIGINT') => {};
+      let left: unknown;
       here.clock.sleep = async (_, signal) => {
+        // A kill would leave this.
+        left = (await ledgerOf(here).find())[0]?.state;
         interrupt('SIGINT');
         signal?.throwIfAborted();
       };
@@ -87,7 +90,7 @@ describe.each(Object.entries(creates))('%s', (family, argv) => {
         interrupt = send;
       };
       const run = await here.gw(argv, { env: { GW_BASE_URL: url }, interrupts });
-      expect(run.code, run.err).toBe(130);
+      expect([run.code, left], run.err).toEqual([130, 'intent']);
       return ledgerOf(here).find();
     };
     expect(await interrupted(`http://127.0.0.1:${await freePort()}`)).toMatchObject([{ state: 'not_sent' }]);

@@ -31,7 +31,7 @@ export interface BetaGateway {
   /** Task IDs by external ID, for the tasks that exist now. */
   tasks(): Map<string, string>;
   /** Faults of the next look-ups, in order; a 429 has a Retry-After of 75 s. */
-  readonly lookUpFaults: ('429' | '503' | 'reset' | 'garbage' | 'no-list' | '202')[];
+  readonly lookUpFaults: ('401' | '429' | '503' | 'reset' | 'garbage' | 'no-list' | '202')[];
   /** Adds a task that no create made; returns its ID. */
   add(externalId: string, madeAtMs: number): string;
   /** Whether a create that will be refused is refused before its external ID is checked. */
@@ -121,6 +121,7 @@ export async function openBetaGateway(
       response.setHeader('retry-after', '75');
       return send(response, 429, { error: { message: 'slow down' } });
     }
+    if (fault === '401') return send(response, 401, { error: { message: 'no such key' } });
     if (fault === '503') return send(response, 503, { error: { message: 'busy' } });
     if (fault === 'reset') return response.socket?.resetAndDestroy();
     if (fault === 'garbage') return response.writeHead(200).end('{}');

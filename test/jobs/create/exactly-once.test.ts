@@ -620,10 +620,11 @@ describe('what a dead process left, settled by jobs sync', () => {
     expect(await settle({ keyId: 'bbbbbbbbbbbb' })).toEqual({ outcome: 'unknown' });
   });
 
-  test('a look-up that fails leaves it open, and says why', async () => {
+  test('a look-up that fails leaves it open, and says why; one whose key is refused ends with that', async () => {
     const { settle, onlyJob, gateway, clock } = await left(false);
     await clock.sleep(7_200_000);
-    gateway.lookUpFaults.push('503', '503', '503', '503');
+    gateway.lookUpFaults.push('401', '401', '401', '401', '503', '503', '503', '503');
+    expect(await errorOf(settle())).toMatchObject({ kind: 'auth' });
     expect(await settle()).toMatchObject({ outcome: 'open', message: expect.stringContaining('503') });
     expect((await onlyJob()).state).toBe('unknown');
   });
