@@ -5,7 +5,7 @@ import { errorKinds } from '../../src/errors.ts';
 import { cmd } from '../helpers/cmd.ts';
 import { freePort } from '../helpers/free-port.ts';
 import { NearPlace, openNearPlace } from './near-place.ts';
-import { create, creates, type Ended, KEY, openPlace, Place } from './place.ts';
+import { create, type Ended, KEY, openPlace, Place } from './place.ts';
 
 // Promise 18: the exit code says what to do next. The real program runs once for each code; with --json, gw runs in
 // the test's process.
@@ -174,12 +174,4 @@ test('the codes of the contract are the codes of the program', async () => {
   const { out } = await place.run(['help', 'exit-codes']);
   for (const { exitCode } of Object.values(errorKinds))
     expect(out).toMatch(new RegExp(`^\\s*${exitCode}\\b`, 'm'));
-});
-
-test('a refused create leaves nothing behind but its record', async () => {
-  const place = await openPlace({ fault: 'create:402' });
-  await place.run(makeFox);
-  expect(creates(place.sandbox)).toHaveLength(1);
-  expect(await place.jobs()).toMatchObject([{ state: 'refused' }]);
-  expect(place.files().map((name) => path.join(place.cwd, name))).toEqual([]);
 });

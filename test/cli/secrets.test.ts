@@ -44,25 +44,15 @@ test('the search finds a key where there is one', () => {
   expect(() => expectNoKey(place, [{ code: 0, signal: null, out: '', err: KEY }])).toThrow();
 });
 
-test.each([
-  ['plain', []],
-  ['--verbose', ['--verbose']],
-  ['--json', ['--json']],
-  ['--dry-run', ['--dry-run']],
-  ['--curl', ['--curl']],
-  ['--dry-run --json --verbose', ['--dry-run', '--json', '--verbose']],
-])('a create, %s', async (_, flags) => {
-  const place = flags.length === 0 ? await openPlace() : await openNearPlace();
+test('a create and its code cache', async () => {
+  const place = await openPlace();
   const env = { XDG_CACHE_HOME: path.join(place.home, 'cache') };
   const runs = [
-    await place.run([...create, 'a fox', ...flags], { env }),
+    await place.run([...create, 'a fox', '--verbose'], { env }),
     await place.run(['jobs', 'list', '--json'], { env }),
     await place.run(['config', 'list'], { env }),
   ];
   for (const { code, err } of runs) expect(code, err).toBe(0);
-  expect(place.sandbox.requests.length > 0).toBe(!flags.some((flag) => /dry-run|curl/.test(flag)));
-  if (flags.length === 0) fs.writeFileSync(path.join(place.temp, 'x'), '');
-  fs.writeFileSync(path.join(place.home, 'x'), '');
   expectNoKey(place, runs);
 });
 
@@ -80,7 +70,7 @@ test('the store of the outputs never sees the key, nor does where it redirects t
   expectNoKey(place, [run]);
 });
 
-test.each([400, 401, 402, 403, 404, 422, 429, 500, 503])(
+test.each([401, 429, 500])(
   'a gateway that echoes the key in a %i does not bring it to the screen',
   async (status) => {
     const echo = await openServer((request, response) => {
