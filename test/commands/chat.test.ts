@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { main } from '../../src/main.ts';
 import { cmd } from '../helpers/cmd.ts';
 import { fakeGateway } from '../helpers/fake-gateway.ts';
 import { reply, startFaultServer } from '../helpers/fault-server.ts';
@@ -933,18 +934,16 @@ test('a model that nobody lists is refused before anything is sent, with the nea
 test('an interrupted answer ends with 130 and keeps what came', async () => {
   await world.close();
   world = await World.open({ speed: 1e9, fault: 'chat:stall' });
-  const run = await world.gw(['chat', 'hello'], {
+  let interrupt = () => {};
+  const host = world.host({
     interrupts: (send) => {
-      const timer = setInterval(() => {
-        if (world.requests().length > 0) {
-          clearInterval(timer);
-          setTimeout(() => send('SIGINT'), 150);
-        }
-      }, 10);
+      interrupt = () => send('SIGINT');
     },
   });
-  expect(run.code).toBe(130);
-  expect(run.out.length).toBeGreaterThan(0);
+  const ended = main(['chat', 'hello'], host);
+  while (host.stdout.text === '') await new Promise(setImmediate);
+  interrupt();
+  expect(await ended).toBe(130);
 });
 
 test('help is complete', async () => {
