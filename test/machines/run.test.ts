@@ -318,6 +318,17 @@ test('a program gets the events of rows that other machines work on, and none of
   expect(events).toEqual(['intent', 'accepted', 'status', 'download', 'saved', 'result']);
 });
 
+test('a worker tells of the pause that the gateway asks for while it lasts, and no longer', async () => {
+  const studio = await openNearStudio({ fault: 'create:429+10:x1' });
+  write(studio, [alpha]);
+  const worker = studio.worker('anna');
+  expect((await studio.batch('run')).code).toBe(0);
+  const pause = 'no alpha task is made until';
+  await until('it is told', () => worker.err().includes(pause));
+  const status = async () => (await studio.batch('status')).out;
+  await vi.waitFor(async () => expect(await status()).not.toContain(pause), { timeout: 60_000 });
+});
+
 test('what was not sent yet is taken out, and put back by the next run', async () => {
   const studio = await openNearStudio();
   write(studio, mixed);
