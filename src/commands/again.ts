@@ -13,7 +13,8 @@ import { type Flag, type FlagSet, type FlagValues, flagName, mayStandIn, on } fr
 import { budgetFlags, pollFlags, saveFlags, waitFlags } from '../flags/job-flags.ts';
 import { applySet, assertSafeJson, type BodySet, baseBody, parseSet } from '../flags/json-body.ts';
 import { refuseSharedStdin } from '../flags/prompt.ts';
-import { quietly } from '../host.ts';
+import { valueAt } from '../gateway/body.ts';
+import { isObject, quietly } from '../host.ts';
 import { besideOf } from '../jobs/save/output-path.ts';
 import { type Job, type KeptRequest, mayExist } from '../ledger/event.ts';
 import { EMBEDDED } from '../ledger/job-key.ts';
@@ -86,11 +87,9 @@ export const again = defineCommand<FlagSet, JobResult>({
       throw usage(`job ${named.id} was made by gw ${command}, which this gw does not have`, 'upgrade gw');
     const { yes, ...words } = flags;
     const typed = typedFor(create, command, 'yes' in create.flags ? flags : words);
-    const isTyped = (key: string) =>
-      key in typed ||
-      (key === 'prompt' && 'promptFile' in typed) ||
-      (key === 'set' && globals.set) ||
-      (key === 'body' && globals.body);
+    const { set, body } = globals;
+    const given: Record<string, unknown> = { prompt: typed.promptFile, ...typed, set, body };
+    const isTyped = (key: string) => given[key] !== undefined;
     refuseLacking(named, word, isTyped);
     let close = async () => {};
     try {
@@ -395,19 +394,26 @@ async function layOver(
   ctx: Context,
 ) {
   const { apiKeyFile: _, preset: _preset, set = [], ...globals } = ctx.globals;
-  const base = globals.body === undefined ? request.body : await baseBody(ctx);
-  const { sets, holders } = underTyped(typed, request.set ?? [], takes);
+  const own = globals.body === undefined ? undefined : await baseBody(ctx);
+  const base = own ?? request.body;
+  // A list of the typed --body is whole: no kept item is laid over it.
+  const says = (path: Path) => {
+    const value = valueAt(own, path) ?? valueAt(own, path.slice(0, -1));
+    return value !== undefined && !isObject(value);
+  };
+  const keptSets = request.set?.filter((raw) => !says(parseSet(raw).path)) ?? [];
+  const { sets, holders } = underTyped(typed, keptSets, takes);
   const body = holders.length > 0 ? holders.reduce(applySet, base ?? {}) : base;
-  const hasPrompt = promptKeys.some((key) => key in typed);
+  const hasPrompt =
+    promptKeys.some((key) => key in typed) || promptPaths.some(([list = '']) => says([list, 'any']));
   const kept = Object.entries({ ...(request.prompted && { prompt }), ...request.flags }).filter(
-    ([key]) => !hasPrompt || !promptKeys.includes(key),
+    ([key]) => !(promptKeys.includes(key) ? hasPrompt : says(takes[key]?.field ?? [key])),
   );
-  const asksStdin = [typed.prompt, typed.promptFile].includes('-');
   return {
     flags: { ...Object.fromEntries(kept), ...typed },
     ctx: {
       ...ctx,
-      host: { ...ctx.host, ...(!asksStdin && { stdin: Readable.from([]) }) },
+      host: { ...ctx.host, ...(refuseSharedStdin([], typed) && { stdin: Readable.from([]) }) },
       globals: {
         ...globals,
         ...(sets.length + set.length > 0 && { set: [...sets, ...set] }),

@@ -272,13 +272,29 @@ describe('lays what is typed over it', () => {
       'contents',
       [{ role: 'user', parts: [{ text: words('FOX')[0] }] }],
     ],
-  ])('a typed flag over the --set of its field: gw %s, again with %s', async (line, typed, field, value) => {
-    const world = await open();
-    writeFileSync(path.join(world.cwd, 'fox.txt'), 'a fox of a file');
-    writeFileSync(path.join(world.cwd, 'b.json'), '{"settings":{"audio":"native"}}');
-    await make(world, words(line));
-    expect((await shown(world, ['again', 'last', ...words(typed)]))[field]).toEqual(value);
-  });
+    [
+      'video alpha create FOX --duration 5 --image https://example.com/a.png --set seed=1',
+      '--body whole.json',
+      'content',
+      [{ type: 'text', text: 'a hare' }],
+    ],
+    ['video alpha create FOX --duration 5 --set seed=1', '--body whole.json', 'duration', 7],
+    ['video alpha create FOX --ratio 1:1 --set seed=1', '--body whole.json', 'seed', 2],
+    ['video alpha create FOX --ratio 1:1 --set seed=1', '--body whole.json', 'ratio', '1:1'],
+    ['image create FOX --size 1024x1024', '--body prompt.json', 'prompt', 'a hare'],
+  ])(
+    'what is typed over the kept flags and --sets: gw %s, again with %s',
+    async (line, typed, field, value) => {
+      const world = await open();
+      writeFileSync(path.join(world.cwd, 'fox.txt'), 'a fox of a file');
+      writeFileSync(path.join(world.cwd, 'b.json'), '{"settings":{"audio":"native"}}');
+      writeFileSync(path.join(world.cwd, 'prompt.json'), '{"prompt":"a hare"}');
+      const content = [{ type: 'text', text: 'a hare' }];
+      writeFileSync(path.join(world.cwd, 'whole.json'), JSON.stringify({ duration: 7, seed: 2, content }));
+      await make(world, words(line));
+      expect((await shown(world, ['again', 'last', ...words(typed)]))[field]).toEqual(value);
+    },
+  );
 
   test('a prompt over shots, and shots over a prompt', async () => {
     const world = await open();
