@@ -139,6 +139,7 @@ export const printableRecord = (seen: {
   readonly recordText?: string | undefined;
 }): unknown => (seen.recordText === undefined ? seen.record : new RawJson(seen.recordText));
 /** True if JSON text may hold a number that JavaScript would write differently: many digits, or an exponent. */
-export const mayHoldLongNumber = (text: string): boolean => /[\d.]{16}|\d[eE][+-]?\d/.test(text);
+export const mayHoldLongNumber = (text: string): boolean =>
+  /(?:^|[:,[\s])-?\d(?:[\d.]{15}|[\d.]*[eE])/.test(text);
 
 export const answerOf = ({ reply }: Pick<Job, 'reply'>): unknown => reply && JSON.parse(reply);

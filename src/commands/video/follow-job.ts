@@ -105,10 +105,9 @@ export async function noteUsage(
 /** The job's cost by the price file; undefined on an error, which must not fail a paid job. */
 async function priceOf(key: string, ctx: Context): Promise<Cost | undefined> {
   try {
-    const pricing = await ctx.pricing();
-    if (pricing.prices === undefined) return undefined;
+    if ((await ctx.settings()).prices.value === undefined) return undefined;
     const [job] = await (await ctx.ledger()).find({ ids: [key] });
-    return job && pricing.costOf(job, await findFamily(job.family));
+    return job && (await ctx.pricing()).costOf(job, await findFamily(job.family));
   } catch {
     return undefined;
   }

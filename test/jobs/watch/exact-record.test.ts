@@ -25,6 +25,10 @@ describe('the text of a record', () => {
     expect(exactText(text, json, json)).toBeUndefined();
   });
 
+  test('is not looked for in IDs, whose digits may look like an exponent', () => {
+    expect(mayHoldLongNumber('{"id":"vt-20261128013545-2787df44e6bc1","n":1.5}')).toBe(false);
+  });
+
   test('is cut out of the reply that it came in, the last of two fields of one name', () => {
     const text =
       '{"data":[1],"code":0, "da\\u0074a" : [ {"id":"a","n":1}, {"id":"}]","k":{"x":[9007199254740993 ]} } ]}';
