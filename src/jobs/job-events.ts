@@ -34,6 +34,8 @@ interface Subject {
   isAdopted?: boolean;
   /** True if the run makes the job or is about it, and does not merely check whether it occupies a slot. */
   isOwn?: boolean;
+  /** True if its result was reported: an error that comes later, as an interrupt does, brings no second one. */
+  isTold?: boolean;
 }
 
 /** An error in the form of the contract's section 1, which says whether it ends the job. */
@@ -149,21 +151,21 @@ export class JobEvents {
       return this.#end(only, resultOf(only), error);
     }
     const subject = this.#byKey.get(id) ?? this.#byId.get(id) ?? { key: id, family: value?.family ?? '', id };
-    await this.#end(subject, value ?? resultOf(subject), error);
+    await this.#end(subject, value ?? (subject.isTold ? undefined : resultOf(subject)), error);
   }
 
   /** Reports a result for each job that has none yet, at the end of the run. Throws the error of writing to stdout. */
   async close(): Promise<void> {
-    await Promise.all([...this.#due].map((due) => this.#end(due, resultOf(due), undefined)));
+    await Promise.all([...this.#due].map((due) => this.#end(due, resultOf(due))));
   }
 
-  async #end(subject: Subject, result: Result | RowResult, error: ToldError | undefined): Promise<void> {
+  async #end(subject: Subject, result: Result | RowResult | undefined, error?: ToldError): Promise<void> {
     this.#due.delete(subject);
     // These errors end a wait but not the job.
     if (error && !['wait_timeout', 'interrupted'].includes(error.kind)) {
       this.tell(error.kind === 'unknown_outcome' ? 'unknown' : 'failed', subject, { error });
     }
-    await this.#write('result', subject, result);
+    if (result) await this.#write('result', Object.assign(subject, { isTold: true }), result);
   }
 
   #remember(job: Subject & { readonly key: string; readonly state?: string }): Subject {

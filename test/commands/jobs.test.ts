@@ -510,21 +510,18 @@ describe('jobs wait', () => {
     const env = { GW_BASE_URL: fake.url };
     acceptedJob(world, 't-1', HOUR_MS, { gateway: fake.url });
     if (words.endsWith('--all')) succeededJob(world, 't-2', HOUR_MS);
-    const run = await world.gw(words.split(' '), {
-      env,
-      interrupts: (send) => {
-        interrupt = () => send('SIGINT');
-      },
-    });
+    const interruptedBy = (signal: 'SIGINT' | 'SIGTERM', ...flags: string[]) =>
+      world.gw([...words.split(' '), ...flags], {
+        env,
+        interrupts: (send) => {
+          interrupt = () => send(signal);
+        },
+      });
+    const run = await interruptedBy('SIGINT');
     expect(run.code).toBe(130);
     const told = goesOn === undefined ? '' : `; ${goesOn}`;
     expect(run.err).toContain(`error: interrupted${told}\n${next === undefined ? '' : `hint: ${next}\n`}`);
-    const json = await world.gw([...words.split(' '), '--json'], {
-      env,
-      interrupts: (send) => {
-        interrupt = () => send('SIGTERM');
-      },
-    });
+    const json = await interruptedBy('SIGTERM', '--json');
     const named = words === 'jobs sync' ? {} : { task_id: 't-1' };
     expect(JSON.parse(json.err.trim().split('\n').at(-1) ?? '').error).toEqual({
       kind: 'interrupted',
@@ -533,6 +530,9 @@ describe('jobs wait', () => {
       exit_code: 143,
       ...named,
     });
+    if (words.includes('get')) return;
+    const events = await interruptedBy('SIGINT', '--events');
+    expect(events.out.match(/"result".*"id":"t-1"/g), events.out).toHaveLength(1);
   });
 
   test.each([

@@ -83,13 +83,11 @@ export async function createImages(request: ImageRequest, deps: JobDeps): Promis
         },
       );
     } catch (error) {
-      if (error instanceof StreamOver) {
-        reader.end(true);
-        return await answered(answer, head, deps);
-      }
-      reader.end(false);
-      if (!streams || !reader.hasAll(outputsExpected)) return await brokenOff(error, answer, head, deps);
-      deps.warn('the stream broke off after its last image');
+      const isOver = error instanceof StreamOver;
+      reader.end(isOver);
+      const hasAll = isOver || (streams && reader.hasAll(outputsExpected));
+      if (!hasAll) return await brokenOff(error, answer, head, deps);
+      if (!isOver) deps.warn('the stream broke off after its last image');
       return await answered(answer, head, deps);
     }
     reader.end(true);
