@@ -260,6 +260,7 @@ describe('gw image create', () => {
       },
       { endpoint: 'image.edit', settings: { model: 'img-2', size: '64x48' }, media: ['fox.png'] },
     ]);
+    for (const { settings } of intents) expect(Object.keys(settings).sort()).toEqual(['model', 'size']);
     expect(lines.join()).not.toContain('canary');
     expect(lines.join()).not.toContain(png.toString('base64').slice(0, 40));
   });
