@@ -158,7 +158,8 @@ export function setOver(
     const path = at.split('.').map((step) => (/^\d+$/.test(step) ? Number(step) : step));
     if (!last || last.path.length === path.length || valueAt(body, path) === value) continue;
     const [flag, above] = [path, path.slice(0, -1)].map(flagsOf(made));
-    if (flag === undefined && valueAt(base, path) === value) continue;
+    // A stored default yields to what is typed.
+    if (flag?.startsWith('defaults.') || (!flag && valueAt(base, path) === value)) continue;
     // A flag of a whole item has more than one value in the body.
     const what = flag === above ? (flag ?? at) : `${flag} ${shortValue(value)}`.trim();
     throw usage(

@@ -466,6 +466,13 @@ test.each<[string, string, string[], object, string]>([
   },
 );
 
+test('a default yields to a --set that replaces the object it stands in', async ({ world }) => {
+  await world.ok(['config', 'set', 'defaults.video.beta.duration', '14']);
+  const words = ['video', 'beta', 'create', 'hi', '--set', 'settings={"resolution":"1080p"}', '--dry-run'];
+  expect(bodyOf((await world.ok(words)).out)).toMatchObject({ settings: { resolution: '1080p' } });
+  expect((await world.gw([...words, '--duration', '14'])).err).toContain('--duration 14: --set settings');
+});
+
 test.each(Object.keys(yields))('a default yields, typed and in a row: %s', async (name) => {
   const world = await World.open();
   const [setting = '', value = '', { command, ...fields } = {}, body = {}] = yields[name] ?? [];
