@@ -468,7 +468,8 @@ test.each<[string, string, string[], object, string]>([
 
 test('a default yields to a --set that replaces the object it stands in', async ({ world }) => {
   await world.ok(['config', 'set', 'defaults.video.beta.duration', '14']);
-  const words = ['video', 'beta', 'create', 'hi', '--set', 'settings={"resolution":"1080p"}', '--dry-run'];
+  const sets = ['--set', 'settings={"resolution":"1080p"}'];
+  const words = ['video', 'beta', 'create', 'hi', ...sets, '--dry-run', '--json'];
   expect(bodyOf((await world.ok(words)).out)).toMatchObject({ settings: { resolution: '1080p' } });
   expect((await world.gw([...words, '--duration', '14'])).err).toContain('--duration 14: --set settings');
 });
