@@ -92,7 +92,7 @@ export const worker = defineCommand<typeof flags, JobResult>({
         ({ close } = observer);
         ctx.io.note(`figures at ${observer.url}/metrics, health at ${observer.url}/healthz`);
       }
-      ctx.io.note(`worker ${queue.host} takes rows from ${queue.where}, until Ctrl-C`);
+      ctx.io.note(`worker ${queue.host} takes rows from ${queue.store.door.where}, until Ctrl-C`);
       yield* run.outcomes();
     } finally {
       close();

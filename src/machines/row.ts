@@ -64,8 +64,8 @@ export const steps = {
   changed: { by: 'free', from: ['waiting', 'cancelled', 'failed'], to: 'waiting' },
   /** It was paid for, and only its wait or download failed. */
   resumed: { by: 'free', from: ['failed'], to: 'running' },
-  /** The same for images, which have to be saved on the machine that received them. */
-  unsaved: { by: 'free', from: ['failed'], to: 'ended' },
+  /** The same for images, which have to be saved on the machine that received them, and for saved files that are gone. */
+  unsaved: { by: 'free', from: ['failed', 'saved'], to: 'ended' },
 } as const satisfies Record<string, StepRule>;
 export type Step = keyof typeof steps;
 

@@ -6,7 +6,7 @@ import { findFamily, findTaskFamily } from '../gateway/families.ts';
 import type { Modality } from '../gateway/limits.ts';
 import type { Family } from '../gateway/task.ts';
 import type { HowAsked } from '../jobs/create/job-request.ts';
-import { isMadeAnew } from '../jobs/create/once.ts';
+import { asItStands } from '../jobs/create/once.ts';
 import { gatewayNowMs } from '../jobs/gateway-clock.ts';
 import { linkExpiresAtMs } from '../jobs/job-view.ts';
 import { GetBudget } from '../jobs/save/get-output.ts';
@@ -66,9 +66,9 @@ async function underKey(how: HowAsked, ctx: Context) {
     const name = how.count === undefined ? key : `${key}/${at}`;
     const { current } = await lastOfKey(name, ctx);
     const family = current && (await findFamily(current.family));
-    const stands = current && !isMadeAnew(current, { family, how });
+    const stands = current && asItStands(current, { family, how });
     if (stands) before ??= current;
-    areMade &&= stands === true && (await isNeverSent(current));
+    areMade &&= stands !== undefined && (await isNeverSent(stands.job));
   }
   return { before, areMade };
 }

@@ -63,21 +63,38 @@ test('run again, nothing is sent and nothing is printed; a new row is', async ({
   expect(await world.gw(['batch', 'status', 'day.jsonl'])).toMatchObject({ code: 0, out: '6 saved\n' });
 });
 
-test('a row that is saved needs its input no more', async ({ world }) => {
-  const input = path.join(world.cwd, 'fox.png');
-  writeFileSync(input, pngHead(768, 432));
-  write(world, [{ id: 'a', ...alpha, image: 'fox.png' }]);
-  expect((await run(world)).code).toBe(0);
-  rmSync(input);
-  expect(await run(world)).toMatchObject({ code: 0, out: '', err: '1 row: 1 saved\n' });
-  write(
-    world,
-    ['a', 'b'].map((id) => ({ id, ...alpha, image: 'fox.png' })),
-  );
-  expect(await run(world)).toMatchObject({ code: 2, err: expect.stringContaining('day.jsonl:2: ') });
-  write(world, [{ id: 'a', ...alpha, image: 'fox.png', sise: 1 }]);
-  expect((await run(world)).err).toMatch(/sise[\s\S]*fox\.png/);
-});
+test.each([
+  ['is saved', undefined, [], 0],
+  ['is saved, and its video is gone', undefined, [], 0],
+  ['runs', undefined, ['--wait-timeout', '1s'], 0],
+  ['was made from a file outside', undefined, ['--allow-outside'], 0],
+  ['is of unknown outcome', 'create:reset-after:x1', [], 13],
+  ['failed', 'task:fail=x:x1', [], 13],
+])(
+  'a row that %s needs no input, and stops no other; made anew it does',
+  async (state, fault, flags, code) => {
+    const world = await World.open({ speed: 1, ...(fault && { fault }) });
+    const input = path.join(world.cwd, state.endsWith('outside') ? '../fox.png' : 'fox.png');
+    writeFileSync(input, pngHead(768, 432));
+    const row = { id: 'a', ...alpha, image: path.relative(world.cwd, input) };
+    write(world, [row]);
+    const first = await run(world, ...flags);
+    if (state.endsWith('gone')) rmSync(first.out.trimEnd());
+    if (!state.endsWith('outside')) rmSync(input);
+    write(world, [row, { id: 'b', ...image }]);
+    const again = await run(world);
+    expect(again.code, first.err + again.err).toBe(code);
+    expect(/^error: [^;]*fox\.png/m.test(again.err)).toBe(false);
+    expect(creates(world)).toBe(2);
+    expect(await world.gw(['batch', 'check', 'day.jsonl'])).toMatchObject({ code: 0 });
+    expect(await run(world, '--redo', 'a')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('fox.png'),
+    });
+    write(world, [{ ...row, sise: 1 }]);
+    if (!existsSync(input)) expect((await run(world)).err).toMatch(/sise[\s\S]*fox\.png/);
+  },
+);
 
 test('rows without an id are made once too, the same row twice is two jobs', async ({ world }) => {
   write(world, [image, image]);

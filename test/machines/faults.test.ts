@@ -299,9 +299,12 @@ test('what a stranger writes of a row is told as the word of the queue, and its 
   const { studio, laptop, env } = await handedOver();
   const { client } = studio.redis;
   const row = rowKey(await prefixOf(studio), 0);
-  const run = () => laptop.run(['batch', 'run', 'day.jsonl', '--redis', studio.redis.url, '--json'], { env });
+  const words = ['batch', 'run', 'day.jsonl', '--redis', studio.redis.url, '--json'];
+  const run = (...more: string[]) => laptop.run([...words, ...more], { env });
   await client.hset(row, { state: 'unknown', sender: 'bert' });
-  expect((await run()).err).toContain(`gw jobs resolve day/r0 --as ID|none --redis ${studio.redis.url}"`);
+  const hint = `gw jobs resolve day/r0 --as ID|none --redis ${studio.redis.url}`;
+  expect((await run()).err).toContain(`${hint}"`);
+  expect((await run('--insecure-redis')).err).toContain(`${hint} --insecure-redis"`);
   await client.hset(row, 'state', 'failed');
   const failed = await run();
   expect(failed.err).toContain('day/r0 cannot be used: error: is not there, and the row is failed');
@@ -385,8 +388,9 @@ test('a row of unknown outcome is taken out, and is not sent again unasked', asy
   studio.machine().start(['worker', '--redis', '--name', 'anna'], { env });
   expect((await batch(laptop, env, 'run').ended).code).toBe(14);
   expect((await batch(laptop, env, 'cancel').ended).out).toBe('1 taken out\n');
-  const { code, err } = await batch(laptop, env, 'run').ended;
+  const { code, out, err } = await batch(laptop, env, 'run', '--json').ended;
   expect(code, err).toBe(13);
+  expect(JSON.parse(out)).toMatchObject({ id: expect.stringMatching(/^gw-/), status: 'unknown' });
   expect(err).toContain('it may have been created');
   // The same run again would not send it either.
   expect(err).toMatch(/^1 row: 0 saved, 1 taken out$/m);

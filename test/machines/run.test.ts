@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
+import { hostname } from 'node:os';
 import * as path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
@@ -734,6 +735,36 @@ test.each([
     expect(paid(studio)).toHaveLength(1);
   },
 );
+
+test('a row that runs needs its input no more where the manifest is', async () => {
+  const studio = await openNearStudio(held);
+  const input = (place: { cwd: string }) => path.join(place.cwd, 'fox.png');
+  const anna = studio.machine();
+  for (const place of [studio.laptop, anna]) fs.writeFileSync(input(place), pngHead(768, 432));
+  const alone = ['batch', 'run', 'day.jsonl', '--wait-timeout', '1s'];
+  write(studio, [{ ...alpha, image: 'fox.png' }]);
+  const begun = await studio.laptop.run(alone, { env: { GW_INTERVAL: '100ms' } });
+  expect(begun.code, begun.err).toBe(10);
+  fs.rmSync(input(studio.laptop));
+  await forward(studio.sandbox);
+  studio.worker('anna', [], anna);
+  const { code, out, err } = await studio.batch('run');
+  expect([code, out], err).toEqual([0, expect.stringMatching(/^anna:.*\.mp4\n$/)]);
+  expect(await studio.batch('run')).toMatchObject({ code: 0, out: '' });
+  expect(paid(studio)).toHaveLength(1);
+});
+
+test('a saved file of this machine that is gone is fetched once more, as without a queue', async () => {
+  const studio = await openNearStudio();
+  write(studio, [alpha]);
+  studio.worker(hostname(), [], studio.laptop);
+  const { code, out, err } = await studio.batch('run');
+  expect([code, out], err).toEqual([0, expect.stringMatching(/^\/.*\.mp4\n$/)]);
+  fs.rmSync(out.trim());
+  expect(await studio.batch('run')).toMatchObject({ code: 0, out });
+  expect(await studio.batch('run')).toMatchObject({ code: 0, out: '' });
+  expect(paid(studio)).toHaveLength(1);
+});
 
 test('images that a worker has made and not saved are not made once more by --retry-failed', async () => {
   const studio = await openNearStudio({ fault: 'output:404' });

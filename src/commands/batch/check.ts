@@ -28,7 +28,7 @@ import {
   type OpenRows,
   openRows,
 } from './flags.ts';
-import { digestOfFields, type KnownRow, knownRows } from './known-rows.ts';
+import { type KnownRow, knownRows } from './known-rows.ts';
 import { familyOf, placeOf } from './places.ts';
 import { type CheckedRow, creates, rowChecker } from './row-command.ts';
 
@@ -91,6 +91,7 @@ export class Tally {
   lastRow = 0;
   /** Rows that differ from the requests of their jobs. */
   readonly changed: ChangedRow[] = [];
+  /** For a queue: the digest of each row whose inputs can be read. */
   readonly asked = new Map<string, string>();
   /** Rows to create whose request was made before under another key: own key to other key. */
   readonly alike = new Map<string, string>();
@@ -110,38 +111,41 @@ export class Tally {
     readonly known: ReadonlyMap<string, KnownRow>,
     /** Digest of the request to key, for jobs that were made recently. */
     readonly lately: ReadonlyMap<string, string>,
-    /** Keys of rows that were handed to other machines, which are only followed. */
+    /** Keys of rows that were handed to other machines and that no report called saved; they are only followed. */
     readonly handed: ReadonlySet<string>,
     /** True if a row is made again, whatever the state of its job. */
     readonly isRedone: (key: string) => boolean = () => false,
-    readonly comparesAll = false,
-    /** True if failed rows may be made again. */
-    readonly retriesFailed = true,
+    /** True if failed rows are made again. */
+    readonly retriesFailed = false,
   ) {}
 
   /** The job of a row before this run; undefined if there is none, and if the row is made again. */
   readonly before = (key: string): KnownRow | undefined =>
     this.isRedone(key) ? undefined : this.known.get(key);
 
+  /** True if a row has a job that this run replaces by no other, so that nothing of the row is sent any more. */
+  stands(key: string): boolean {
+    const state = this.before(key)?.state;
+    return state !== undefined && (state !== 'failed' || !this.retriesFailed);
+  }
+
   async add(given: Row, checked: Partial<CheckedRow>): Promise<void> {
     const { command, flags, key, line, nth, row } = given;
-    const { model, estimate, changed, fields, request } = checked;
+    const { model, estimate, changed, asked } = checked;
     this.rows += 1;
     const { resolution, duration } = flags;
     const like = { family: familyOf(command), model, settings: { resolution, duration } };
     this.chains.add(given, like);
-    if (this.comparesAll && fields) this.asked.set(key, digestOfFields(await fields()));
     if (this.isRedone(key)) this.redone.push(key);
     const state = this.before(key)?.state;
     const isFollowed = this.handed.has(key);
     const isNew = state === undefined && !isFollowed;
     if (isNew) this.toMake += 1;
-    if (estimate && (isNew || (this.retriesFailed && state === 'failed' && !isFollowed)))
-      this.#price(estimate);
+    if (estimate && !isFollowed && !this.stands(key)) this.#price(estimate);
     if (changed !== undefined && state !== undefined)
       this.changed.push({ key, line, nth, field: changed, state });
-    if (this.lately.size > 0 && isNew && !this.isRedone(key) && fields) {
-      const other = this.lately.get(digestOfFields(await fields(), request?.intent.endpoint));
+    if (this.lately.size > 0 && isNew && !this.isRedone(key) && asked) {
+      const other = this.lately.get(await asked());
       if (other !== undefined) this.alike.set(key, other);
     }
     this.lastRow = row;
@@ -258,6 +262,7 @@ async function* faultsIn(
   for await (const read of readRows({ ...input, onLeftOut })) {
     ctx.signal.throwIfAborted();
     place = { line: read.line, nth: read.nth };
+    const outside = input.files.outside.size;
     const faults = 'faults' in read ? [...read.faults] : [];
     const row = 'faults' in read ? read.rest : read;
     if (row !== undefined) {
@@ -266,12 +271,16 @@ async function* faultsIn(
       faults.push(...(bound?.faults ?? []));
       try {
         const checked = await check(row, tally.before(row.key));
+        if (queue) tally.asked.set(row.key, await checked.asked());
         if (faults.length === 0) await tally.add(row, checked);
       } catch (error) {
         ctx.signal.throwIfAborted();
-        // A saved row needs no input; one that the queue will not create again may have it on another machine.
-        const isMade = tally.before(row.key)?.state === 'saved' || (await queue?.isMade(row.key));
-        if (faults.length === 0 && isMade) await tally.add(row, {});
+        // Inputs matter only for what is still to be sent.
+        const isOnQueue = queue ? await queue.isMade(row.key) : tally.handed.has(row.key);
+        if (faults.length === 0 && (tally.stands(row.key) || isOnQueue)) {
+          for (const file of [...input.files.outside].slice(outside)) input.files.outside.delete(file);
+          await tally.add(row, {});
+        }
         // Faults of outside files are reported once for all rows.
         else if (!(error instanceof OutsideFile)) {
           // A missing asset is a fault of its row.

@@ -120,11 +120,14 @@ export type OpenRows = Awaited<ReturnType<typeof openRows>>;
 export async function* soundRows(input: RowsInput): AsyncGenerator<Row> {
   for await (const row of readRows(input)) {
     if (!('faults' in row)) yield row;
-    else throw usage(`${input.manifest.named}:${placeText(row)}: ${row.faults[0]}`, EVERY_FAULT);
+    else
+      throw usage(
+        `${input.manifest.named}:${placeText(row)}: ${row.faults[0]}`,
+        'gw batch check names every fault',
+      );
   }
 }
 
-const EVERY_FAULT = 'gw batch check names every fault';
 const OUTSIDE_SHOWN = 20;
 
 /**

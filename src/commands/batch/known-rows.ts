@@ -5,15 +5,14 @@ import type { Context } from '../../context.ts';
 import { familyNames, loadFamily } from '../../gateway/families.ts';
 import type { Family } from '../../gateway/task.ts';
 import { attemptOf } from '../../jobs/create/once.ts';
-import { isUnanswered, madeNothing } from '../../jobs/create/standing.ts';
+import { madeNothing } from '../../jobs/create/standing.ts';
 import { seenAtMs } from '../../jobs/gateway-clock.ts';
-import { OLD_AGE, statusWord } from '../../jobs/job-view.ts';
+import { OLD_AGE, stateNow, statusWord } from '../../jobs/job-view.ts';
 import { namingOf } from '../../jobs/save/output-path.ts';
 import { outputPlace } from '../../jobs/save/save-outputs.ts';
 import { outputsBySize, type SavedOutputs } from '../../jobs/save/saved.ts';
-import type { Job } from '../../ledger/event.ts';
+import type { Job, JobState } from '../../ledger/event.ts';
 import { onceJobKey, originOfGateway } from '../../ledger/job-key.ts';
-import type { Ledger } from '../../ledger/ledger.ts';
 import { loadSettled, taskOf } from '../../ledger/settled.ts';
 import { madeFromRows } from '../../shots/row-outputs.ts';
 import { currentOrigin } from '../once.ts';
@@ -27,7 +26,7 @@ export interface KnownRow {
   readonly family: string;
   /** gw's own key of the job; absent if another machine reported it. */
   readonly jobKey?: string;
-  /** The task's ID, or gw's own. */
+  /** The task's ID, or gw's own, also of a task that another gw is sending. */
   readonly id: string;
   /** The status as `jobs list` shows it; also `running` if another gw is sending it. */
   readonly status: string;
@@ -66,8 +65,8 @@ const MADE_LATELY_MS = 30 * 24 * 3_600_000;
 /**
  * Finds the rows of a batch that were made before at the current gateway, with the last attempt of each. Recent jobs of
  * any key are added to `lately` (request digest to key), and to `refusals` the reason why the last create of a key made
- * nothing. Unless the queue is asked too, rows that it reported as saved are included, and `elsewhere` holds the keys of
- * other rows handed to it, which may be created there at any time.
+ * nothing. Rows that a queue reported as saved are included, and `elsewhere` holds the keys of other rows handed to it,
+ * which may be created there at any time.
  */
 export async function knownRows(
   name: string,
@@ -75,7 +74,6 @@ export async function knownRows(
   {
     lately = new Map<string, string>(),
     refusals = new Map<string, string | undefined>(),
-    asksQueue = false,
     force = false,
   } = {},
 ) {
@@ -97,18 +95,21 @@ export async function knownRows(
       const { gateway, id, key, family, createdAtMs, isDamaged } = job;
       const { once = isDamaged && { key, fields: {} } } = job;
       if (!once || (!isDamaged && originOfGateway(gateway) !== origin)) return false;
-      if (madeNothing(job)) {
+      const now = stateNow(job, ledger.isHeld);
+      if (madeNothing(job) || now === 'not_sent') {
         refusals.set(once.key, job.message);
         return false;
       }
-      if (!isDamaged && createdAtMs > ctx.clock.now() - MADE_LATELY_MS && isMade(job, ledger))
+      // A job that was paid for, may have been, or is being sent.
+      const isMade = !['refused', 'failed', 'lost'].includes(job.state);
+      if (!isDamaged && isMade && createdAtMs > ctx.clock.now() - MADE_LATELY_MS)
         lately.set(digestOfFields(once.fields, job.endpoint), once.key);
       if (once.key !== key && !once.key.startsWith(`${name}/`)) return false;
       const attempt = attemptOf(job);
       if ((found.get(once.key)?.attempt ?? 0) > attempt) return false;
       const of = families.get(family);
       const outputs = outputsBySize(job, of);
-      const state = stateOf(job, outputs, isSettled);
+      const state = stateOf(job, now, outputs, isSettled);
       // Outputs that came in the reply have no link that expires.
       const hasLink = of !== undefined && taskOf(job, of)?.outputs.length !== 0;
       const urgentFromMs =
@@ -135,7 +136,6 @@ export async function knownRows(
   const known: Map<string, KnownRow> = found;
   if (force) leaveBeside(known);
   const elsewhere = new Set<string>();
-  if (asksQueue) return { known, elsewhere };
   const { Memory } = await import('../machines/memory.ts');
   for (const [key, { asked, saved, attempt: made }] of (await Memory.open(name, ctx)).rows) {
     const { state = 'failed', attempt: before = 0 } = known.get(key) ?? {};
@@ -147,10 +147,6 @@ export async function knownRows(
   }
   return { known, elsewhere };
 }
-
-/** True of a job that was paid for, may have been, or will be, because another gw waits to send it. */
-const isMade = ({ key, state }: Job, { isHeld }: Pick<Ledger, 'isHeld'>): boolean =>
-  state === 'intent' ? isHeld(key) : !['refused', 'failed', 'lost'].includes(state);
 
 /** With --force, a row that took the next name is open again, unless the first one is an output of the batch. */
 function leaveBeside(known: Map<string, KnownRow>): void {
@@ -179,12 +175,13 @@ function reasonOf(job: Job, family: Family): string | undefined {
   return [code, message].filter(Boolean).join(': ') || job.message;
 }
 
-function stateOf(job: Job, { missing }: SavedOutputs, isSettled: (job: Job) => boolean): RowState {
-  const { state, isDamaged, save } = job;
-  if (state === 'succeeded' && save.download && missing.length > 0) return 'unsaved';
-  if (state === 'succeeded') return isDamaged || isSettled(job) ? 'saved' : 'unsaved';
-  if (isUnanswered(job)) return 'unknown';
-  return state === 'running' ? state : 'failed';
+type Settled = Awaited<ReturnType<typeof loadSettled>>;
+
+function stateOf(job: Job, now: JobState, { missing }: SavedOutputs, isSettled: Settled): RowState {
+  if (now === 'succeeded' && job.save.download && missing.length > 0) return 'unsaved';
+  if (now === 'succeeded') return job.isDamaged || isSettled(job) ? 'saved' : 'unsaved';
+  if (now === 'unknown') return 'unknown';
+  return now === 'running' || now === 'intent' || now === 'sent' ? 'running' : 'failed';
 }
 
 /** True if a job belongs to the row's attempt on the queue, and not to an earlier one. */

@@ -7,23 +7,26 @@ import { type ConfinedPath, refuseTarget } from '../../disk/confined-path.ts';
 import { endsAll, GwError, shellQuote, usage } from '../../errors.ts';
 import { confineFiles } from '../../flags/body-flags.ts';
 import type { BudgetFlags } from '../../flags/job-flags.ts';
+import { findFamily } from '../../gateway/families.ts';
 import { once } from '../../host.ts';
 import { keepYoungSpaceSmall } from '../../http/transport.ts';
 import type { RunProgress } from '../../io/io.ts';
 import type { Estimate } from '../../jobs/cost.ts';
 import type { HowAsked, JobRequest } from '../../jobs/create/job-request.ts';
 import type { Made } from '../../jobs/create/make.ts';
-import { fieldDigests, otherField, pathOf } from '../../jobs/create/once.ts';
+import { asItStands, fieldDigests, otherField, pathOf, type Stands } from '../../jobs/create/once.ts';
+import { isUnanswered } from '../../jobs/create/standing.ts';
 import { cleanKey, escapePattern } from '../../jobs/save/output-path.ts';
 import type { Job } from '../../ledger/event.ts';
 import type { OutputDoor } from '../../shots/outputs.ts';
 import { create as imageCreate, edit as imageEdit, native as imageNative } from '../image.ts';
+import { goOnWith, lastOfKey } from '../once.ts';
 import { create as alpha } from '../video/alpha.ts';
 import { create as beta } from '../video/beta/create.ts';
-import type { JobResult } from '../video/follow-job.ts';
+import { type JobResult, waitDeadlineMs } from '../video/follow-job.ts';
 import { create as gamma } from '../video/gamma.ts';
 import { noteOfName } from '../video/task-ids.ts';
-import type { Fields, KnownRow } from './known-rows.ts';
+import { digestOfFields, type Fields, type KnownRow } from './known-rows.ts';
 
 // A row runs the create command that it names, with its fields as typed flags, so that row and command accept the same
 // values and refuse others with the same message.
@@ -109,6 +112,8 @@ export interface CheckedRow {
   readonly changed?: string | undefined;
   /** Digests of the requested fields. It reads the files of a form. */
   readonly fields: () => Promise<Fields>;
+  /** The digest that tells whether two rows ask for the same. */
+  readonly asked: () => Promise<string>;
   readonly request: JobRequest;
 }
 
@@ -135,6 +140,7 @@ export function rowChecker(files: RowFiles, ctx: Context, warn: Context['io']['w
       estimate,
       changed: known && changedField(row, known, await fields(), request),
       fields,
+      asked: async () => digestOfFields(await fields(), request.intent.endpoint),
       request,
     };
   };
@@ -168,11 +174,12 @@ export type RowOutcome = Outcome<JobResult> & { readonly made: Made };
 export async function createRow(
   row: Row,
   files: RowFiles,
-  { rows, named, keepsOther, expects, deadlineMs, wait = true, ...limits }: RowOptions,
+  { rows, named, keepsOther, expects, wait = true, ...limits }: RowOptions,
   ctx: Context,
 ): Promise<RowOutcome> {
   const shared = { once: row.key, wait, queue: wait, ...limits };
   const takes = Object.entries(shared).filter(([key]) => Object.hasOwn(commandOf(row).flags, key));
+  const { deadlineMs = waitDeadlineMs({}, ctx) } = limits;
   const own: Context = {
     ...contextOf(row, files, ctx),
     io: {
@@ -186,18 +193,31 @@ export async function createRow(
   const redone = wait ? () => `run the batch again with --redo ${shellQuote(row.key)}` : undefined;
   // Most objects of a row are short-lived, so a small young generation keeps thousands of rows within little memory.
   const letGrow = keepYoungSpaceSmall();
+  let stands: Stands | undefined;
   try {
-    const ready = await readyFlags(row, rows, files, ctx);
-    const flags = { ...ready, ...Object.fromEntries(takes), keepsOther, expects, deadlineMs };
-    const { error, made, ...rest } = await outcomeOf(row, flags, own);
+    const how = { ...Object.fromEntries(takes), keepsOther, expects, deadlineMs };
+    stands = keepsOther ? await standing(row, { ...limits, wait }, ctx) : undefined;
+    const { error, made, ...rest } =
+      stands && !isUnanswered(stands.job)
+        ? await goOnWith(stands, { ...(await flagsOf(row, rows, ctx)), ...how, wait }, own)
+        : await outcomeOf(row, { ...(await readyFlags(row, rows, files, ctx)), ...how }, own);
     if (!made) throw new Error('a create tells what became of it');
     return { ...rest, made, ...(error !== undefined && { error: ofRow(error, redone) }) };
   } catch (thrown) {
-    const error = ofRow(thrown, redone);
+    // A row of unknown outcome stays that where an input is missing: it cannot be sent again then.
+    const unknown = thrown instanceof GwError && thrown.kind === 'usage' && stands?.error;
+    const why = unknown ? unknown.told({}, `${unknown.message}; ${thrown.message}`) : thrown;
+    const error = ofRow(why, redone);
     return { error, made: { kind: 'nothing', error } };
   } finally {
     letGrow();
   }
+}
+
+/** The job of a row, if this run makes no other. Once it is answered, it goes on whatever has become of the inputs. */
+async function standing({ key }: Row, how: HowAsked, ctx: Context): Promise<Stands | undefined> {
+  const { current } = await lastOfKey(key, ctx);
+  return current && asItStands(current, { family: await findFamily(current.family), how });
 }
 
 async function outcomeOf(row: Row, flags: Row['flags'], ctx: Context): Promise<Outcome<JobResult>> {

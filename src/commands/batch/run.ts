@@ -143,18 +143,18 @@ export const run = defineCommand({
       announced = await announce(input.name, machines ? 'hand-over' : 'make', ctx);
       queue = await machines?.openFollower(flags, input.name, ctx);
       if (announced.isRefused && !machines)
-        throw usage(`${named}: ${beingHandedOver}`, `follow them with: ${followCommand(ctx)}`);
+        throw usage(
+          `${named}: another gw batch run on this machine is handing its rows over to a queue, and nothing was sent`,
+          `follow them with: ${followCommand(ctx)}`,
+        );
       const lately = new Map<string, string>();
-      const asksQueue = machines !== undefined;
-      const force = !asksQueue && opened.defaults.force === true;
-      const { known, elsewhere } = await knownRows(input.name, ctx, { lately, asksQueue, force });
-      // A row that was handed over before is only followed.
-      const handed = queue?.handed ?? elsewhere;
+      const force = !machines && opened.defaults.force === true;
+      const { known, elsewhere } = await knownRows(input.name, ctx, { lately, force });
       const following = flags.following ? await followersOf(input, redo.has) : new Set<string>();
       const isRedone = (key: string) => redo.has(key) || following.has(key);
       let tally: Tally;
       for (;;) {
-        tally = new Tally(known, lately, handed, isRedone, asksQueue, flags.retryFailed === true);
+        tally = new Tally(known, lately, elsewhere, isRedone, flags.retryFailed === true);
         for await (const { message, ...place } of checkRows(input, tally, ctx, { queue }))
           yield { error: usage(`${named}:${placeText(place)}: ${message}`) };
         if (input.files.outside.size === 0) break;
@@ -421,11 +421,6 @@ async function resultOf(
     status: isUnknownOutcome(error) ? 'unknown' : 'not_sent',
     error: (error && reportError(error)) ?? null,
   };
-  if (made?.job && value) return rowResult(row, { ...told, ...value, key: made.job.key });
-  if (made?.kind === 'refused') {
-    const { family, key } = made.job;
-    return rowResult(row, { ...told, family, key, id: key, status: 'refused' });
-  }
   // If the ledger cannot be read, the error alone is reported.
   const { current, last } = (await lastOfKey(row.key, ctx).catch(() => undefined)) ?? {};
   const key = made?.job?.key ?? last?.key ?? null;
@@ -444,16 +439,13 @@ function refuseUnmet(flag: string, unmet: Iterable<string> = [], known: Tally['k
 }
 
 function refuseUnsettled({ known, isRedone }: Tally): void {
-  for (const [key, { state, id }] of known)
-    if (state === 'unknown' && isRedone(key))
+  for (const [key, { state, id, jobKey }] of known)
+    if ((state === 'unknown' || (state === 'running' && id === jobKey)) && isRedone(key))
       throw usage(
         `--redo ${key}: it is not known what became of its job ${id}`,
         `find out first, and say it: gw jobs resolve ${id} --as ID (or --as none)`,
       );
 }
-
-const beingHandedOver =
-  'another gw batch run on this machine is handing its rows over to a queue, and nothing was sent';
 
 const madeElsewhere = (ctx: Context): GwError =>
   new UnknownOutcome('it was handed over to other machines, and nothing was sent by this one', {
@@ -463,7 +455,6 @@ const madeElsewhere = (ctx: Context): GwError =>
 export function resultOfKnown(row: Row, known: KnownRow): RowResult {
   const { jobKey: key = null, id, family, state, status, files, reason = status } = known;
   const failed = toldAs(status === 'refused' ? 'rejected' : 'task_failed', reason);
-  const isUnknown = state === 'unknown' && status !== 'running' && status !== 'not_sent';
-  const error = state === 'failed' ? failed : isUnknown ? unknownError(reason) : null;
+  const error = state === 'failed' ? failed : state === 'unknown' ? unknownError(reason) : null;
   return rowResult(row, { key, id, family: family || familyOf(row.command), status, files, error });
 }

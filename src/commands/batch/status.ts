@@ -73,8 +73,6 @@ export const status = defineCommand<typeof flags, Status>({
       }
       const refusals = new Map<string, string | undefined>();
       const { known, elsewhere } = await knownRows(input.name, ctx, { refusals });
-      for (const [key, row] of known)
-        if (row.state === 'unknown' && row.status === 'running') known.set(key, { ...row, state: 'running' });
       const counts = new Map<ShownState, number>();
       const listed: RowLine[] = [];
       const chains = new Chains(input.creates);
@@ -158,12 +156,12 @@ export const cancel = defineCommand({
   ],
   notes: ['What was sent goes on; gw batch run with the same manifest puts what was taken out back.'],
   human: ({ cancelled, left }: { cancelled: number; left: number }) =>
-    `${cancelled} taken out${left > 0 ? `, ${left} were sent, are over or are not there` : ''}\n`,
+    `${cancelled} taken out${left > 0 ? `, ${left} were sent or are over` : ''}\n`,
   async run({ args, flags }, ctx) {
     const input = await openRows(args, flags, ctx);
     try {
       const { cancelOnMachines } = await import('../machines/queue-status.ts');
-      return { value: await cancelOnMachines(input, flags, ctx) };
+      return { value: await cancelOnMachines(input.name, flags, ctx) };
     } finally {
       input.close();
     }

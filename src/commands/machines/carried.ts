@@ -54,8 +54,8 @@ export function forOthers(row: Row, { models, sidecar }: Settings, { host, globa
 }
 
 /** The row as a worker will read it, without profile defaults that have yielded to the row's own fields. */
-export function rowForQueue(row: Row, { request: { intent } }: CheckedRow): Row {
-  const kept = intent.request?.flags;
+export function rowForQueue(row: Row, request: KeptRequest | undefined): Row {
+  const kept = request?.flags;
   const stored = (row.flags as WithStored).stored ?? [];
   const gone = stored.filter(
     (key) => kept && !Object.hasOwn(kept, key) && !howKeys.has(key) && key !== 'model',
@@ -103,9 +103,10 @@ export function carriedJob(
 ): CarriedJob {
   const { attempt = 1, fields = {} } = once ?? {};
   const kept = { key, endpoint, model, settings, media, references, externalId, attempt, fields };
+  const ownPrompt = job?.ownPrompt ?? (request?.flags.prompt as string | undefined);
   // The ledger may be set to store no prompts.
   const outputs = outputsIn(request, /./s) ?? job?.outputs;
-  return { files: {}, ...job, ...kept, prompt: prompt ?? job?.prompt, outputs };
+  return { files: {}, ...job, ...kept, prompt: prompt ?? job?.prompt, ownPrompt, outputs };
 }
 
 /** Flags that say how a request is created, waited for and saved, and are not part of it. */

@@ -1,7 +1,7 @@
-import { askedDigest, placeText, type Row } from '../../batch/rows.ts';
+import { placeText, type Row } from '../../batch/rows.ts';
 import type { Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
-import { type ErrorKind, errorKinds, GwError, shellQuote, usage, withoutPasswords } from '../../errors.ts';
+import { type ErrorKind, errorKinds, GwError, usage } from '../../errors.ts';
 import { chunksOf } from '../../host.ts';
 import { reportError } from '../../io/error-lines.ts';
 import { oneLine } from '../../io/escape.ts';
@@ -28,12 +28,12 @@ import { namedBy, type RowResult, RowSums, rowResult } from '../batch/report.ts'
 import { type RowFiles, rowChecker, under } from '../batch/row-command.ts';
 import { type Batch, resultOfKnown } from '../batch/run.ts';
 import { endedBy } from '../video/follow-job.ts';
-import { carriedCheck, forOthers, rowForQueue } from './carried.ts';
+import { carriedCheck, carriedJob, forOthers, rowForQueue } from './carried.ts';
 import { toldError } from './hands.ts';
 import { hearOfRows } from './heard.ts';
 import { Memory } from './memory.ts';
 import { giveOut, neededBy } from './next-rows.ts';
-import { type OpenQueue, openQueue, type RedisWords } from './open.ts';
+import { type OpenQueue, openQueue, type RedisWords, redisTyped } from './open.ts';
 import { AT_ONCE, takeOut } from './queue-status.ts';
 import { endOf, ends } from './row-end.ts';
 
@@ -56,8 +56,6 @@ export async function openFollower(words: RedisWords, name: string, ctx: Context
       const [record] = await queue.store.read([key], true);
       return record !== undefined && !['waiting', 'failed', 'cancelled'].includes(record.state);
     },
-    /** The keys of the rows that this machine has handed over. */
-    handed: new Set(memory.rows.keys()),
     /** Hands the rows over and follows them, whichever machine works on them. */
     run: (batch: Batch) => new BatchOnQueue(batch, queue, memory).outcomes(),
     close: (): Promise<void> => queue.close().catch(() => {}),
@@ -141,7 +139,7 @@ class BatchOnQueue {
   /** Puts missing rows on the queue; finished ones are settled. */
   async #handOver(rows: readonly Row[]): Promise<void> {
     const { tally, flags } = this.batch;
-    const { store } = this.queue;
+    const { store, host } = this.queue;
     const keys = rows.map(({ key }) => key);
     const records = await store.read(keys, true);
     const fresh: Row[] = [];
@@ -168,14 +166,15 @@ class BatchOnQueue {
         } else there.push([row, record, isToMake]);
         if (!isOver(record.state)) this.#standing += 1;
         if (told?.isOnItsWay) arrived.push(row);
-      } else if (told?.saved || local?.state === 'saved') {
-        if (local?.state !== 'saved' && (told?.asked ?? askedDigest(row)) !== askedDigest(row))
-          this.#tellChanged(row, 'saved', 'the row');
-        this.#countBefore(local?.state === 'saved' ? resultOfKnown(row, local) : rowResult(row, told?.saved));
-        if (tally.chains.followers(row.key).length > 0) await this.#tellSavedHere(row, local);
+      } else if (local?.state === 'saved') {
+        this.#countBefore(resultOfKnown(row, local));
+        // Other rows need the output of a row that this machine has saved by itself.
+        const home = tally.chains.followers(row.key).length > 0 && this.#homeHere(local);
+        if (home)
+          await store.handOver({ ...(await this.#recordOf(row, local)), state: 'saved', ...home }, host);
       } else if (local?.state === 'unknown') this.#settle(row, undefined, unknownHere, local);
-      // No worker could continue this job: it would pay for it again, or look in the wrong family.
-      else if (isHere && (record || local.family === 'image' || local.family !== familyOf(row.command)))
+      // No worker could continue this job: it has no task, or one of another family.
+      else if (isHere && (record || local.id === local.jobKey || local.family !== familyOf(row.command)))
         this.#settle(row, undefined, unsavedHere, local);
       else if (told && !told.isOnItsWay && !flags.refill && !isOpen(local)) this.#settle(row, undefined);
       else if (local?.state === 'failed' && !flags.retryFailed)
@@ -192,7 +191,7 @@ class BatchOnQueue {
       for (const row of fresh) {
         const record = await this.#recordOf(row, tally.known.get(row.key));
         await store.follows(row.key, neededBy(row));
-        await store.handOver(record, this.queue.host);
+        await store.handOver(record, host);
         this.#open.set(row.key, { row, record });
         arrived.push(row);
       }
@@ -202,14 +201,6 @@ class BatchOnQueue {
       const open = keys.filter((key) => this.#open.has(key));
       await giveOut(open, this.queue);
     }
-  }
-
-  /** Puts a row that this machine saved by itself on the queue too, if other rows need its output. */
-  async #tellSavedHere(row: Row, local: KnownRow | undefined): Promise<void> {
-    const home = local && this.#homeHere(local);
-    if (!home) return;
-    const record = await this.#recordOf(row, local);
-    await this.queue.store.handOver({ ...record, state: 'saved', ...home }, this.queue.host);
   }
 
   /** Gives out the rows whose sources are saved, and settles those whose sources failed. */
@@ -326,24 +317,24 @@ class BatchOnQueue {
     return end?.goesOn ? put(end.goesOn, {}) : this.#found(row, record);
   }
 
-  /** The changed request of a row that is still to be created; a change of a finished row is only reported. */
+  /**
+   * The changed request of a row that is still to be created; a change of another row is only reported. Where its inputs
+   * cannot be read here, the row stays as it was handed over.
+   */
   async #changedTo(row: Row, record: RowRecord, isToBeMade: boolean): Promise<Changes | undefined> {
-    const { tally, input } = this.batch;
+    const { tally, input, flags, ctx } = this.batch;
     const asked = tally.asked.get(row.key);
-    const isOtherThan = (own: Row) => askedDigest(record.row) !== askedDigest(own);
-    // Profile defaults that yielded to the row's own fields are not on the queue, so compare without them.
-    const isOther =
-      isOtherThan(row) && (!row.flags.stored || isOtherThan((await this.#recordOf(row, undefined)).row));
-    const before = record.job && digestOfFields(record.job.fields);
+    // An older gw stored no fields.
+    const { fields, endpoint } = record.job ?? {};
+    const isSame = !asked || !fields || asked === digestOfFields(fields, endpoint);
     const isOwn = this.memory.rows.has(row.key);
     // Where a row is saved, and how long it is waited for, is no part of its request.
     const how = ['out', 'waitTimeout', 'interval'] as const;
     const moved = how.filter((key) => isOwn && record.row.flags[key] !== row.flags[key]);
-    const isSame = !isOther && (asked === undefined || before === undefined || asked === before);
     if (isSame && !isToBeMade && moved.includes('out') && !isOver(record.state)) this.#keptPlaces += 1;
-    if (isSame && !(isToBeMade && moved.length > 0)) return undefined;
+    if (isSame && !(isToBeMade && asked && moved.length > 0)) return undefined;
     // Two users may have given their batches the same name.
-    if (isOther && !isOwn)
+    if (!isSame && !isOwn)
       throw usage(
         `${input.manifest.named}:${placeText(row)}: the row has changed since it was handed over (${row.key})`,
         'another batch may have this name: give one of them another with --name, or the row another id',
@@ -352,15 +343,11 @@ class BatchOnQueue {
       const { row: own, family, job, pool } = await this.#recordOf(row, undefined);
       return { row: own, family, job, pool };
     }
-    this.#tellChanged(row, record.state, isOther ? 'the row' : 'a file or a setting');
+    const { key, line, nth } = row;
+    const changed = [{ key, line, nth, field: 'the row', state: record.state }];
+    const isTold = tally.changed.some((each) => each.key === key);
+    if (!isTold) warnOfChanged({ changed }, input.manifest.named, flags.retryFailed === true, ctx);
     return undefined;
-  }
-
-  #tellChanged({ key, line, nth }: Row, state: RowRecord['state'], field: string): void {
-    const { tally, input, flags, ctx } = this.batch;
-    if (tally.changed.some((each) => each.key === key)) return;
-    const changed = [{ key, line, nth, field, state }];
-    warnOfChanged({ changed }, input.manifest.named, flags.retryFailed === true, ctx);
   }
 
   /** Follows an open row, and settles any other. */
@@ -371,12 +358,18 @@ class BatchOnQueue {
     else this.#settle(row, record);
   }
 
-  /** What this machine's ledger knows of a row that is waiting or unknown on the queue: a task, or saved images. */
+  /**
+   * What this machine's ledger knows of a row that is waiting or unknown on the queue: a task, or saved images; or that
+   * files which a worker here has saved are gone.
+   */
   #inReach(record: RowRecord): [step: Step, changes: Changes] | undefined {
     const local = this.batch.tally.known.get(record.row.key);
     const end = endOf(record);
     const isOut = record.state === 'waiting' || end === ends.unknown || end === ends.lacksImages;
-    if (!isOut || local?.family !== record.family || local.attempt < (record.wanted ?? 1)) return undefined;
+    const isGone = end === ends.saved && record.host === this.queue.host && local?.state === 'unsaved';
+    if (local?.family !== record.family || local.attempt < (record.wanted ?? 1)) return undefined;
+    if (isGone) return ['unsaved', {}];
+    if (!isOut) return undefined;
     if (record.family !== 'image')
       return local.id === local.jobKey ? undefined : ['cleared', { id: local.id }];
     const home = this.#homeHere(local);
@@ -384,27 +377,25 @@ class BatchOnQueue {
   }
 
   /** The outputs of a row that this machine has saved by itself. */
-  #homeHere({ state, files, status, id }: KnownRow): Changes | undefined {
-    const isHome = state === 'saved' && files.length > 0;
+  #homeHere({ state, files, status, id, jobKey }: KnownRow): Changes | undefined {
+    const isHome = state === 'saved' && files.length > 0 && jobKey !== undefined;
     return isHome ? { files, status, id, host: this.queue.host } : undefined;
   }
 
   /** A new record; a row that this machine has already created continues with its task. */
   async #recordOf(row: Row, local: KnownRow | undefined): Promise<RowRecord> {
-    const { flags, tally, input, ctx } = this.batch;
-    const files = this.#files;
+    const { flags, tally, input } = this.batch;
     const family = familyOf(row.command);
     // Other machines' ledgers cannot be read here.
     const wanted = local && local.attempt + (local.state === 'failed' ? 1 : 0);
-    const checked = await this.#check(row);
-    const job = await carriedCheck(row, checked, files, ctx);
+    const { job, kept } = await this.#requestOf(row, local);
     // The pool depends on the sent body: 4k may come from `set`, `body` or the model's default.
     const { name: pool } = placeOf({ family, settings: job.settings }, this.queue.account);
     return {
       state: isOpen(local) ? 'running' : 'waiting',
       ...(isOpen(local) && { id: local.id, status: local.status }),
       round: 0,
-      row: rowForQueue(row, checked),
+      row: rowForQueue(row, kept),
       rows: tally.lastRow,
       family,
       named: input.manifest.named,
@@ -414,6 +405,17 @@ class BatchOnQueue {
       job,
       files: [],
     };
+  }
+
+  /** The request of a row: as its job of this machine was made, or as it is checked here. */
+  async #requestOf(row: Row, local: KnownRow | undefined) {
+    const { ctx } = this.batch;
+    const ids = local && local.state !== 'failed' && local.jobKey ? [local.jobKey] : [];
+    const [made] = await (await ctx.ledger()).find({ ids });
+    if (made) return { job: carriedJob(made, {}), kept: made.request };
+    const checked = await this.#check(row);
+    const job = await carriedCheck(row, checked, this.#files, ctx);
+    return { job, kept: checked.request.intent.request };
   }
 
   async *#follow(from: string): AsyncGenerator<Outcome<RowResult>> {
@@ -532,7 +534,9 @@ class BatchOnQueue {
 
   #resultOf(row: Row, record: RowRecord | undefined, error?: ToldError): RowResult {
     const isRefused = error?.kind === 'rejected' || error?.kind === 'not_found';
-    const word = tellsUnknown(error) || record?.fault?.isSent ? 'unknown' : isRefused ? 'refused' : undefined;
+    const isUnknown =
+      tellsUnknown(error) || record?.fault?.isSent || (record && endOf(record) === ends.doubtful);
+    const word = isUnknown ? 'unknown' : isRefused ? 'refused' : undefined;
     const key = keyOf(record) ?? null;
     const isMade = record?.state === 'saved' || record?.id !== undefined;
     const place = record?.host === this.queue.host ? '' : `${oneLine(record?.host ?? '?')}:`;
@@ -551,10 +555,8 @@ class BatchOnQueue {
   #errorOf(told: ToldError): GwError {
     const text = (name: string) => (typeof told[name] === 'string' ? told[name] : undefined);
     const kind = Object.hasOwn(errorKinds, told.kind) ? (told.kind as ErrorKind) : 'internal';
-    const { redis } = this.batch.flags;
-    const queue = redis ? `--redis ${shellQuote(withoutPasswords(redis))}` : '--redis';
     return new GwError(kind, told.message, {
-      hint: text('hint')?.replace(/--redis(?=;|$)/, () => queue),
+      hint: text('hint')?.replace(/--redis(?=;|$)/, () => redisTyped(this.batch.flags)),
       code: text('code'),
       type: text('type'),
       requestId: text('request_id'),

@@ -101,11 +101,9 @@ export class RowHands implements Omit<Hands, 'onTakenAway'> {
   readonly create: Hands['create'] = async (record, beforeSend) => {
     const { clock } = this.#ctx;
     const before = await this.#own(record);
-    const isTask = before?.family === record.family && before.family !== 'image';
-    if (isTask && before.id && /^(running|succeeded)$/.test(before.state)) {
-      const { id, status } = before;
-      return { kind: 'accepted', id, status, job: carriedJob(before, record) };
-    }
+    const isOn = before?.family === record.family && /^(running|succeeded)$/.test(before.state);
+    if (isOn && before.id)
+      return { kind: 'accepted', id: before.id, status: before.status, job: carriedJob(before, record) };
     const guarded = guardedGateway(this.#ctx, async () => {
       await this.turn();
       const { last } = await lastOfKey(record.row.key, this.#ctx);
@@ -124,22 +122,17 @@ export class RowHands implements Omit<Hands, 'onTakenAway'> {
     const outcome = await createRow(this.#rowOf(record), files, options, own);
     const { error, made } = outcome;
     if (error instanceof TakenAway) throw error;
-    switch (made.kind) {
-      case 'accepted': {
-        const { id, status, job, unrecorded } = made;
-        // If the ledger cannot be written, no further task could be recorded either.
-        if (unrecorded instanceof GwError) this.worker.stopFor(unrecorded, 'all');
-        return { kind: 'accepted', id, status, job: carriedJob(job, record) };
-      }
-      case 'images':
-        return this.#imagesMade(record, outcome, made);
-      case 'unknown':
-        return this.#isStopped(error, 'creates')
-          ? { kind: 'nothing_made', waitMs: 0, error: toldError(error, this.#ctx) }
-          : this.#lostAs(record, error, made.job);
-      default:
-        return this.#notMade(record, error, made);
+    if (made.kind === 'images') return this.#imagesMade(record, outcome, made);
+    if (made.kind === 'accepted') {
+      const { id, status, job, unrecorded } = made;
+      // If the ledger cannot be written, no further task could be recorded either.
+      if (unrecorded instanceof GwError) this.worker.stopFor(unrecorded, 'all');
+      return { kind: 'accepted', id, status, job: carriedJob(job, record) };
     }
+    if (this.#isStopped(error, 'creates'))
+      return { kind: 'nothing_made', waitMs: 0, error: toldError(error, this.#ctx) };
+    if (made.kind === 'unknown') return this.#lostAs(record, error, made.job);
+    return this.#notMade(record, error, made);
   };
   readonly follow = async (record: RowRecord, id: string): Promise<Followed> => {
     const outcome = await this.#follow(record, id, false).catch(orStopped);
@@ -293,12 +286,11 @@ export class RowHands implements Omit<Hands, 'onTakenAway'> {
       return this.#savedAs({ value });
     }
     if (error instanceof GwError && error.kind === 'download') return this.#failed(record, error);
-    const { host = 'its worker' } = record;
     return this.#failed(
       record,
       new GwError('download', `its images were made, and are not all saved: ${faultReason(error)}`, {
         taskId: job.key,
-        hint: `they are made nowhere else: on ${host}, gw jobs sync saves what can still be had, and gw batch run --redis then tells the queue`,
+        hint: `they are made nowhere else: on ${record.host ?? 'its worker'}, gw jobs sync saves what can still be had, and gw batch run --redis then tells the queue`,
       }),
     );
   }
@@ -328,8 +320,6 @@ export class RowHands implements Omit<Hands, 'onTakenAway'> {
       if (error.kind === 'rate_limited') this.worker.holdCreates(record.pool, waitMs);
       return { kind: 'nothing_made', waitMs, error: toldError(error, this.#ctx) };
     }
-    if (this.#isStopped(error, 'creates'))
-      return { kind: 'nothing_made', waitMs: 0, error: toldError(error, this.#ctx) };
     const job = made.job ?? earlier;
     // A missing input output is not the job's own failure: another machine may have it.
     const isLacking =

@@ -6,7 +6,7 @@ import type { OpenQueue } from './open.ts';
 // Reads from a queue which jobs of this machine another machine has continued.
 
 /** Marks this ledger's jobs that other machines have saved, so that they are not downloaded again. */
-export async function hearOfRows({ store }: Pick<OpenQueue, 'store'>, ctx: Context): Promise<void> {
+export async function hearOfRows({ store, host }: OpenQueue, ctx: Context): Promise<void> {
   const ledger = await ctx.ledger();
   const origin = await currentOrigin(ctx);
   const jobs = await ledger.find({
@@ -17,7 +17,7 @@ export async function hearOfRows({ store }: Pick<OpenQueue, 'store'>, ctx: Conte
   const records = await store.read(jobs.map(({ once }) => once?.key ?? ''));
   for (const [at, { key, id, save }] of jobs.entries()) {
     const record = records[at];
-    const isHome = record?.state === 'saved' && id !== undefined && record.id === id;
+    const isHome = record?.state === 'saved' && record.host !== host && id !== undefined && record.id === id;
     if (isHome) ledger.append(key, { event: 'plan', save: { ...save, download: false } });
   }
 }

@@ -4,7 +4,7 @@ import { readCertificates } from '../../config/certificates.ts';
 import { readVariable } from '../../config/environment.ts';
 import type { Context } from '../../context.ts';
 import { readSmallFile } from '../../disk/typed-input.ts';
-import { usage } from '../../errors.ts';
+import { shellQuote, usage, withoutPasswords } from '../../errors.ts';
 import { type PooledTask, poolOf } from '../../gateway/limits.ts';
 import { readTyped } from '../../io/ask.ts';
 import { isLoopback } from '../../loopback.ts';
@@ -26,6 +26,12 @@ export interface RedisWords {
   readonly redis?: string | undefined;
   readonly insecureRedis?: boolean | undefined;
 }
+
+/** The words as typed, without a password, for commands that are printed. */
+export const redisTyped = ({ redis, insecureRedis }: RedisWords): string =>
+  ['--redis', redis && shellQuote(withoutPasswords(redis)), insecureRedis && '--insecure-redis']
+    .filter(Boolean)
+    .join(' ');
 
 /**
  * The URL of --redis, or GW_REDIS_URL; asks for a password that gw has printed as `***`. Throws `usage` if the URL is
@@ -107,8 +113,6 @@ export async function openQueue(
       pools,
       /** The name of this machine. */
       host: name,
-      /** The server, for messages. */
-      where: door.where,
       async close(): Promise<void> {
         door.end();
         await engine.close();

@@ -8,7 +8,7 @@ import { type OpenRows, soundRows } from '../batch/flags.ts';
 import { noTaskOfImage, unchanged } from '../jobs/task-job.ts';
 import { createFollowers } from '../video/followers.ts';
 import { Memory } from './memory.ts';
-import { type OpenQueue, openQueue, type RedisWords } from './open.ts';
+import { type OpenQueue, openQueue, type RedisWords, redisTyped } from './open.ts';
 import { endOf, ends } from './row-end.ts';
 
 // Commands on a queue besides following it: the state of rows, the log of a row, and taking rows out.
@@ -40,12 +40,6 @@ async function commandOf(input: OpenRows, { store }: OpenQueue): Promise<string 
   return [...commands][0];
 }
 
-/** The keys of a manifest's rows. Throws `usage` for a faulty manifest. */
-async function* keysOf(input: OpenRows, queue: OpenQueue): AsyncGenerator<string[]> {
-  const rows = soundRows({ ...input, command: await commandOf(input, queue) });
-  for await (const some of chunksOf(rows, AT_ONCE)) yield some.map(({ key }) => key);
-}
-
 export function statusOnMachines(input: OpenRows, redis: RedisWords, ctx: Context) {
   return withQueue(redis, ctx, async (queue) => {
     const states = [...rowStates, 'not_handed_over'] as const;
@@ -54,8 +48,10 @@ export function statusOnMachines(input: OpenRows, redis: RedisWords, ctx: Contex
       number
     >;
     let rows = 0;
-    for await (const keys of keysOf(input, queue)) {
-      rows += keys.length;
+    const wanted = soundRows({ ...input, command: await commandOf(input, queue) });
+    for await (const some of chunksOf(wanted, AT_ONCE)) {
+      rows += some.length;
+      const keys = some.map(({ key }) => key);
       for (const each of await queue.store.read(keys, true)) counts[each?.state ?? 'not_handed_over'] += 1;
     }
     const { pools, save } = await queue.engine.counts();
@@ -104,42 +100,28 @@ export async function takeOut(
   return taken.length;
 }
 
-export const cancelOnMachines = (input: OpenRows, redis: RedisWords, ctx: Context) =>
+/** Takes out the rows of a batch, also those that the manifest does not hold any more. */
+export const cancelOnMachines = (name: string, redis: RedisWords, ctx: Context) =>
   withQueue(redis, ctx, async (queue) => {
-    const memory = await Memory.open(input.name, ctx);
-    // Rows of the batch on the queue that are no longer in the manifest.
-    const strangers = new Set(await queue.store.rowsOf(input.name));
-    let [cancelled, asked] = [0, 0];
-    const take = async (keys: readonly string[]) => {
-      asked += keys.length;
-      cancelled += await takeOut(keys, queue, memory);
-    };
-    for await (const keys of keysOf(input, queue)) {
-      for (const key of keys) strangers.delete(key);
-      await take(keys);
-    }
-    await take([...strangers]);
-    return { cancelled, left: asked - cancelled };
+    const keys = await queue.store.rowsOf(name);
+    const cancelled = await takeOut(keys, queue, await Memory.open(name, ctx));
+    return { cancelled, left: keys.length - cancelled };
   });
 
-export interface ResolvedRow {
-  readonly row_key: string;
-  readonly state: RowState;
-  readonly id: string | null;
-}
+export type ResolvedRow = Awaited<ReturnType<typeof resolveOnMachines>>;
 
 /**
  * Closes a row of unknown outcome with what the user found out, and updates the queue: `none` makes it wait again, an ID
  * is looked up and continued. Throws `usage` if the outcome is known, and `not_found` for an unknown row.
  */
 export const resolveOnMachines = (key: string, as: string, redis: RedisWords, ctx: Context) =>
-  withQueue(redis, ctx, async ({ store, engine, host }): Promise<ResolvedRow> => {
+  withQueue(redis, ctx, async ({ store, engine, host }) => {
     const [record] = await store.read([key], true);
     if (!record) throw unknownRow(key);
     const isNone = as === 'none';
     if (record.fault && isNone) {
       await store.absolve(key);
-      return { row_key: key, state: 'failed', id: null };
+      return { row_key: key, state: 'failed' as RowState, id: null };
     }
     const isOpen = record.state === 'unknown' || endOf(record) === ends.doubtful;
     if (record.fault || !isOpen)
@@ -147,7 +129,7 @@ export const resolveOnMachines = (key: string, as: string, redis: RedisWords, ct
         `row ${key} cannot be resolved: ${record.fault ? record.error?.message : `it is ${record.state}`}`,
         record.fault && 'where nothing was made, --as none closes it',
       );
-    if (!isNone) await lookAt(record, as, ctx);
+    if (!isNone) await lookAt(record, as, redis, ctx);
     const round = record.round + 1;
     const wanted = nextAttempt(record);
     const result = isNone
@@ -160,9 +142,14 @@ export const resolveOnMachines = (key: string, as: string, redis: RedisWords, ct
   });
 
 /** Throws if the gateway has no such task, or if the task cannot be the row's. */
-async function lookAt({ row, family }: RowRecord, id: string, ctx: Context): Promise<void> {
+async function lookAt(
+  { row, family }: RowRecord,
+  id: string,
+  redis: RedisWords,
+  ctx: Context,
+): Promise<void> {
   const of = family === 'image' ? undefined : await loadTaskFamily(family);
-  if (!of) throw noTaskOfImage(id, `${shellQuote(row.key)} --as none --redis`);
+  if (!of) throw noTaskOfImage(id, `${shellQuote(row.key)} --as none ${redisTyped(redis)}`);
   const looker = await createFollowers(ctx, { ownRates: true }).looker(of, await ctx.gateway());
   await looker.look(id, { signal: ctx.signal }).catch((error: unknown) => {
     throw unchanged(error, id, `row ${row.key}`);

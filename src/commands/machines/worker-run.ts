@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Outcome } from '../../command.ts';
 import type { Context } from '../../context.ts';
-import { Ended, GwError, usage } from '../../errors.ts';
+import { Ended, GwError, Interrupted, usage } from '../../errors.ts';
 import { formatOf } from '../../formats.ts';
 import { once } from '../../host.ts';
 import { LIKELY_RUN_MS } from '../../jobs/create/slots.ts';
@@ -224,9 +224,7 @@ export class WorkerRun {
     const reason = this.reason();
     io.error(reason);
     await io.drain().catch(() => {});
-    host.endNow(
-      typeof reason === 'object' && reason !== null && 'exitCode' in reason ? Number(reason.exitCode) : 1,
-    );
+    host.endNow(reason instanceof GwError || reason instanceof Interrupted ? reason.exitCode : 1);
   }
 
   /** If this process still works on a row that the queue had given up, that work ends first: it knows what was sent. */

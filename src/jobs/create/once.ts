@@ -81,19 +81,18 @@ export async function makeOnce<T>(
     if (current) {
       // The request of a damaged job is unknown, and a job under another key would be paid again.
       const { again, keepsOther } = request.request.how;
-      const isWanted = isMadeAnew(current, request.request);
-      const isNext = typeof again === 'number' && isWanted;
+      const stands = asItStands(current, request.request);
+      const isNext = typeof again === 'number' && !stands;
       if (!keepsOther && !isNext && !current.isDamaged) refuseOther(current, place.once, request.request);
-      const error = badEnd(current, request.request);
-      if (!isWanted && goesOn(current, request, deps)) return await make(placeOf(current, place.once, deps));
-      if (!isWanted && current.isDamaged && isUnanswered(current)) {
+      if (stands && goesOn(current, request, deps)) return await make(placeOf(current, place.once, deps));
+      if (stands && current.isDamaged && isUnanswered(current)) {
         const { origin, name } = keyOf(request);
         const once = { ...place.once, attempt: attemptOf(current) };
         const externalId = onceJobKey(origin, name, once.attempt);
         if (await adopt(request, { ...place, key: current.key, externalId, once }, deps))
           throw new MadeMeanwhile();
       }
-      if (!isWanted) return { kind: 'stands', job: current, ...(error && { error }) };
+      if (stands) return stands;
     }
     const elsewhere = await adopt(request, place, deps);
     if (!elsewhere) return await make(place);
@@ -231,13 +230,14 @@ async function settled(key: string, request: OnceRequest, deps: OnceDeps): Promi
   ).job;
 }
 
-/** True if a new job is to be made in place of the one under its key. */
-export function isMadeAnew(job: Job, asked: Asked): boolean {
+/** The job of a key as it stands; undefined if a new one is to be made in its place. */
+export function asItStands(job: Job, asked: Asked): Stands | undefined {
   const { again = false } = asked.how;
+  const error = badEnd(job, asked);
   // A caller that numbers the attempt knows that earlier ones are over, even if this ledger does not.
-  if (typeof again === 'number') return attemptOf(job) < again;
-  const error = again ? badEnd(job, asked) : undefined;
-  return error !== undefined && !isUnknownOutcome(error);
+  const isMadeAnew =
+    typeof again === 'number' ? attemptOf(job) < again : again && error && !isUnknownOutcome(error);
+  return isMadeAnew ? undefined : { kind: 'stands', job, ...(error && { error }) };
 }
 
 type Asked = Pick<JobRequest, 'how'> & { readonly family: JobRequest['family'] | undefined };
