@@ -193,7 +193,8 @@ function readyRequest(
   // Fields that gw adds by itself depend on these.
   const early = sets.filter((raw) => /^(stream|thinking|reasoning_effort)\b/.test(raw));
   const laid = applySets(own, early);
-  const typedStream = flags.stream ?? (typeof laid.stream === 'boolean' ? laid.stream : undefined);
+  const streams = [applySets({}, early).stream, flags.stream, laid.stream];
+  const typedStream = streams.find((each) => typeof each === 'boolean');
   const made = surface.body({ ...asked, settings, base: laid, stream: typedStream ?? true });
   const flagsOf = (of: JsonObject) =>
     typedFlagAt({ flagAt: (path) => flagOf(surface, path) }, of, flags, [], 'chat');
