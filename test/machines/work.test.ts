@@ -402,7 +402,7 @@ const arrows: readonly (readonly [Step, 'take' | 'own' | 'free' | 'sender', stri
   ['again', 'free', 'failed cancelled', 'waiting'],
   ['changed', 'free', 'waiting cancelled failed', 'waiting'],
   ['resumed', 'free', 'failed', 'running'],
-  ['unsaved', 'free', 'failed', 'ended'],
+  ['unsaved', 'free', 'failed saved', 'ended'],
 ];
 
 const named = arrows.map(([step, by, from, to]) => ({ step, by, from, to }));
