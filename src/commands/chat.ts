@@ -198,7 +198,7 @@ function readyRequest(
   const made = surface.body({ ...asked, settings, base: laid, stream: typedStream ?? true });
   const flagsOf = (of: JsonObject) =>
     typedFlagAt({ flagAt: (path) => flagOf(surface, path) }, of, flags, [], 'chat');
-  const body = setOver(withOddModel(made, base.model, flags), base, flagsOf, sets);
+  const body = setOver(base, flagsOf, ctx)(withOddModel(made, base.model, flags));
   const model = typeof body.model === 'string' ? body.model : asked.model;
   const stream = surface.api === 'geo' ? (typedStream ?? true) : body.stream === true;
   const uses = toolUses(itemsOf(own[surface.historyField]), asked.turns);

@@ -142,32 +142,30 @@ export function applySets(body: JsonObject, raws: readonly string[]): JsonObject
 }
 
 /**
- * Applies each --set to `made`, the body that the flags make of `base`. Throws `usage` if the --set of an object or list
- * overwrites a value that a flag has put into it; the --set of the value's own path replaces it.
+ * Returns a function that applies each --set to the body that the flags make of `base`. It warns once of a --set of an
+ * object or list that overwrites what a flag has put into it; a --set of the value's own path is meant to replace it. It
+ * throws `usage` where that value is the external ID: without it, a task whose answer is lost could not be found.
  */
-export function setOver(
-  made: JsonObject,
-  base: JsonObject,
-  flagsOf: (made: JsonObject) => FlagOfPath,
-  raws: readonly string[] = [],
-): JsonObject {
-  const sets = raws.map(parseSet);
-  const body = sets.reduce(applySet, made);
-  for (const [at, value] of leavesOf(made)) {
-    const last = sets.findLast(({ path }) => `${at}.`.startsWith(`${path.join('.')}.`));
-    const path = at.split('.').map((step) => (/^\d+$/.test(step) ? Number(step) : step));
-    if (!last || last.path.length === path.length || valueAt(body, path) === value) continue;
-    const [flag, above] = [path, path.slice(0, -1)].map(flagsOf(made));
-    // A stored default yields to what is typed.
-    if (flag?.startsWith('defaults.') || (!flag && valueAt(base, path) === value)) continue;
-    // A flag of a whole item has more than one value in the body.
-    const what = flag === above ? (flag ?? at) : `${flag} ${shortValue(value)}`.trim();
-    throw usage(
-      `${what}: ${last.named} overwrites it`,
-      `give one of them, or write ${last.named}.NAME=VALUE`,
-    );
-  }
-  return body;
+export function setOver(base: JsonObject, flagsOf: (made: JsonObject) => FlagOfPath, ctx: CheckedRun) {
+  const sets = (ctx.globals.set ?? []).map(parseSet);
+  const told = new Set<string>();
+  return (made: JsonObject): JsonObject => {
+    const body = sets.reduce(applySet, made);
+    for (const [at, value] of sets.length > 0 ? leavesOf(made) : []) {
+      const last = sets.findLast(({ path }) => `${at}.`.startsWith(`${path.join('.')}.`));
+      const path = at.split('.').map((step) => (/^\d+$/.test(step) ? Number(step) : step));
+      if (!last || last.path.length === path.length || valueAt(body, path) === value) continue;
+      const [flag, above] = [path, path.slice(0, -1)].map(flagsOf(made));
+      if (!flag && valueAt(base, path) === value) continue;
+      // A flag of a whole item has more than one value in the body.
+      const what = flag === above ? (flag ?? at) : `${flag} ${shortValue(value)}`.trim();
+      const text = `${what}: ${last.named} overwrites it`;
+      if (at === 'options.external_task_id') throw usage(text, `write ${last.named}.NAME=VALUE`);
+      if (!told.has(flag ?? last.named)) ctx.io.warn(`${text}; ${last.named}.NAME=VALUE keeps it`);
+      told.add(flag ?? last.named);
+    }
+    return body;
+  };
 }
 
 /**

@@ -124,8 +124,9 @@ export async function bodyMaker(
     return { schema, fields: { flagAt: flagOf }, body: fill(applySets(lay(under, flags), over)) };
   };
   const flags = withoutYielding(given, asked, ctx.io.note, saidIn(base, sets), base, sets);
+  const withSets = setOver(base, () => flagOf, ctx);
   return (over: JsonObject = {}): JsonObject => {
-    const body = fill(setOver({ ...lay(base, flags), ...over }, base, () => flagOf, sets));
+    const body = fill(withSets({ ...lay(base, flags), ...over }));
     checkBody(schema, body, flagOf, base, ctx)();
     return body;
   };

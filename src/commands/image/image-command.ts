@@ -126,7 +126,7 @@ async function run(
   const flags = typed as SharedValues;
   const validate = globals.validate === undefined;
   const flagsOf = (of: Body) => typedFlagAt(spec.fields, of, typed, args, spec.command);
-  const withSets = (made: Body) => setOver(made, base, flagsOf, globals.set);
+  const withSets = setOver(base, flagsOf, ctx);
   const { model, prompt, named, bodyWith } = await read(spec, args, typed, base, withSets, ctx);
   const references = await findOutputs(named, ctx, flags);
   const planned = bodyWith(references.map(standInFor));

@@ -279,7 +279,7 @@ async function read<F extends FlagSet>(
   const command = `video ${spec.family.name}`;
   const asSent = typed.model === undefined ? typed : { ...typed, model };
   const flagsOf = (of: Body) => typedFlagAt(spec.fields, of, asSent, args, command);
-  const bodyWith = bodyMaker(spec, asked, (made) => setOver(made, base, flagsOf, globals.set));
+  const bodyWith = bodyMaker(spec, asked, setOver(base, flagsOf, ctx));
   const sent = bodyWith((_, url) => url);
   // A second body is made only if it refers to an output of a job.
   const hasOutput = inputs.some(({ output }) => output);

@@ -52,11 +52,10 @@ export const list = defineCommand<typeof flags, Listed<BetaPage>>({
     'Only asynchronous tasks are listed. Links to outputs are credentials and die: they are shown with --json only.',
   ],
   sends: 'body',
-  async *run({ flags, globals }, ctx): AsyncGenerator<Outcome<Listed<BetaPage>>> {
+  async *run({ flags }, ctx): AsyncGenerator<Outcome<Listed<BetaPage>>> {
     const base = await baseBody(ctx);
-    const typed = listBody(base, flags, ctx.clock.now());
     const flagsOf = (of: JsonObject) => (path: readonly PropertyKey[]) => flagOf(path, flags, of);
-    let body = setOver(typed, base, flagsOf, globals.set);
+    let body = setOver(base, flagsOf, ctx)(listBody(base, flags, ctx.clock.now()));
     checkBody(BetaListBody, body, flagsOf(body), base, ctx)();
     const shown = await showInstead(betaList, { body }, ctx);
     if (shown !== undefined) return yield { value: shown };
