@@ -89,50 +89,49 @@ export async function knownRows(
     }
   })();
   const ledger = await ctx.ledger();
-  await ledger.find({
-    // A filter that keeps no job: all records together would need too much memory.
-    where(job) {
-      const { gateway, id, key, family, createdAtMs, isDamaged } = job;
-      const { once = isDamaged && { key, fields: {} } } = job;
-      if (!once || (!isDamaged && originOfGateway(gateway) !== origin)) return false;
-      const now = stateNow(job, ledger.isHeld);
-      if (madeNothing(job) || now === 'not_sent') {
-        refusals.set(once.key, job.message);
-        return false;
-      }
-      // A job that was paid for, may have been, or is being sent.
-      const isMade = !['refused', 'failed', 'lost'].includes(job.state);
-      if (!isDamaged && isMade && createdAtMs > ctx.clock.now() - MADE_LATELY_MS)
-        lately.set(digestOfFields(once.fields, job.endpoint), once.key);
-      if (once.key !== key && !once.key.startsWith(`${name}/`)) return false;
-      const attempt = attemptOf(job);
-      if ((found.get(once.key)?.attempt ?? 0) > attempt) return false;
-      const of = families.get(family);
-      const outputs = outputsBySize(job, of);
-      const state = stateOf(job, now, outputs, isSettled);
-      // Outputs that came in the reply have no link that expires.
-      const hasLink = of !== undefined && taskOf(job, of)?.outputs.length !== 0;
-      const urgentFromMs =
-        state === 'unsaved' && hasLink ? seenAtMs(job, ctx.clock.now()) + of.linkLifeMs * OLD_AGE : undefined;
-      hasDamaged ||= isDamaged === true;
-      found.set(once.key, {
-        state,
-        urgentFromMs,
-        family,
-        jobKey: key,
-        id: id ?? key,
-        status: statusWord(job, ledger.isHeld),
-        ...(!isDamaged && { fields: JSON.stringify(once.fields) }),
-        from: madeFromRows(job),
-        attempt,
-        reason: of && (state === 'failed' || state === 'unknown') ? reasonOf(job, of) : undefined,
-        files: outputs.files,
-        recorded: job.files,
-        firsts: force && of ? firstPaths(job, of, outputs) : undefined,
-      });
-      return false;
-    },
-  });
+  for await (const listed of ledger.each()) {
+    // The create of a job without a holder may have ended since the job was read.
+    const isOrphan = stateNow(listed, ledger.isHeld) === 'not_sent';
+    const [job = listed] = isOrphan ? await ledger.find({ ids: [listed.key] }) : [];
+    const { gateway, id, key, family, createdAtMs, isDamaged } = job;
+    const { once = isDamaged && { key, fields: {} } } = job;
+    if (!once || (!isDamaged && originOfGateway(gateway) !== origin)) continue;
+    const now = stateNow(job, ledger.isHeld);
+    if (madeNothing(job) || now === 'not_sent') {
+      refusals.set(once.key, job.message);
+      continue;
+    }
+    // A job that was paid for, may have been, or is being sent.
+    const isMade = !['refused', 'failed', 'lost'].includes(job.state);
+    if (!isDamaged && isMade && createdAtMs > ctx.clock.now() - MADE_LATELY_MS)
+      lately.set(digestOfFields(once.fields, job.endpoint), once.key);
+    if (once.key !== key && !once.key.startsWith(`${name}/`)) continue;
+    const attempt = attemptOf(job);
+    if ((found.get(once.key)?.attempt ?? 0) > attempt) continue;
+    const of = families.get(family);
+    const outputs = outputsBySize(job, of);
+    const state = stateOf(job, now, outputs, isSettled);
+    // Outputs that came in the reply have no link that expires.
+    const hasLink = of !== undefined && taskOf(job, of)?.outputs.length !== 0;
+    const urgentFromMs =
+      state === 'unsaved' && hasLink ? seenAtMs(job, ctx.clock.now()) + of.linkLifeMs * OLD_AGE : undefined;
+    hasDamaged ||= isDamaged === true;
+    found.set(once.key, {
+      state,
+      urgentFromMs,
+      family,
+      jobKey: key,
+      id: id ?? key,
+      status: statusWord(job, ledger.isHeld),
+      ...(!isDamaged && { fields: JSON.stringify(once.fields) }),
+      from: madeFromRows(job),
+      attempt,
+      reason: of && (state === 'failed' || state === 'unknown') ? reasonOf(job, of) : undefined,
+      files: outputs.files,
+      recorded: job.files,
+      firsts: force && of ? firstPaths(job, of, outputs) : undefined,
+    });
+  }
   const known: Map<string, KnownRow> = found;
   if (force) leaveBeside(known);
   const elsewhere = new Set<string>();
