@@ -143,7 +143,7 @@ export function applySets(body: JsonObject, raws: readonly string[]): JsonObject
 
 /**
  * Returns a function that applies each --set to the body that the flags make of `base`. It warns once of a --set of an
- * object or list that overwrites what a flag has put into it; a --set of the value's own path is meant to replace it. It
+ * object or list that overwrites what a typed flag has put into it; a stored default yields without a word. It
  * throws `usage` where that value is the external ID: without it, a task whose answer is lost could not be found.
  */
 export function setOver(base: JsonObject, flagsOf: (made: JsonObject) => FlagOfPath, ctx: CheckedRun) {
@@ -156,7 +156,7 @@ export function setOver(base: JsonObject, flagsOf: (made: JsonObject) => FlagOfP
       const path = at.split('.').map((step) => (/^\d+$/.test(step) ? Number(step) : step));
       if (!last || last.path.length === path.length || valueAt(body, path) === value) continue;
       const [flag, above] = [path, path.slice(0, -1)].map(flagsOf(made));
-      if (!flag && valueAt(base, path) === value) continue;
+      if (flag?.startsWith('defaults.') || (!flag && valueAt(base, path) === value)) continue;
       // A flag of a whole item has more than one value in the body.
       const what = flag === above ? (flag ?? at) : `${flag} ${shortValue(value)}`.trim();
       const text = `${what}: ${last.named} overwrites it`;
