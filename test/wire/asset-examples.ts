@@ -15,110 +15,85 @@ export interface AssetExample {
   readonly onlyBody?: true;
 }
 
-const refused = (code: string, says: RegExp) => ({ refused: { code, says } });
+const examplesOf =
+  (action: string) =>
+  (rule: string, body: unknown, code?: string, says = /./): AssetExample => ({
+    action,
+    rule,
+    body,
+    ...(code !== undefined && { refused: { code, says } }),
+  });
+const onlyBody = (refused: AssetExample): AssetExample => ({ ...refused, onlyBody: true });
 const name64 = '1234567890123456789012345678901234567890123456789012345678901234';
 /** One code point that is two UTF-16 units. */
 const fox = '🦊';
 const asset = { GroupId: GROUP, URL: 'https://example.com/fox.png', AssetType: 'Image', Name: 'fox' };
 const aigc = { Filter: { GroupType: 'AIGC' } };
 
+const createGroup = examplesOf('CreateAssetGroup');
+const getGroup = examplesOf('GetAssetGroup');
+const updateGroup = examplesOf('UpdateAssetGroup');
+const deleteGroup = examplesOf('DeleteAssetGroup');
+
 const groups: readonly AssetExample[] = [
-  { action: 'CreateAssetGroup', rule: 'a name is enough', body: { Name: 'foxes' } },
-  {
-    action: 'CreateAssetGroup',
-    rule: 'every field',
-    body: { Name: 'foxes', Description: 'winter', GroupType: 'LivenessFace', ProjectName: 'film' },
-  },
-  { action: 'CreateAssetGroup', rule: 'the type in any case', body: { Name: 'foxes', GroupType: 'aigc' } },
-  { action: 'CreateAssetGroup', rule: 'a name of 64 characters', body: { Name: name64 } },
-  { action: 'CreateAssetGroup', rule: 'a name of 64 emoji', body: { Name: fox.repeat(64) } },
-  {
-    action: 'CreateAssetGroup',
-    rule: 'the name is required',
-    body: {},
-    ...refused('MissingParameter.Name', /Name: is required/),
-  },
-  {
-    action: 'CreateAssetGroup',
-    rule: 'a name of 65 characters',
-    body: { Name: `${name64}5` },
-    ...refused('InvalidParameter.Name', /65 characters, and may have at most 64/),
-  },
-  {
-    action: 'CreateAssetGroup',
-    rule: 'a name of 65 emoji',
-    body: { Name: fox.repeat(65) },
-    ...refused('InvalidParameter.Name', /65 characters, and may have at most 64/),
-  },
-  {
-    action: 'CreateAssetGroup',
-    rule: 'a description of 300 characters',
-    body: { Name: 'foxes', Description: fox.repeat(300) },
-  },
-  {
-    action: 'CreateAssetGroup',
-    rule: 'a description of 301 characters',
-    body: { Name: 'foxes', Description: 'x'.repeat(301) },
-    ...refused('InvalidParameter.Description', /301 characters, and may have at most 300/),
-  },
-  {
-    action: 'CreateAssetGroup',
-    rule: 'a type that is none',
-    body: { Name: 'foxes', GroupType: 'Face' },
-    ...refused('InvalidParameter.GroupType', /one of AIGC, LivenessFace/),
-  },
-  {
-    action: 'CreateAssetGroup',
-    rule: 'a name that is no text',
-    body: { Name: 5 },
-    ...refused('InvalidParameter.Name', /must be a text/),
-  },
-  { action: 'GetAssetGroup', rule: 'by its ID', body: { Id: GROUP } },
-  {
-    action: 'GetAssetGroup',
-    rule: 'the ID is required',
-    body: {},
-    ...refused('MissingParameter.Id', /Id: is required/),
-    onlyBody: true,
-  },
-  { action: 'UpdateAssetGroup', rule: 'a new name', body: { Id: GROUP, Name: 'red foxes' } },
-  {
-    action: 'UpdateAssetGroup',
-    rule: 'a new description, which may be empty',
-    body: { Id: GROUP, Description: '' },
-  },
-  {
-    action: 'UpdateAssetGroup',
-    rule: 'the new name is not empty',
-    body: { Id: GROUP, Name: '' },
-    ...refused('InvalidParameter.Name', /is empty/),
-  },
-  {
-    action: 'UpdateAssetGroup',
-    rule: 'a new name of 65 characters',
-    body: { Id: GROUP, Name: `${name64}5` },
-    ...refused('InvalidParameter.Name', /at most 64/),
-  },
-  {
-    action: 'UpdateAssetGroup',
-    rule: 'a new description of 301 characters',
-    body: { Id: GROUP, Description: 'x'.repeat(301) },
-    ...refused('InvalidParameter.Description', /at most 300/),
-  },
-  {
-    action: 'UpdateAssetGroup',
-    rule: 'the ID is required',
-    body: { Name: 'red foxes' },
-    ...refused('MissingParameter.Id', /Id: is required/),
-    onlyBody: true,
-  },
-  {
-    action: 'DeleteAssetGroup',
-    rule: 'the ID is required',
-    body: {},
-    ...refused('MissingParameter.Id', /Id: is required/),
-    onlyBody: true,
-  },
+  createGroup('a name is enough', { Name: 'foxes' }),
+  createGroup('every field', {
+    Name: 'foxes',
+    Description: 'winter',
+    GroupType: 'LivenessFace',
+    ProjectName: 'film',
+  }),
+  createGroup('the type in any case', { Name: 'foxes', GroupType: 'aigc' }),
+  createGroup('a name of 64 characters', { Name: name64 }),
+  createGroup('a name of 64 emoji', { Name: fox.repeat(64) }),
+  createGroup('the name is required', {}, 'MissingParameter.Name', /Name: is required/),
+  createGroup(
+    'a name of 65 characters',
+    { Name: `${name64}5` },
+    'InvalidParameter.Name',
+    /65 characters, and may have at most 64/,
+  ),
+  createGroup(
+    'a name of 65 emoji',
+    { Name: fox.repeat(65) },
+    'InvalidParameter.Name',
+    /65 characters, and may have at most 64/,
+  ),
+  createGroup('a description of 300 characters', { Name: 'foxes', Description: fox.repeat(300) }),
+  createGroup(
+    'a description of 301 characters',
+    { Name: 'foxes', Description: 'x'.repeat(301) },
+    'InvalidParameter.Description',
+    /301 characters, and may have at most 300/,
+  ),
+  createGroup(
+    'a type that is none',
+    { Name: 'foxes', GroupType: 'Face' },
+    'InvalidParameter.GroupType',
+    /one of AIGC, LivenessFace/,
+  ),
+  createGroup('a name that is no text', { Name: 5 }, 'InvalidParameter.Name', /must be a text/),
+  getGroup('by its ID', { Id: GROUP }),
+  onlyBody(getGroup('the ID is required', {}, 'MissingParameter.Id', /Id: is required/)),
+  updateGroup('a new name', { Id: GROUP, Name: 'red foxes' }),
+  updateGroup('a new description, which may be empty', { Id: GROUP, Description: '' }),
+  updateGroup('the new name is not empty', { Id: GROUP, Name: '' }, 'InvalidParameter.Name', /is empty/),
+  updateGroup(
+    'a new name of 65 characters',
+    { Id: GROUP, Name: `${name64}5` },
+    'InvalidParameter.Name',
+    /at most 64/,
+  ),
+  updateGroup(
+    'a new description of 301 characters',
+    { Id: GROUP, Description: 'x'.repeat(301) },
+    'InvalidParameter.Description',
+    /at most 300/,
+  ),
+  onlyBody(
+    updateGroup('the ID is required', { Name: 'red foxes' }, 'MissingParameter.Id', /Id: is required/),
+  ),
+  onlyBody(deleteGroup('the ID is required', {}, 'MissingParameter.Id', /Id: is required/)),
 ];
 
 const publicUrls = [
@@ -162,244 +137,176 @@ const privateUrls: readonly (readonly [string, RegExp])[] = [
   ['http://[64:ff9b::10.0.0.1]/fox.png', /not a public host/],
 ];
 
+const create = examplesOf('CreateAsset');
+const get = examplesOf('GetAsset');
+const update = examplesOf('UpdateAsset');
+const remove = examplesOf('DeleteAsset');
+
 const assets: readonly AssetExample[] = [
-  { action: 'CreateAsset', rule: 'the smallest request', body: asset },
-  { action: 'CreateAsset', rule: 'the type in any case', body: { ...asset, AssetType: 'iMAGE' } },
-  {
-    action: 'CreateAsset',
-    rule: 'a video',
-    body: { ...asset, AssetType: 'Video', URL: 'https://example.com/v' },
-  },
-  {
-    action: 'CreateAsset',
-    rule: 'audio',
-    body: { ...asset, AssetType: 'Audio', URL: 'https://example.com/a' },
-  },
-  { action: 'CreateAsset', rule: 'the project of its group', body: { ...asset, ProjectName: 'default' } },
-  { action: 'CreateAsset', rule: 'a name of 64 emoji', body: { ...asset, Name: fox.repeat(64) } },
-  ...publicUrls.map((URL) => ({ action: 'CreateAsset', rule: `the URL ${URL}`, body: { ...asset, URL } })),
-  {
-    action: 'CreateAsset',
-    rule: 'the group is required',
-    body: { ...asset, GroupId: undefined },
-    ...refused('MissingParameter.GroupId', /GroupId: is required/),
-  },
-  {
-    action: 'CreateAsset',
-    rule: 'the URL is required',
-    body: { ...asset, URL: undefined },
-    ...refused('MissingParameter.URL', /URL: is required/),
-  },
-  {
-    action: 'CreateAsset',
-    rule: 'the type is required',
-    body: { ...asset, URL: 'https://example.com/fox', AssetType: undefined },
-    ...refused('MissingParameter.AssetType', /AssetType: is required/),
-  },
-  {
-    action: 'CreateAsset',
-    rule: 'the name is required',
-    body: { ...asset, Name: undefined },
-    ...refused('MissingParameter.Name', /Name: is required/),
-  },
-  {
-    action: 'CreateAsset',
-    rule: 'a type that is none',
-    body: { ...asset, AssetType: 'Document' },
-    ...refused('InvalidParameter.AssetType', /one of Image, Video, Audio/),
-  },
-  {
-    action: 'CreateAsset',
-    rule: 'a name of 65 characters',
-    body: { ...asset, Name: `${name64}5` },
-    ...refused('InvalidParameter.Name', /at most 64/),
-  },
-  {
-    action: 'CreateAsset',
-    rule: 'a group ID with a scheme',
-    body: { ...asset, GroupId: 'asset://group-1' },
-    ...refused('InvalidParameter.GroupId', /without asset:\/\//),
-  },
-  ...privateUrls.map(([URL, says]) => ({
-    action: 'CreateAsset',
-    rule: `the URL ${URL}`,
-    body: { ...asset, URL },
-    ...refused('InvalidParameter.URL', says),
-  })),
-  { action: 'GetAsset', rule: 'by its ID', body: { Id: ASSET } },
-  {
-    action: 'GetAsset',
-    rule: 'the ID is bare',
-    body: { Id: `asset://${ASSET}` },
-    ...refused('InvalidParameter.Id', /without asset:\/\//),
-    onlyBody: true,
-  },
-  {
-    action: 'GetAsset',
-    rule: 'the ID is required',
-    body: {},
-    ...refused('MissingParameter.Id', /Id: is required/),
-    onlyBody: true,
-  },
-  { action: 'UpdateAsset', rule: 'a new name', body: { Id: ASSET, Name: 'red fox' } },
-  {
-    action: 'UpdateAsset',
-    rule: 'a new name of 65 characters',
-    body: { Id: ASSET, Name: `${name64}5` },
-    ...refused('InvalidParameter.Name', /65 characters, and may have at most 64/),
-  },
-  {
-    action: 'UpdateAsset',
-    rule: 'the ID is required',
-    body: { Name: 'red fox' },
-    ...refused('MissingParameter.Id', /Id: is required/),
-    onlyBody: true,
-  },
-  {
-    action: 'DeleteAsset',
-    rule: 'the ID is required',
-    body: {},
-    ...refused('MissingParameter.Id', /Id: is required/),
-    onlyBody: true,
-  },
+  create('the smallest request', asset),
+  create('the type in any case', { ...asset, AssetType: 'iMAGE' }),
+  create('a video', { ...asset, AssetType: 'Video', URL: 'https://example.com/v' }),
+  create('audio', { ...asset, AssetType: 'Audio', URL: 'https://example.com/a' }),
+  create('the project of its group', { ...asset, ProjectName: 'default' }),
+  create('a name of 64 emoji', { ...asset, Name: fox.repeat(64) }),
+  ...publicUrls.map((URL) => create(`the URL ${URL}`, { ...asset, URL })),
+  create(
+    'the group is required',
+    { ...asset, GroupId: undefined },
+    'MissingParameter.GroupId',
+    /GroupId: is required/,
+  ),
+  create('the URL is required', { ...asset, URL: undefined }, 'MissingParameter.URL', /URL: is required/),
+  create(
+    'the type is required',
+    { ...asset, URL: 'https://example.com/fox', AssetType: undefined },
+    'MissingParameter.AssetType',
+    /AssetType: is required/,
+  ),
+  create('the name is required', { ...asset, Name: undefined }, 'MissingParameter.Name', /Name: is required/),
+  create(
+    'a type that is none',
+    { ...asset, AssetType: 'Document' },
+    'InvalidParameter.AssetType',
+    /one of Image, Video, Audio/,
+  ),
+  create('a name of 65 characters', { ...asset, Name: `${name64}5` }, 'InvalidParameter.Name', /at most 64/),
+  create(
+    'a group ID with a scheme',
+    { ...asset, GroupId: 'asset://group-1' },
+    'InvalidParameter.GroupId',
+    /without asset:\/\//,
+  ),
+  ...privateUrls.map(([URL, says]) =>
+    create(`the URL ${URL}`, { ...asset, URL }, 'InvalidParameter.URL', says),
+  ),
+  get('by its ID', { Id: ASSET }),
+  onlyBody(get('the ID is bare', { Id: `asset://${ASSET}` }, 'InvalidParameter.Id', /without asset:\/\//)),
+  onlyBody(get('the ID is required', {}, 'MissingParameter.Id', /Id: is required/)),
+  update('a new name', { Id: ASSET, Name: 'red fox' }),
+  update(
+    'a new name of 65 characters',
+    { Id: ASSET, Name: `${name64}5` },
+    'InvalidParameter.Name',
+    /65 characters, and may have at most 64/,
+  ),
+  onlyBody(update('the ID is required', { Name: 'red fox' }, 'MissingParameter.Id', /Id: is required/)),
+  onlyBody(remove('the ID is required', {}, 'MissingParameter.Id', /Id: is required/)),
 ];
 
-const lists: readonly AssetExample[] = ['ListAssets', 'ListAssetGroups'].flatMap((action): AssetExample[] => [
-  { action, rule: 'the smallest list', body: aigc },
-  { action, rule: 'the type in any case', body: { Filter: { GroupType: 'livenessface' } } },
-  {
-    action,
-    rule: 'every filter, sorted, in a project',
-    body: {
-      Filter: { GroupType: 'AIGC', Name: 'fox', GroupIds: [GROUP, 'group-2'] },
-      SortBy: 'UpdateTime',
-      SortOrder: 'Asc',
-      MaxResults: 50,
-      ProjectName: 'film',
-    },
-  },
-  { action, rule: '100 items', body: { ...aigc, MaxResults: 100 } },
-  { action, rule: 'one item', body: { ...aigc, MaxResults: 1 } },
-  { action, rule: 'by page', body: { ...aigc, PageNumber: 1, PageSize: 20 } },
-  { action, rule: 'the last page that there can be', body: { ...aigc, PageNumber: 100, PageSize: 100 } },
-  {
-    action,
-    rule: 'the filter is required',
-    body: {},
-    ...refused('MissingParameter.Filter', /Filter: is required/),
-    onlyBody: true,
-  },
-  {
-    action,
-    rule: 'the type of the groups is required',
-    body: { Filter: {} },
-    ...refused('MissingParameter.Filter.GroupType', /GroupType: is required/),
-    onlyBody: true,
-  },
-  {
-    action,
-    rule: 'a type that is none',
-    body: { Filter: { GroupType: 'Faces' } },
-    ...refused('InvalidParameter.Filter.GroupType', /one of AIGC, LivenessFace/),
-  },
-  {
-    action,
-    rule: 'a name of 65 characters',
-    body: { Filter: { GroupType: 'AIGC', Name: `${name64}5` } },
-    ...refused('InvalidParameter.Filter.Name', /at most 64/),
-  },
-  {
-    action,
-    rule: 'no order that there is',
-    body: { ...aigc, SortOrder: 'desc' },
-    ...refused('InvalidParameter.SortOrder', /one of Desc, Asc/),
-  },
-  {
-    action,
-    rule: 'nothing to sort by that there is',
-    body: { ...aigc, SortBy: 'Name' },
-    ...refused('InvalidParameter.SortBy', /one of CreateTime, UpdateTime/),
-  },
-  {
-    action,
-    rule: 'no items',
-    body: { ...aigc, MaxResults: 0 },
-    ...refused('InvalidParameter.MaxResults', /give a number from 1 to 100/),
-  },
-  {
-    action,
-    rule: '101 items',
-    body: { ...aigc, MaxResults: 101 },
-    ...refused('InvalidParameter.MaxResults', /give a number from 1 to 100/),
-  },
-  {
-    action,
-    rule: 'half an item',
-    body: { ...aigc, MaxResults: 1.5 },
-    ...refused('InvalidParameter.MaxResults', /whole number/),
-  },
-  {
-    action,
-    rule: 'a page without its size',
-    body: { ...aigc, PageNumber: 1 },
-    ...refused('MissingParameter.PageSize', /needed with a page number/),
-  },
-  {
-    action,
-    rule: 'a size without its page',
-    body: { ...aigc, PageSize: 10 },
-    ...refused('MissingParameter.PageNumber', /needed with a page size/),
-  },
-  {
-    action,
-    rule: 'page 0',
-    body: { ...aigc, PageNumber: 0, PageSize: 10 },
-    ...refused('InvalidParameter.PageNumber', /counted from 1/),
-  },
-  {
-    action,
-    rule: 'a page of 101',
-    body: { ...aigc, PageNumber: 1, PageSize: 101 },
-    ...refused('InvalidParameter.PageSize', /give a number from 1 to 100/),
-  },
-  {
-    action,
-    rule: 'a page past item 10000',
-    body: { ...aigc, PageNumber: 101, PageSize: 100 },
-    ...refused('InvalidParameter.PageNumber', /past item 10000/),
-  },
-  {
-    action,
-    rule: 'a token and a page',
-    body: { ...aigc, NextToken: 'abc', PageNumber: 1, PageSize: 10 },
-    ...refused('InvalidParameter.NextToken', /cannot be mixed/),
-  },
-  {
-    action,
-    rule: 'both sizes',
-    body: { ...aigc, MaxResults: 10, PageNumber: 1, PageSize: 10 },
-    ...refused('InvalidParameter.MaxResults', /cannot be mixed/),
-  },
+const [listAssets, listGroups] = [examplesOf('ListAssets'), examplesOf('ListAssetGroups')];
+
+const lists = [listAssets, listGroups].flatMap((list) => [
+  list('the smallest list', aigc),
+  list('the type in any case', { Filter: { GroupType: 'livenessface' } }),
+  list('every filter, sorted, in a project', {
+    Filter: { GroupType: 'AIGC', Name: 'fox', GroupIds: [GROUP, 'group-2'] },
+    SortBy: 'UpdateTime',
+    SortOrder: 'Asc',
+    MaxResults: 50,
+    ProjectName: 'film',
+  }),
+  list('100 items', { ...aigc, MaxResults: 100 }),
+  list('one item', { ...aigc, MaxResults: 1 }),
+  list('by page', { ...aigc, PageNumber: 1, PageSize: 20 }),
+  list('the last page that there can be', { ...aigc, PageNumber: 100, PageSize: 100 }),
+  onlyBody(list('the filter is required', {}, 'MissingParameter.Filter', /Filter: is required/)),
+  onlyBody(
+    list(
+      'the type of the groups is required',
+      { Filter: {} },
+      'MissingParameter.Filter.GroupType',
+      /GroupType: is required/,
+    ),
+  ),
+  list(
+    'a type that is none',
+    { Filter: { GroupType: 'Faces' } },
+    'InvalidParameter.Filter.GroupType',
+    /one of AIGC, LivenessFace/,
+  ),
+  list(
+    'a name of 65 characters',
+    { Filter: { GroupType: 'AIGC', Name: `${name64}5` } },
+    'InvalidParameter.Filter.Name',
+    /at most 64/,
+  ),
+  list(
+    'no order that there is',
+    { ...aigc, SortOrder: 'desc' },
+    'InvalidParameter.SortOrder',
+    /one of Desc, Asc/,
+  ),
+  list(
+    'nothing to sort by that there is',
+    { ...aigc, SortBy: 'Name' },
+    'InvalidParameter.SortBy',
+    /one of CreateTime, UpdateTime/,
+  ),
+  list('no items', { ...aigc, MaxResults: 0 }, 'InvalidParameter.MaxResults', /give a number from 1 to 100/),
+  list(
+    '101 items',
+    { ...aigc, MaxResults: 101 },
+    'InvalidParameter.MaxResults',
+    /give a number from 1 to 100/,
+  ),
+  list('half an item', { ...aigc, MaxResults: 1.5 }, 'InvalidParameter.MaxResults', /whole number/),
+  list(
+    'a page without its size',
+    { ...aigc, PageNumber: 1 },
+    'MissingParameter.PageSize',
+    /needed with a page number/,
+  ),
+  list(
+    'a size without its page',
+    { ...aigc, PageSize: 10 },
+    'MissingParameter.PageNumber',
+    /needed with a page size/,
+  ),
+  list('page 0', { ...aigc, PageNumber: 0, PageSize: 10 }, 'InvalidParameter.PageNumber', /counted from 1/),
+  list(
+    'a page of 101',
+    { ...aigc, PageNumber: 1, PageSize: 101 },
+    'InvalidParameter.PageSize',
+    /give a number from 1 to 100/,
+  ),
+  list(
+    'a page past item 10000',
+    { ...aigc, PageNumber: 101, PageSize: 100 },
+    'InvalidParameter.PageNumber',
+    /past item 10000/,
+  ),
+  list(
+    'a token and a page',
+    { ...aigc, NextToken: 'abc', PageNumber: 1, PageSize: 10 },
+    'InvalidParameter.NextToken',
+    /cannot be mixed/,
+  ),
+  list(
+    'both sizes',
+    { ...aigc, MaxResults: 10, PageNumber: 1, PageSize: 10 },
+    'InvalidParameter.MaxResults',
+    /cannot be mixed/,
+  ),
 ]);
 
 const onlyAssetLists: readonly AssetExample[] = [
-  {
-    action: 'ListAssets',
-    rule: 'every state',
-    body: { Filter: { GroupType: 'AIGC', Statuses: ['Active', 'Processing', 'Failed'] }, SortBy: 'GroupId' },
-  },
-  {
-    action: 'ListAssets',
-    rule: 'a state that is none',
-    body: { Filter: { GroupType: 'AIGC', Statuses: ['active'] } },
-    ...refused('InvalidParameter.Filter.Statuses', /one of Active, Processing, Failed/),
-  },
-  {
-    action: 'ListAssetGroups',
-    rule: 'groups are not sorted by their groups',
-    body: { ...aigc, SortBy: 'GroupId' },
-    ...refused('InvalidParameter.SortBy', /one of CreateTime, UpdateTime/),
-  },
+  listAssets('every state', {
+    Filter: { GroupType: 'AIGC', Statuses: ['Active', 'Processing', 'Failed'] },
+    SortBy: 'GroupId',
+  }),
+  listAssets(
+    'a state that is none',
+    { Filter: { GroupType: 'AIGC', Statuses: ['active'] } },
+    'InvalidParameter.Filter.Statuses',
+    /one of Active, Processing, Failed/,
+  ),
+  listGroups(
+    'groups are not sorted by their groups',
+    { ...aigc, SortBy: 'GroupId' },
+    'InvalidParameter.SortBy',
+    /one of CreateTime, UpdateTime/,
+  ),
 ];
 
 export const assetExamples: readonly AssetExample[] = [...groups, ...assets, ...lists, ...onlyAssetLists];

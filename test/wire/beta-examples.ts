@@ -1,4 +1,4 @@
-import type { Example } from './alpha-examples.ts';
+import { type Example, example } from './alpha-examples.ts';
 
 // Literal request bodies of family B, copied from or written by hand after the gateway's document: what it accepts and
 // what it refuses, rule by rule. Nothing here may be computed from the product's own tables.
@@ -24,24 +24,13 @@ export const flagsOfPath: Readonly<Record<string, readonly string[]>> = {
 };
 
 const prompt = 'a fox in the snow';
-const text = (rule: string, body: unknown, refused?: RegExp): BetaExample => ({
-  rule: `text: ${rule}`,
-  path: TEXT,
-  body,
-  ...(refused && { refused }),
-});
-const turbo = (rule: string, body: unknown, refused?: RegExp): BetaExample => ({
-  rule: `turbo: ${rule}`,
-  path: TURBO,
-  body,
-  ...(refused && { refused }),
-});
-const o1 = (rule: string, body: unknown, refused?: RegExp): BetaExample => ({
-  rule: `o1: ${rule}`,
-  path: O1,
-  body,
-  ...(refused && { refused }),
-});
+const examplesAt =
+  (path: string, name: string) =>
+  (rule: string, body: unknown, refused?: RegExp): BetaExample => ({
+    ...example(`${name}: ${rule}`, body, refused),
+    path,
+  });
+const [text, turbo, o1] = [examplesAt(TEXT, 'text'), examplesAt(TURBO, 'turbo'), examplesAt(O1, 'o1')];
 
 const words = { type: 'prompt', text: 'a fox in the snow' };
 const first = { type: 'first_frame', url: 'https://example.com/first.png' };
