@@ -317,7 +317,7 @@ describe('the first look at a task that the ledger does not know ends with --wai
   test('if the gateway asks for a longer pause', async () => {
     const { world, gw, looks } = await openPlace({ task: () => [429, '{}', { 'retry-after': '60' }] });
     const { code, err } = await gw(...wait, '30s');
-    expect([code, err]).toEqual([7, expect.stringContaining('2026-11-20T12:01:00')]);
+    expect([code, err]).toEqual([10, expect.stringContaining('2026-11-20T12:01:00')]);
     expect(err).toContain(wayBack);
     expect(world.clock.steady()).toBeLessThan(30_000);
     expect(looks()).toHaveLength(1);

@@ -2,13 +2,13 @@ import { type AssetLook, type LookRequest, lookAtAssets, type SeenAsset } from '
 import { defineCommand, type Outcome } from '../../command.ts';
 import { DEFAULT_WAIT_TIMEOUT, parseDuration } from '../../config/table.ts';
 import { type Context, commandFor } from '../../context.ts';
-import { type ErrorKind, GwError, shellQuote } from '../../errors.ts';
+import { GwError, shellQuote } from '../../errors.ts';
 import { type FlagValues, onOff, parsed } from '../../flags/flag.ts';
 import type { JsonObject } from '../../flags/json-body.ts';
 import { getAsset } from '../../gateway/asset/actions.ts';
 import { type AssetView, assetFailure, readAsset } from '../../gateway/asset/record.ts';
 import { YOUNG_MS } from '../../gateway/task.ts';
-import { looks, type PollOptions, waitOver } from '../../jobs/watch/poll.ts';
+import { looks, type PollOptions, refusals, waitOver } from '../../jobs/watch/poll.ts';
 import { showInstead } from '../show-instead.ts';
 import { waitDeadlineMs, withNext } from '../video/follow-job.ts';
 import {
@@ -200,9 +200,6 @@ async function* waitForAssets(ids: readonly string[], options: WaitOptions): Asy
   }
 }
 
-/** Errors that concern the asset or the request, not the connection to the gateway. */
-const finalKinds: readonly ErrorKind[] = ['not_found', 'rejected', 'balance'];
-
 /** What one round of lookups answered, and a failure that the next round may overcome. */
 interface LookRound {
   readonly seen: ReadonlyMap<string, AssetLook>;
@@ -219,7 +216,8 @@ async function lookOnce(
   let failed: GwError | undefined;
   // No retries here, because the next poll repeats the lookup.
   for (const [id, look] of await lookAtAssets(ids, { ...options, send: { signal: own, retries: 0 } })) {
-    if (!('error' in look) || finalKinds.includes(look.error.kind)) seen.set(id, look);
+    const isFinal = !('error' in look) || look.error.kind === 'not_found' || refusals.has(look.error.kind);
+    if (isFinal) seen.set(id, look);
     else failed = look.error;
   }
   if (failed && seen.size === 0) throw failed;

@@ -112,7 +112,7 @@ async function takeIn(
   return async (id) => {
     // The lookup comes first because a mistyped ID must not become a job.
     const asked = (own: AbortSignal) => looker.look(id, { signal: own, deadlineMs: flags.deadlineMs });
-    const look = await lookWithin(deadlineMs - clock.steady(), { taskId: id, signal, look: asked });
+    const look = await lookWithin({ taskId: id, clock, deadlineMs, signal, look: asked });
     const key = adoptedJobKey(gateway, id);
     const task = { key, id, family, access, save, look };
     const adopt = async ({ job: there }: Hold): Promise<NamedTask> => {

@@ -475,7 +475,7 @@ function recordFailure(
   };
   const canBeFound = family.externalIds !== undefined && externalId !== undefined;
   const again = canBeFound ? sentAgainBy({ key, once: intent.once, externalId, resends }) : undefined;
-  const goOn = unknownHint(key, family.name, canBeFound, unconfirmedId, again);
+  const goOn = hintOfUnknown({ ...job, unconfirmedId }, again);
   if (isUnknownOutcome(error)) {
     const message = lostMessage(error, unconfirmedId);
     const what = canBeFound ? 'the job may exist' : 'the job may exist and was not sent again';
@@ -561,30 +561,20 @@ export function sentAgainBy(job: Pick<Job, 'key' | 'once' | 'externalId' | 'rese
 
 /**
  * A hint for a job that may exist: where to look for it and how to resolve it; it names the task in the cut reply,
- * which is queried again.
+ * which is queried again. `again` is a sentence with the command that sends it again.
  */
-export function unknownHint(
-  key: string,
-  family: string,
-  canBeFound = false,
-  unconfirmedId?: string,
-  /** A sentence with the command that sends it again. */
-  again?: string,
-): string {
-  const where = canBeFound
-    ? ['gw jobs sync looks for it again', ...(again === undefined ? [] : [again])].join('; ')
-    : unconfirmedId !== undefined
-      ? `gw jobs sync looks at task ${unconfirmedId} again`
-      : `look for it on the gateway's console or bill (gw jobs show ${key} tells what was asked for)`;
+export function hintOfUnknown(job: Partial<Job> & Pick<Job, 'key' | 'family'>, again?: string): string {
+  const { key, family, externalId } = job;
+  const cutId = idToConfirm(job);
+  const where =
+    externalId !== undefined
+      ? ['gw jobs sync looks for it again', again].filter(Boolean).join('; ')
+      : cutId !== undefined
+        ? `gw jobs sync looks at task ${cutId} again`
+        : `look for it on the gateway's console or bill (gw jobs show ${key} tells what was asked for)`;
   // Image requests have no task ID.
   const [known, answer] =
-    family === 'image'
-      ? ['that nothing was made', 'none']
-      : ['what became of it', `${unconfirmedId ?? 'ID'}|none`];
+    family === 'image' ? ['that nothing was made', 'none'] : ['what became of it', `${cutId ?? 'ID'}|none`];
   const close = `once you know ${known}, close it with: gw jobs resolve ${key} --as ${answer}`;
   return `it stands in the ledger as ${key}: ${where}; ${close}`;
 }
-
-/** The hint of `unknownHint` for a job in the ledger. */
-export const hintOfUnknown = (job: Job): string =>
-  unknownHint(job.key, job.family, job.externalId !== undefined, idToConfirm(job));

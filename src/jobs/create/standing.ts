@@ -65,7 +65,7 @@ export function canBeLookedUp(
 }
 
 /** The task ID in a cut reply, while unconfirmed; undefined once the gateway has denied the task for an hour. */
-export const idToConfirm = ({ absentSince, unconfirmedId }: Job): string | undefined =>
+export const idToConfirm = ({ absentSince, unconfirmedId }: Partial<Job>): string | undefined =>
   absentSince && absentSince.lastMs - absentSince.atMs >= PROOF_MS ? undefined : unconfirmedId;
 
 /** True while the gateway must still show the job's task; later its record may simply be forgotten. */

@@ -9,7 +9,7 @@ import { receivedHead } from '../../http/read-reply.ts';
 import { cutText, describeBody } from '../../http/refused-reply.ts';
 import type { IntentEvent, LedgerEvent, SavedFile } from '../../ledger/event.ts';
 import type { Within } from '../create/budget.ts';
-import { endedBetween, ofJob, refusedEvent, unknownHint } from '../create/lost.ts';
+import { endedBetween, hintOfUnknown, ofJob, refusedEvent } from '../create/lost.ts';
 import { type Made, Sendings } from '../create/make.ts';
 import { isKeptRefusal } from '../create/standing.ts';
 import { mayHoldLongNumber } from '../job-view.ts';
@@ -282,7 +282,7 @@ function unknownOutcome(error: unknown, key: string, saved: number, linksHint: s
   return new UnknownOutcome(`${faultReason(error)}${kept}`, {
     ...facts,
     taskId: key,
-    hint: [paid, linksHint, unknownHint(key, 'image')].filter((part) => part !== undefined).join('; '),
+    hint: [paid, linksHint, hintOfUnknown({ key, family: 'image' })].filter(Boolean).join('; '),
   });
 }
 

@@ -1,4 +1,4 @@
-import { GwError } from '../../errors.ts';
+import { type ErrorKind, GwError } from '../../errors.ts';
 import type { TaskFamily, TaskView } from '../../gateway/task.ts';
 import { BEAT_MS, sleepAloud } from '../../host.ts';
 import type { Job } from '../../ledger/event.ts';
@@ -30,6 +30,8 @@ export interface PollOptions<L> extends Pick<JobDeps, 'clock' | 'random' | 'sign
   readonly youngUntilMs?: number | undefined;
 }
 
+/** A refused query ends the wait, because the same query would be refused again (promises, section 2). */
+export const refusals: ReadonlySet<ErrorKind> = new Set(['auth', 'balance', 'rejected']);
 /** After this many "not found" answers in a row the task counts as unknown. */
 const MAX_NOT_FOUND = 3;
 /** How many more times a succeeded task without an output is queried. */
@@ -41,7 +43,7 @@ const MAX_FAILURES = 20;
 const MAX_FAILING_MS = 15 * 60_000;
 
 /**
- * Queries until the caller stops, and yields each answer. A failed query does not end the wait, except for 401 and 403,
+ * Queries until the caller stops, and yields each answer. A failed query does not end the wait, except for a refusal,
  * and for three 404 in a row if the task is no longer new. Throws `wait_timeout` at the deadline, after one last query,
  * because what finished while gw slept must not count as timed out; the fatal error of a query; or the signal's reason.
  */
@@ -59,7 +61,7 @@ export async function* looks<L>(options: PollOptions<L>): AsyncGenerator<L, neve
     let look: L | undefined;
     let error: GwError | undefined;
     try {
-      look = await lookWithin(Math.max(LAST_LOOK_MS, deadlineMs - clock.steady()), options);
+      look = await lookWithin(options);
     } catch (thrown) {
       signal.throwIfAborted();
       if (!(thrown instanceof GwError)) throw thrown;
@@ -79,7 +81,7 @@ export async function* looks<L>(options: PollOptions<L>): AsyncGenerator<L, neve
     if (error) {
       const isGone = notFound >= MAX_NOT_FOUND && clock.steady() >= youngUntilMs;
       const isLong = failures >= MAX_FAILURES && clock.steady() - failingSinceMs >= MAX_FAILING_MS;
-      if (error.kind === 'auth' || error.kind === 'wait_timeout' || isGone) throw error;
+      if (refusals.has(error.kind) || error.kind === 'wait_timeout' || isGone) throw error;
       if (isLong && look === undefined) throw error;
     }
     if (waitMs >= restMs || clock.steady() + toldMs >= deadlineMs)
@@ -105,21 +107,27 @@ export async function poll<L extends Look>(
   throw new Error('a wait ends with a look or an error');
 }
 
-/** A query that also ends with the wait, so that a gateway which never answers cannot prolong it. */
+/**
+ * A query that also ends with the wait, so that a gateway which never answers, or which asks for a longer pause, cannot
+ * prolong it.
+ */
 export async function lookWithin<L>(
-  limitMs: number,
-  options: Pick<PollOptions<L>, 'look' | 'signal' | 'taskId'>,
+  options: Pick<PollOptions<L>, 'clock' | 'deadlineMs' | 'look' | 'signal' | 'taskId'>,
 ): Promise<L> {
-  const { signal, taskId } = options;
+  const { clock, deadlineMs, signal, taskId } = options;
+  const limitMs = Math.max(LAST_LOOK_MS, deadlineMs - clock.steady());
+  const over = (retryAtMs?: number) => waitOver(`task ${taskId}`, taskId, retryAtMs);
   const bound = new AbortController();
-  const timer = setTimeout(
-    () => bound.abort(waitOver(`task ${taskId}`, taskId)),
-    Math.min(Math.max(limitMs, 1), LONGEST_TIMER_MS),
-  );
+  const timer = setTimeout(() => bound.abort(over()), Math.min(limitMs, LONGEST_TIMER_MS));
   const interrupt = () => bound.abort(signal.reason);
   signal.addEventListener('abort', interrupt, { once: true });
   try {
     return await options.look(bound.signal);
+  } catch (error) {
+    const { retryAtMs } = error instanceof GwError && !refusals.has(error.kind) ? error.facts : {};
+    throw retryAtMs !== undefined && clock.steady() + retryAtMs - clock.now() >= deadlineMs
+      ? over(retryAtMs)
+      : error;
   } finally {
     clearTimeout(timer);
     signal.removeEventListener('abort', interrupt);

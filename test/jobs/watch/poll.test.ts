@@ -53,6 +53,12 @@ test('three in a row do', async () => {
   expect(here.looked()).toBe(3);
 });
 
+test.each(['auth', 'balance', 'rejected'] as const)('one that is refused (%s) does', async (kind) => {
+  const here = world([new GwError(kind, 'refused', { retryAtMs: Number.MAX_SAFE_INTEGER })]);
+  expect(await errorOf(poll(here.options))).toMatchObject({ kind });
+  expect(here.looked()).toBe(1);
+});
+
 test('a gateway that answers nothing is given up after 15 minutes, and not before', async () => {
   const here = world([sick]);
   expect(await errorOf(poll(here.options))).toBe(sick);
