@@ -41,17 +41,14 @@ export async function lookUpModel(id: string, ctx: ModelContext): Promise<readon
   return kept.includes(id) || dryRun || curl ? kept : ((await listNow(ctx)) ?? kept);
 }
 
-function nearestModels(id: string, known: readonly string[]): string {
-  const near = nearest(id, [...new Set(known)]).slice(0, 3);
-  return near.length > 0 ? `did you mean ${near.join(' or ')}?` : 'gw models lists what the key may call';
-}
-
 /** The error for a model that neither gw nor the gateway knows. */
 function unknownModel(id: string, known: readonly string[]): GwError {
-  const hint = nearestModels(id, known);
+  const near = nearest(id, [...new Set(known)]).slice(0, 3);
+  const hint =
+    near.length > 0 ? `did you mean ${near.join(' or ')}?` : 'gw models lists what the key may call;';
   return usage(
     `model ${JSON.stringify(id)}: the gateway lists no such model`,
-    `${hint}; --no-validate sends it anyway`,
+    `${hint} --no-validate sends it anyway`,
   );
 }
 

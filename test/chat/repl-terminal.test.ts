@@ -273,6 +273,11 @@ describe('a conversation on a terminal', { tags: ['tmux'] }, () => {
     terminal.keys('C-c');
     terminal.line('turns');
     await terminal.shows('turns so far: 1');
+    terminal.keys('fa', 'Up');
+    await terminal.shows(/> fail$/);
+    terminal.keys('C-c');
+    terminal.line('/help');
+    await terminal.shows(/\nUp +goes back to earlier lines, or to\s+those that begin with/);
   });
 
   it('shows every answer where several were asked for, and keeps the first', async () => {

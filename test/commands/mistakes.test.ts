@@ -266,7 +266,7 @@ test('a model misspelt in chat: the list is asked for before anything is sent, a
   expect([run.code, run.out]).toEqual([2, '']);
   expect(run.err).toBe(
     'error: model "geo-3.6-falsh": the gateway lists no such model\n' +
-      'hint: did you mean geo-3.6-flash or geo-3.5-flash or geo-3.7-flash?; --no-validate sends it anyway\n',
+      'hint: did you mean geo-3.6-flash or geo-3.5-flash or geo-3.7-flash? --no-validate sends it anyway\n',
   );
   expect(world.requests()).toEqual(['GET /v1/models']);
   await world.ok(['chat', 'hi', '-m', 'sandbox-chat-1']);

@@ -148,7 +148,7 @@ const keys = [
     'a backslash at the end of a line, or Alt-Enter, begins another line; a pasted block stays one message',
   ],
   ['Tab', 'completes commands, models and paths'],
-  ['Up, Ctrl-R', 'goes back to earlier lines'],
+  ['Up', 'goes back to earlier lines, or to those that begin with what is typed'],
   ['Ctrl-C', 'stops the answer, or clears the line'],
   ['Ctrl-D', 'leaves'],
 ] as const;
