@@ -13,8 +13,8 @@ import { sandbox } from './sandbox.ts';
 
 // A test that no fault makes fail promises nothing. Each breakage is made in a copy of the project, and the test that
 // killers.json names for it must fail. A failed build, a file that does not load and a missing report are errors.
-// GW_BREAKAGE=TEXT selects breakages by their text, GW_BREAKAGES=fifth selects the fifth of them that is due today, and
-// GW_BREAKAGES=record writes the first failed test of a breakage without an entry into killers.json.
+// GW_BREAKAGE=TEXT selects breakages by their text, GW_BREAKAGES=fifth selects the fifth of them that is due today. For a new
+// breakage, killers.json gets the test file and "" as the test, which GW_BREAKAGES=record replaces by the first failed test.
 
 const breakages: readonly Breakage[] = [...download, ...disk, ...sandbox, ...jobs, ...ledger];
 const root = path.join(import.meta.dirname, '../../..');
@@ -64,10 +64,9 @@ interface Report {
 describe('fits the code', () => {
   for (const breakage of breakages) test(breakage.costs, () => expectFitting(breakage));
   test('each breakage names the test that notices it, and no other is named', () => {
-    const known = new Map(breakages.map(({ costs, tests }) => [costs, tests]));
-    expect(Object.keys(killers).sort()).toEqual([...known.keys()].sort());
-    for (const [costs, [file]] of Object.entries(killers))
-      expect(known.get(costs), costs).toContain(file.replace(/^test\/|\.test\.ts$/g, ''));
+    expect(Object.keys(killers).sort()).toEqual(breakages.map(({ costs }) => costs).sort());
+    for (const [file] of Object.values(killers))
+      expect(fs.existsSync(path.join(root, file)), file).toBe(true);
   });
 });
 
@@ -76,17 +75,14 @@ function expectFitting(breakage: Breakage): void {
     placesOf(breakage).map(({ name }) => name),
     breakage.find,
   ).toHaveLength(1);
-  for (const name of breakage.tests) {
-    expect(fs.existsSync(path.join(root, `test/${name}.test.ts`)), name).toBe(true);
-  }
 }
 
 if (isLong) describe('is noticed', attemptAll);
 
-/** The test files that run for a breakage: the one that notices it, or all that might if none is recorded yet. */
-function filesFor({ costs, tests }: Breakage): readonly string[] {
-  const [file] = killers[costs] ?? [];
-  return file === undefined ? tests : [file.replace(/^test\/|\.test\.ts$/g, '')];
+/** The file of the test that must notice a breakage, and its name once that is recorded. */
+function killerOf({ costs }: Breakage): readonly [file: string, ...name: string[]] {
+  const [file, name] = killers[costs] ?? ['', ''];
+  return name === '' ? [file] : [file, name];
 }
 
 function attemptAll(): void {
@@ -101,13 +97,12 @@ function attemptAll(): void {
    * the result is unknown.
    */
   function run(
-    names: readonly string[],
+    files: readonly string[],
     longestMs = LONGEST_RUN_MS,
     only: readonly string[] = [],
   ): Promise<{ failed: Killer[]; passed: number; said: string }> {
     const report = path.join(copy, 'report.json');
     fs.rmSync(report, { force: true });
-    const files = names.map((name) => `test/${name}.test.ts`);
     const args = [
       ...[
         'run',
@@ -165,10 +160,9 @@ function attemptAll(): void {
   });
 
   test('nothing, where nothing is broken', { timeout: 5 * LONGEST_RUN_MS }, async () => {
-    const files = [...new Set(wanted.flatMap(filesFor))];
-    const named = new Set(wanted.flatMap(({ costs }) => killers[costs]?.[1] ?? []));
-    const isRecorded = wanted.every(({ costs }) => killers[costs]);
-    const { failed, passed, said } = await run(files, 4 * LONGEST_RUN_MS, isRecorded ? [...named] : []);
+    const files = new Set(wanted.map((breakage) => killerOf(breakage)[0]));
+    const named = new Set(wanted.flatMap((breakage) => killerOf(breakage).slice(1)));
+    const { failed, passed, said } = await run([...files], 4 * LONGEST_RUN_MS, [...named]);
     expect([failed, passed >= named.size], said).toEqual([[], true]);
   });
 
@@ -177,15 +171,15 @@ function attemptAll(): void {
     if (!place) throw new Error(`nowhere in src: ${breakage.find}`);
     const { name, text, found, index } = place;
     const file = path.join(copy, name);
-    fs.writeFileSync(file, text.slice(0, index) + breakage.replace + text.slice(index + found.length));
+    const broken = text.slice(0, index) + (breakage.replace ?? '') + text.slice(index + found.length);
+    fs.writeFileSync(file, broken);
     try {
-      const only = killers[breakage.costs]?.slice(1);
-      const names = filesFor(breakage);
-      let { failed, said } = await run(names, LONGEST_RUN_MS, only);
+      const [tests, ...only] = killerOf(breakage);
+      let { failed, said } = await run([tests], LONGEST_RUN_MS, only);
       // A run that stops at its first failure may leave that test out of its report; its output then says "still running".
       if (failed.length === 0 && said.includes('still running'))
-        ({ failed, said } = await run(names, LONGEST_RUN_MS, only));
-      expect(failed, `it survives ${(only ?? names).join(', ')}\n${said.slice(-2000)}`).not.toEqual([]);
+        ({ failed, said } = await run([tests], LONGEST_RUN_MS, only));
+      expect(failed, `it survives ${tests} ${only.join()}\n${said.slice(-2000)}`).not.toEqual([]);
       if (which === 'record' && failed[0]) killers[breakage.costs] = failed[0];
       noticed += 1;
     } finally {
