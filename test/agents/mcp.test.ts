@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { NearPlace, openNearPlace } from '../cli/near-place.ts';
 import { creates, KEY, openPlace } from '../cli/place.ts';
+import { cmd } from '../helpers/cmd.ts';
 import { type Agent, openAgent } from './agent.ts';
 
 // `gw mcp`, driven by the SDK's own client over stdio against a sandbox that counts requests. gw is a child process where every
@@ -39,17 +40,7 @@ describe('what a client is told', () => {
     const text = JSON.stringify(tools);
     expect(text.length).toBeLessThan(12_000);
     const names = [...text.matchAll(/"([\w-]+)":\{/g)].map(([, name]) => name);
-    for (const banned of [
-      'again',
-      'force',
-      'yes',
-      'unpriced',
-      'max-cost',
-      'callback-url',
-      'exec',
-      'count',
-      'base-url',
-    ])
+    for (const banned of cmd`again force yes unpriced max-cost callback-url exec count base-url`)
       expect(names).not.toContain(banned);
     for (const { name, inputSchema, description } of tools) {
       expect(inputSchema).toHaveProperty('additionalProperties', false);

@@ -6,6 +6,7 @@ import { skillPage } from '../../src/agents/skill.ts';
 import { errorKinds } from '../../src/errors.ts';
 import { builtGw } from '../cli/built.ts';
 import { creates, openPlace, type Place, type Running } from '../cli/place.ts';
+import { cmd } from '../helpers/cmd.ts';
 import { openAgent } from './agent.ts';
 
 // The server receives input that is no valid protocol message or that ends in the middle.
@@ -151,7 +152,6 @@ describe('what it costs', () => {
     expect(Buffer.byteLength(page)).toBeLessThanOrEqual(6_000);
     for (const [kind, { exitCode }] of Object.entries(errorKinds))
       expect(page).toContain(`- ${exitCode} \`${kind}\``);
-    for (const word of ['--once', '--json', '--sandbox', 'gw mcp', '--max-cost'])
-      expect(page).toContain(word);
+    for (const word of cmd`--once --json --sandbox "gw mcp" --max-cost`) expect(page).toContain(word);
   });
 });

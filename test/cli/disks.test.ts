@@ -3,6 +3,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Sandbox } from '../../src/sandbox/server.ts';
+import { cmd } from '../helpers/cmd.ts';
 import { mountTmpfs } from '../helpers/tmpfs.ts';
 import { openRedis } from '../machines/redis.ts';
 import { openServer, sendJson, TASK_ID } from './fake-gateway.ts';
@@ -345,8 +346,7 @@ describe('a small disk', { tags: ['mount'] }, () => {
       if (laptop !== place) onTestFinished(() => laptop.close());
       fs.writeFileSync(path.join(laptop.cwd, 'day.jsonl'), rows.join('\n'));
       const env = { GW_STATE_DIR: state, GW_INTERVAL: '200ms' };
-      const run = () =>
-        laptop.start(['batch', 'run', 'day.jsonl', ...redis], { env: laptop === place ? env : {} });
+      const run = () => laptop.start(cmd`batch run day.jsonl ${redis}`, { env: laptop === place ? env : {} });
       const work = () => (redis.length > 0 ? place.start(['worker', ...redis], { env }) : undefined);
       const worker = work();
       const running = run();

@@ -3,6 +3,7 @@ import * as https from 'node:https';
 import * as path from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import { expect, test } from 'vitest';
+import { cmd } from '../helpers/cmd.ts';
 import { listening } from '../helpers/listening.ts';
 import { makeSelfSigned } from '../helpers/self-signed.ts';
 import { NearPlace } from './near-place.ts';
@@ -73,24 +74,20 @@ test("a client's certificate is shown to its gateway", async () => {
   const { run, clients } = await secureGateway(new NearPlace());
   const trusted = ['--cacert', 'root.pem'];
   expect(await run(trusted)).toMatchObject({ code: 0 });
-  expect(await run([...trusted, '--client-cert', 'cert.pem', '--client-key', 'key.pem'])).toMatchObject({
+  expect(await run(cmd`${trusted} --client-cert cert.pem --client-key key.pem`)).toMatchObject({
     code: 0,
   });
   expect(clients).toEqual(['none', expect.stringMatching(/^[0-9A-F:]+$/)]);
 });
 
 test.each([
-  [['--cacert', 'gone.pem'], 2, '--cacert gone.pem: no such file'],
-  [['--cacert', 'key.pem'], 2, '--cacert key.pem holds no certificate'],
-  [['--cacert', 'broken.pem'], 2, '--cacert broken.pem holds no certificate that can be read'],
-  [['--client-cert', 'cert.pem'], 2, '--client-cert goes with --client-key'],
-  [['--client-key', 'key.pem'], 2, '--client-key goes with --client-cert'],
-  [['--client-cert', 'cert.pem', '--client-key', 'other.pem'], 2, 'do not belong together'],
-  [
-    ['--client-cert', 'cert.pem', '--client-key', 'open.pem'],
-    3,
-    'the private key open.pem is open to other users',
-  ],
+  [cmd`--cacert gone.pem`, 2, '--cacert gone.pem: no such file'],
+  [cmd`--cacert key.pem`, 2, '--cacert key.pem holds no certificate'],
+  [cmd`--cacert broken.pem`, 2, '--cacert broken.pem holds no certificate that can be read'],
+  [cmd`--client-cert cert.pem`, 2, '--client-cert goes with --client-key'],
+  [cmd`--client-key key.pem`, 2, '--client-key goes with --client-cert'],
+  [cmd`--client-cert cert.pem --client-key other.pem`, 2, 'do not belong together'],
+  [cmd`--client-cert cert.pem --client-key open.pem`, 3, 'the private key open.pem is open to other users'],
 ])('%j is refused before anything is sent', async (argv, code, words) => {
   const { place, run, requests } = await secureGateway(new NearPlace());
   const broken = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { expect, test } from 'vitest';
+import { cmd } from '../helpers/cmd.ts';
 import { KEY, World } from '../helpers/gw.ts';
 import { recordingGateway } from '../helpers/recording-gateway.ts';
 import { fakePng } from '../jobs/image/harness.ts';
@@ -52,9 +53,7 @@ test('it is of the user alone, and of what is saved', async () => {
     2,
     'error: --exec: nothing is saved without --wait\nhint: add --wait, or keep it for later: gw config set after_save COMMAND\n',
   ]);
-  const unsaved = await world.gw([
-    ...['video', 'alpha', 'create', 'a fox', '--wait', '--no-download', '--exec', 'true'],
-  ]);
+  const unsaved = await world.gw(cmd`video alpha create "a fox" --wait --no-download --exec true`);
   expect([unsaved.code, unsaved.err]).toEqual([
     2,
     'error: --exec: nothing is saved with --no-download\nhint: leave one out, or keep it for later: gw config set after_save COMMAND\n',

@@ -477,14 +477,11 @@ describe('refuses, and sends nothing', () => {
       }),
     );
     for (const [flag, argv] of [
-      ['--image', ['video', 'alpha', 'create', 'a', '--image', data]],
-      ['--image', ['video', 'alpha', 'create', 'a', '--image', signed]],
-      [
-        '--image',
-        ['video', 'beta', 'create', 'a', '--mode', 'o1', '--ratio', '1:1', '--image', `x=${signed}`],
-      ],
+      ['--image', cmd`video alpha create a --image ${data}`],
+      ['--image', cmd`video alpha create a --image ${signed}`],
+      ['--image', cmd`video beta create a --mode o1 --ratio 1:1 --image x=${signed}`],
       ['--set', ['video', 'alpha', 'create', 'a', '--set', `callback_url="${signed}"`]],
-      ['--body', ['image', 'native', '--body', body]],
+      ['--body', cmd`image native --body ${body}`],
     ] as const) {
       const id = await make(world, argv);
       expect(await refused(world, ['again', id])).toContain(

@@ -7,6 +7,7 @@ import { passOn } from '../../src/commands/api.ts';
 import { prettyJson } from '../../src/http/parse-json.ts';
 import { HttpTransport } from '../../src/http/transport.ts';
 import { createIo } from '../../src/io/create-io.ts';
+import { cmd } from '../helpers/cmd.ts';
 import { KEY, test, World } from '../helpers/gw.ts';
 import {
   type RecordedRequest,
@@ -253,7 +254,7 @@ describe('the body', () => {
 
   test('with an integer that --set would change is refused, by name', async () => {
     const { gateway, gw } = await recorded();
-    const run = await gw(['POST', '/x', '--body', '-', '--set', 'a=1'], {
+    const run = await gw(cmd`POST /x --body - --set a=1`, {
       stdin: '{"n":12345678901234567890}',
     });
     expect(run).toMatchObject({
@@ -366,7 +367,7 @@ describe('the reply', () => {
 
   test('of a stream comes through as its events came', async ({ world }) => {
     const body = { model: 'geo-3.6-flash', messages: [{ role: 'user', content: 'hello' }], stream: true };
-    const run = await world.ok(['api', 'POST', '/v1/chat/completions', '--body', '-'], {
+    const run = await world.ok(cmd`api POST /v1/chat/completions --body -`, {
       stdin: JSON.stringify(body),
     });
     expect(run.out).toMatch(/^data: \{"id":/);

@@ -7,6 +7,7 @@ import { hostOf } from '../../src/disk/lock-file.ts';
 import { Interrupted, UnknownOutcome } from '../../src/errors.ts';
 import { createAsset } from '../../src/gateway/asset/actions.ts';
 import type { Client, SendOptions } from '../../src/http/client.ts';
+import { cmd } from '../helpers/cmd.ts';
 import { type Answer, fakeGateway } from '../helpers/fake-gateway.ts';
 import { World } from '../helpers/gw.ts';
 import { newDir } from '../helpers/new-dir.ts';
@@ -32,8 +33,7 @@ async function withGroup(fault?: string, before?: (world: World, group: string) 
   const sent = (action: string) =>
     world.requests().filter((line) => line.includes(`Action=${action}&`)).length;
   const count = async () =>
-    JSON.parse((await calm.gw(['asset', 'list', '--page', '1', '--page-size', '1', '--json'])).out).Result
-      .TotalCount;
+    JSON.parse((await calm.gw(cmd`asset list --page 1 --page-size 1 --json`)).out).Result.TotalCount;
   return { calm, world, group, sent, count };
 }
 

@@ -103,9 +103,7 @@ describe('what cannot be used is refused before anything is paid', () => {
 
   test('an asset of another project, until --project names it', async () => {
     const { world, create } = await withLibrary();
-    const group = (
-      await world.gw(['asset', 'group', 'create', '--name', 'x', '--project', 'film'])
-    ).out.trim();
+    const group = (await world.gw(cmd`asset group create --name x --project film`)).out.trim();
     const argv = ['asset', 'create', '--group', group, '--url', 'https://example.com/a.png', '--name', 'a'];
     const id = (await world.gw([...argv, '--project', 'film'])).out.trim();
     const refused = await create('--image', `asset://${id}`);

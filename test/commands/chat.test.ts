@@ -143,9 +143,7 @@ describe.each(surfaces)('on %s', (api, words) => {
   });
 
   test('an answer cut short is there, with a warning', async () => {
-    const quiet = { completions: ['--reasoning-effort', 'none'], messages: [], geo: ['--thinking', 'off'] }[
-      api
-    ];
+    const quiet = { completions: cmd`--reasoning-effort none`, messages: [], geo: cmd`--thinking off` }[api];
     const run = await world.gw(['chat', 'hello', ...words, ...quiet, '--max-tokens', '8']);
     expect(run).toMatchObject({
       code: 0,
@@ -253,9 +251,7 @@ test('--safety and --candidates are of geo alone', async () => {
     safetySettings: [{ category: 'HARM_CATEGORY_HARASSMENT', threshold: 'BLOCK_NONE' }],
   });
   expect(await refusal(['hi', ...safety])).toMatch(/^error: --safety: not documented for --api completions/);
-  expect(await refusal(['hi', '--api', 'messages', '-m', 'm', '--candidates', '2'])).toMatch(
-    /--candidates: not/,
-  );
+  expect(await refusal(cmd`hi --api messages -m m --candidates 2`)).toMatch(/--candidates: not/);
   expect(await refusal(['hi', '--api', 'geo', '--safety', 'high'])).toMatch(/not of the form CATEGORY=LEVEL/);
 });
 
@@ -690,105 +686,93 @@ describe('refused before anything is sent', () => {
   const refused: [string, string[], RegExp][] = [
     ['no prompt', [], /^error: no prompt\nhint: .*words/],
     ['an empty prompt', [' '], /the prompt is empty/],
-    ['an empty model', ['hi', '-m', ''], /^error: --model: is empty\n/],
-    ['an empty model of geo', ['hi', '--api', 'geo', '-m', ''], /^error: --model: is empty\n/],
-    ['a prompt given twice', ['hi', '--prompt', 'ho'], /given twice/],
+    ['an empty model', cmd`hi -m ""`, /^error: --model: is empty\n/],
+    ['an empty model of geo', cmd`hi --api geo -m ""`, /^error: --model: is empty\n/],
+    ['a prompt given twice', cmd`hi --prompt ho`, /given twice/],
     [
       '--top-k on completions',
-      ['hi', '--top-k', '40'],
+      cmd`hi --top-k 40`,
       /--top-k: not documented for --api completions\nhint: --set top_k=VALUE sends it all the same/,
     ],
-    [
-      '--top-p on completions',
-      ['hi', '--top-p', '0.4'],
-      /--top-p: not documented.*\nhint: --set top_p=VALUE/,
-    ],
-    ['--stop on completions', ['hi', '--stop', 'x'], /--stop: not documented.*\nhint: --set stop=VALUE/],
-    ['--candidates on completions', ['hi', '--candidates', '2'], /: not documented.*\nhint: --set n=VALUE/],
+    ['--top-p on completions', cmd`hi --top-p 0.4`, /--top-p: not documented.*\nhint: --set top_p=VALUE/],
+    ['--stop on completions', cmd`hi --stop x`, /--stop: not documented.*\nhint: --set stop=VALUE/],
+    ['--candidates on completions', cmd`hi --candidates 2`, /: not documented.*\nhint: --set n=VALUE/],
     [
       'a thinking budget on completions',
-      ['hi', '--thinking', '5000'],
+      cmd`hi --thinking 5000`,
       /--thinking 5000: not documented.*\nhint: say --reasoning-effort/,
     ],
     [
       '--reasoning-effort on messages',
-      ['hi', ...native, '--reasoning-effort', 'low'],
+      cmd`hi ${native} --reasoning-effort low`,
       /--reasoning-effort: not documented for --api messages/,
     ],
     [
       '--response-format on messages',
-      ['hi', ...native, '--response-format', 'json_object'],
+      cmd`hi ${native} --response-format json_object`,
       /--set response_format=VALUE/,
     ],
-    ['--reasoning-effort on geo', ['hi', '--api', 'geo', '--reasoning-effort', 'low'], /--thinking-level/],
+    ['--reasoning-effort on geo', cmd`hi --api geo --reasoning-effort low`, /--thinking-level/],
     [
       'two output limits',
-      ['hi', '--max-tokens', '5', '--set', 'max_tokens=6'],
+      cmd`hi --max-tokens 5 --set max_tokens=6`,
       /error: max_tokens 6: only one of the two output limits/,
     ],
     [
       'effort with a level',
-      ['hi', '--reasoning-effort', 'low', '--thinking-level', 'low'],
+      cmd`hi --reasoning-effort low --thinking-level low`,
       /--reasoning-effort low: does not go with/,
     ],
     [
       'effort none on 3.7',
-      ['hi', '-m', 'geo-3.7-flash', '--reasoning-effort', 'none'],
+      cmd`hi -m geo-3.7-flash --reasoning-effort none`,
       /--reasoning-effort none: geo-3.7-flash takes low, medium, high; none is for geo-3.5-flash/,
     ],
-    [
-      'thinking off on 3.7',
-      ['hi', '-m', 'geo-3.7-flash', '--thinking', 'off'],
-      /geo-3.7-flash takes low, medium, high/,
-    ],
-    [
-      'a refused alias',
-      ['hi', '--set', 'thinking_budget=0'],
-      /thinking_budget 0: geo models refuse this field/,
-    ],
+    ['thinking off on 3.7', cmd`hi -m geo-3.7-flash --thinking off`, /geo-3.7-flash takes low, medium, high/],
+    ['a refused alias', cmd`hi --set thinking_budget=0`, /thinking_budget 0: geo models refuse this field/],
     [
       'level minimal on 3.7',
-      ['hi', '--api', 'geo', '-m', 'geo-3.7-flash', '--thinking-level', 'minimal'],
+      cmd`hi --api geo -m geo-3.7-flash --thinking-level minimal`,
       /--thinking-level MINIMAL: geo-3.7-flash refuses it with HTTP 400; it takes LOW, MEDIUM, HIGH/,
     ],
     [
       'a budget of 1023',
-      ['hi', ...native, '--thinking', '1023'],
+      cmd`hi ${native} --thinking 1023`,
       /--thinking 1023: a thinking budget is at least 1024 tokens/,
     ],
     [
       'adaptive with a budget',
-      ['hi', ...native, '--thinking', 'adaptive', '--set', 'thinking.budget_tokens=2000'],
+      cmd`hi ${native} --thinking adaptive --set thinking.budget_tokens=2000`,
       /adaptive thinking takes no budget/,
     ],
     [
       'no model for messages',
-      ['hi', '--api', 'messages'],
+      cmd`hi --api messages`,
       /native messages have no default model\nhint: name one with --model/,
     ],
-    ['a number that is none', ['hi', '--temperature', 'warm'], /--temperature warm: not a number/],
-    ['an unknown surface', ['hi', '--api', 'native'], /--api native: one of completions, messages, geo/],
-    ['--new alone', ['hi', '--new'], /--new starts a session over, and none is named/],
+    ['a number that is none', cmd`hi --temperature warm`, /--temperature warm: not a number/],
+    ['an unknown surface', cmd`hi --api native`, /--api native: one of completions, messages, geo/],
+    ['--new alone', cmd`hi --new`, /--new starts a session over, and none is named/],
     [
       'a session and messages',
-      ['hi', '--session', 's', '--messages', 'm.json'],
+      cmd`hi --session s --messages m.json`,
       /^error: --session and --messages both give the conversation\n/,
     ],
     [
       'a session and messages that --set gives',
-      ['hi', '--session', 's', '--set', 'messages.0.content=ho'],
+      cmd`hi --session s --set messages.0.content=ho`,
       /^error: --session and --set both give the conversation\n/,
     ],
     [
       'a tool result without its conversation',
-      ['--tool-result', 'call_1=2'],
+      cmd`--tool-result call_1=2`,
       /the conversation holds no such call/,
     ],
-    ['a tool result of another form', ['--tool-result', 'call_1'], /not of the form ID=VALUE/],
-    ['two readers of stdin', ['--prompt', '-', '--system', '-'], /both read stdin/],
-    ['a missing conversation', ['--messages', 'nope.json'], /nope\.json/],
-    ['a missing tool', ['hi', '--tool', 'nope.json'], /--tool nope\.json/],
-    ['a pollution', ['hi', '--set', '__proto__.x=1'], /gw sends no field named __proto__/],
+    ['a tool result of another form', cmd`--tool-result call_1`, /not of the form ID=VALUE/],
+    ['two readers of stdin', cmd`--prompt - --system -`, /both read stdin/],
+    ['a missing conversation', cmd`--messages nope.json`, /nope\.json/],
+    ['a missing tool', cmd`hi --tool nope.json`, /--tool nope\.json/],
+    ['a pollution', cmd`hi --set __proto__.x=1`, /gw sends no field named __proto__/],
   ];
   test.each(refused)('%s', async (_, words, message) => {
     expect(await refusal(words, words.length === 0 ? '' : undefined)).toMatch(message);

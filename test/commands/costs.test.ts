@@ -26,11 +26,11 @@ const beta = ['video', 'beta', 'create', 'a fox', '--duration', '3'];
 const image = ['image', 'create', 'a fox', '-m', 'img-2'];
 
 test.each([
-  ['alpha, by its short name and resolution', [...alpha, '5'], 0.5],
-  ['beta, what the service takes by itself', ['video', 'beta', 'create', 'a fox'], 2.5],
+  ['alpha, by its short name and resolution', cmd`${alpha} 5`, 0.5],
+  ['beta, what the service takes by itself', cmd`video beta create "a fox"`, 2.5],
   ['gamma', cmd`video gamma create "a fox" -m gamma-H3-Max --resolution 480P --duration 5 --ratio 1:1`, 1.5],
-  ['images', [...image, '--n', '3'], 0.6],
-  ['--count', [...alpha, '5', '--count', '3'], 1.5],
+  ['images', cmd`${image} --n 3`, 0.6],
+  ['--count', cmd`${alpha} 5 --count 3`, 1.5],
 ] as const)('--dry-run shows the estimate: %s', async (_, argv, amount) => {
   const world = await World.open();
   await price(world, PRICES);
@@ -49,7 +49,7 @@ test('without a price file and a limit nothing is said of money', async ({ world
 test.each([
   [
     'has no price',
-    ['video', 'alpha', 'create', 'a fox', '-m', '2.0-mini', '--resolution', '480p', '--duration', '4'],
+    cmd`video alpha create "a fox" -m 2.0-mini --resolution 480p --duration 4`,
     'the price file has no price of alpha-video-2-0-mini-260615',
   ],
   [
@@ -59,24 +59,20 @@ test.each([
   ],
   [
     'no resolution',
-    ['video', 'alpha', 'create', 'a fox', '-m', '2.0-fast', '--duration', '4'],
+    cmd`video alpha create "a fox" -m 2.0-fast --duration 4`,
     'goes by resolution, and the request names none',
   ],
   [
     'no length',
-    ['video', 'alpha', 'create', 'a fox', '-m', '2.0-fast', '--resolution', '480p'],
+    cmd`video alpha create "a fox" -m 2.0-fast --resolution 480p`,
     'goes by the second, and the request names no length',
   ],
   [
     'no length that the document tells',
-    ['video', 'beta', 'create', '--mode', 'image', '--set', 'prompt=a fox'],
+    cmd`video beta create --mode image --set "prompt=a fox"`,
     'the price of beta-3.0 goes by the second',
   ],
-  [
-    'no tokens yet',
-    ['video', 'alpha', 'create', 'a fox', '--duration', '4'],
-    'says yet how many tokens one takes',
-  ],
+  ['no tokens yet', cmd`video alpha create "a fox" --duration 4`, 'says yet how many tokens one takes'],
 ] as const)(
   'what has no price is refused under a limit of money, unless --unpriced: %s',
   async (_, argv, why) => {

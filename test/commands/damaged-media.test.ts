@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { expect, test } from 'vitest';
+import { cmd } from '../helpers/cmd.ts';
 import { World } from '../helpers/gw.ts';
 import { endlessClip, pngHead } from '../media/fixtures.ts';
 
@@ -39,14 +40,10 @@ test.each<[string[], number, RegExp]>([
       [['image', 'create', 'x', '--image', file], 0, /^/],
     ];
   }),
-  [
-    ['video', 'alpha', 'create', 'x', '--image', 'cut.png', '--audio', 'tag.mp3'],
-    2,
-    /--audio tag.mp3: its length/,
-  ],
-  [[...gamma, '--video', 'a.mp4', '--video', 'b.mp4'], 2, /a\.mp4: could not be read as MP4 within 5 s/],
-  [['video', 'alpha', 'create', 'x', '--video', 'a.mp4'], 2, /--video a\.mp4: is a file/],
-  [['video', 'beta', 'create', 'x', '--base-video', 'a.mp4'], 2, /--base-video/],
+  [cmd`video alpha create x --image cut.png --audio tag.mp3`, 2, /--audio tag.mp3: its length/],
+  [cmd`${gamma} --video a.mp4 --video b.mp4`, 2, /a\.mp4: could not be read as MP4 within 5 s/],
+  [cmd`video alpha create x --video a.mp4`, 2, /--video a\.mp4: is a file/],
+  [cmd`video beta create x --base-video a.mp4`, 2, /--base-video/],
 ])('%j ends with code %i', async (argv, code, sentence) => {
   const world = await World.open();
   for (const [name, bytes] of Object.entries(files)) writeFileSync(path.join(world.cwd, name), bytes);

@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
 import { JobEvents } from '../../src/jobs/job-events.ts';
+import { cmd } from '../helpers/cmd.ts';
 import { test, World } from '../helpers/gw.ts';
 import { acceptedJob, HOUR_MS } from './jobs-seed.ts';
 
@@ -108,8 +109,7 @@ test.each([
 ])('%s %s: one result a job, nothing of an intent that is history', async (...words) => {
   const world = await World.open();
   const ids = [];
-  for (let at = 0; at < 2; at += 1)
-    ids.push((await world.gw(['video', 'alpha', 'create', 'a fox'])).out.trim());
+  for (let at = 0; at < 2; at += 1) ids.push((await world.gw(cmd`video alpha create "a fox"`)).out.trim());
   const { out } = await world.ok([...words, ...ids, '--events']);
   const told = toldIn(out);
   const results = told.filter(({ event }) => event === 'result');

@@ -282,33 +282,30 @@ describe('gw image create', () => {
   });
 
   test.each([
+    [cmd`--size 1000x1000`, /--size 1000x1000: img-2 takes auto or WIDTHxHEIGHT .* the nearest is 1008x1008/],
+    [cmd`-m delta-image-4-0-250828 --size 2k`, /--size 2k: .*the nearest is 2K/],
+    [cmd`-m delta-image-4-5-251128 --size 1K`, /--size 1K: .*1K is for delta-image-4-0-250828/],
+    [cmd`--n 11`, /--n 11: a whole number from 1 to 10/],
+    [cmd`--n two`, /--n two: not a whole number/],
+    [cmd`--n -1`, /--n -1: a whole number from 1 to 10/],
+    [cmd`--background transparent --format jpeg`, /--background transparent: .*png or webp/],
+    [cmd`--compression 50 --format png`, /--compression 50: .*webp and jpeg/],
+    [cmd`--compression 50.5 --format webp`, /--compression 50.5: not a whole number/],
+    [cmd`--response-format url`, /--response-format url: img models always return Base64/],
     [
-      ['--size', '1000x1000'],
-      /--size 1000x1000: img-2 takes auto or WIDTHxHEIGHT .* the nearest is 1008x1008/,
-    ],
-    [['-m', 'delta-image-4-0-250828', '--size', '2k'], /--size 2k: .*the nearest is 2K/],
-    [['-m', 'delta-image-4-5-251128', '--size', '1K'], /--size 1K: .*1K is for delta-image-4-0-250828/],
-    [['--n', '11'], /--n 11: a whole number from 1 to 10/],
-    [['--n', 'two'], /--n two: not a whole number/],
-    [['--n', '-1'], /--n -1: a whole number from 1 to 10/],
-    [['--background', 'transparent', '--format', 'jpeg'], /--background transparent: .*png or webp/],
-    [['--compression', '50', '--format', 'png'], /--compression 50: .*webp and jpeg/],
-    [['--compression', '50.5', '--format', 'webp'], /--compression 50.5: not a whole number/],
-    [['--response-format', 'url'], /--response-format url: img models always return Base64/],
-    [
-      ['--quality', 'xhigh'],
+      cmd`--quality xhigh`,
       /--quality xhigh: img-2 takes low, medium, high, auto; xhigh is for img-2.5-sunburst/,
     ],
-    [['--quality', 'hig'], /--quality hig: one of .*; did you mean high\?/],
-    [['--style', 'vivid'], /--style vivid: only legacy-image-3/],
-    [['--partial-images', '4'], /--partial-images 4: a whole number from 0 to 3/],
+    [cmd`--quality hig`, /--quality hig: one of .*; did you mean high\?/],
+    [cmd`--style vivid`, /--style vivid: only legacy-image-3/],
+    [cmd`--partial-images 4`, /--partial-images 4: a whole number from 0 to 3/],
     [['--keep-partials'], /--keep-partials: no partial images are asked for/],
-    [['--image', 'nothing.png'], /--image nothing.png: no such file/],
-    [['--image', 'asset://a-1'], /--image asset:\/\/a-1: this form cannot be used here/],
-    [['--image', 'file_id:file-1'], /--image file_id:file-1: file_id: cannot be used here/],
-    [['--image', 'words.png'], /--image words.png: is .*not an image/],
-    [['--mask', 'fox.png'], /unknown option '--mask'/],
-    [['-o', 'fox.png/'], /--out/],
+    [cmd`--image nothing.png`, /--image nothing.png: no such file/],
+    [cmd`--image asset://a-1`, /--image asset:\/\/a-1: this form cannot be used here/],
+    [cmd`--image file_id:file-1`, /--image file_id:file-1: file_id: cannot be used here/],
+    [cmd`--image words.png`, /--image words.png: is .*not an image/],
+    [cmd`--mask fox.png`, /unknown option '--mask'/],
+    [cmd`-o fox.png/`, /--out/],
   ])('refused with nothing sent: %j', async (more, message) => {
     const world = await open();
     writeFileSync(path.join(world.cwd, 'words.png'), '<!doctype html><p>not an image');
@@ -322,9 +319,7 @@ describe('gw image create', () => {
     const world = await open();
     expect((await world.gw(['image', 'create', '  '])).err).toMatch(/the prompt is empty/);
     for (const command of ['create', 'native'])
-      expect((await world.gw(['image', command, 'fox', '-m', ''])).err).toMatch(
-        /^error: --model: is empty\n/,
-      );
+      expect((await world.gw(cmd`image ${command} fox -m ""`)).err).toMatch(/^error: --model: is empty\n/);
     expect((await world.gw(['image', 'create'], { terminal: true })).err).toMatch(/no prompt/);
     expect(world.requests()).toEqual([]);
   });
@@ -501,18 +496,18 @@ describe('gw image edit', () => {
   });
 
   test.each<[string[], unknown]>([
-    [['--image', 'fox.png', '--no-multipart'], { images: [{ image_url: dataUrl }] }],
-    [['--image', 'https://example.com/fox.png'], { images: [{ image_url: 'https://example.com/fox.png' }] }],
+    [cmd`--image fox.png --no-multipart`, { images: [{ image_url: dataUrl }] }],
+    [cmd`--image https://example.com/fox.png`, { images: [{ image_url: 'https://example.com/fox.png' }] }],
     [
-      ['--image', 'fox.png', '--image', 'file_id:file-1'],
+      cmd`--image fox.png --image file_id:file-1`,
       { images: [{ image_url: dataUrl }, { file_id: 'file-1' }] },
     ],
     [
-      ['--image', 'fox.png', '--mask', 'file_id:file-hat'],
+      cmd`--image fox.png --mask file_id:file-hat`,
       { images: [{ image_url: dataUrl }], mask: { file_id: 'file-hat' } },
     ],
-    [['--image', dataUrl], { images: [{ image_url: dataUrl }] }],
-    [['--image', 'fox.png', '--set', 'mask.file_id=file-hat'], { mask: { file_id: 'file-hat' } }],
+    [cmd`--image ${dataUrl}`, { images: [{ image_url: dataUrl }] }],
+    [cmd`--image fox.png --set mask.file_id=file-hat`, { mask: { file_id: 'file-hat' } }],
   ])('%j goes out as JSON', async (more, body) => {
     const world = await open();
     await world.ok([...edit, ...more]);
@@ -523,35 +518,26 @@ describe('gw image edit', () => {
 
   test.each([
     [
-      ['--image', 'https://example.com/a.png', '--multipart'],
+      cmd`--image https://example.com/a.png --multipart`,
       /--image https:\/\/example.com\/a.png: a form takes local files only/,
     ],
-    [
-      ['--image', 'fox.png', '--mask', 'file_id:f', '--multipart'],
-      /--mask file_id:f: a form takes local files only/,
-    ],
-    [
-      ['--image', 'fox.png', '--set', 'mask.file_id=f', '--multipart'],
-      /--multipart: a form takes images from --image/,
-    ],
-    [
-      ['--image', 'fox.png', '--multipart', '--no-multipart'],
-      /contradict each other\nhint: give one of them/,
-    ],
+    [cmd`--image fox.png --mask file_id:f --multipart`, /--mask file_id:f: a form takes local files only/],
+    [cmd`--image fox.png --set mask.file_id=f --multipart`, /--multipart: a form takes images from --image/],
+    [cmd`--image fox.png --multipart --no-multipart`, /contradict each other\nhint: give one of them/],
     [[], /--image: is required/],
     [
       Array.from({ length: 17 }, (_, index) => ['--image', `missing-${index}.png`]).flat(),
       /--image: up to 16 input images, 17 given/,
     ],
-    [['--image', 'missing.png'], /--image missing.png: no such file/],
+    [cmd`--image missing.png`, /--image missing.png: no such file/],
     [
-      ['--image', '@fox.png'],
+      cmd`--image @fox.png`,
       /--image @fox.png: no such file\nhint: a media file is named without the @: fox.png/,
     ],
-    [['--image', 'words.png'], /--image words.png: is .*not an image/],
-    [['--image', 'fox.png', '-m', 'legacy-image-3'], /--model legacy-image-3: the edits endpoint takes/],
-    [['--image', 'fox.png', '-m', 'delta-image-4-0-250828'], /gw image create --image/],
-    [['--image', 'fox.png', '--quality', 'hd'], /--quality hd: one of low/],
+    [cmd`--image words.png`, /--image words.png: is .*not an image/],
+    [cmd`--image fox.png -m legacy-image-3`, /--model legacy-image-3: the edits endpoint takes/],
+    [cmd`--image fox.png -m delta-image-4-0-250828`, /gw image create --image/],
+    [cmd`--image fox.png --quality hd`, /--quality hd: one of low/],
   ])('refused with nothing sent: %j', async (more, message) => {
     const world = await open();
     writeFileSync(path.join(world.cwd, 'words.png'), '{"not": "an image"}');
@@ -732,17 +718,8 @@ test('what is the same request goes by the pictures that are sent, and by the mo
 test.each(['create', 'edit', 'native'])('the help of %s is complete', async (name) => {
   const world = await open();
   const { out } = await world.ok(['image', name, '--help']);
-  for (const flag of ['--prompt', '--model', '--image', '--out', '--preview', '--force'])
-    expect(out).toContain(flag);
-  const settings = [
-    '--size',
-    '--quality',
-    '--n ',
-    '--background',
-    '--moderation',
-    '--format',
-    '--compression',
-  ];
+  for (const flag of cmd`--prompt --model --image --out --preview --force`) expect(out).toContain(flag);
+  const settings = cmd`--size --quality "--n " --background --moderation --format --compression`;
   const more = cmd`--style --response-format --stream --partial-images --keep-partials --input-fidelity`;
   if (name !== 'native') for (const flag of [...settings, ...more, '--user']) expect(out).toContain(flag);
   if (name === 'edit') expect(out).toMatch(/--mask[\s\S]*--\[no-\]multipart/);

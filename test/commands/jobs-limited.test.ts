@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { cmd } from '../helpers/cmd.ts';
 import { World } from '../helpers/gw.ts';
 import { acceptedJob, DAY_MS, HOUR_MS, savedJob, succeededJob } from './jobs-seed.ts';
 
@@ -23,8 +24,7 @@ const ofWork = (world: World, ...words: string[]) =>
   world.gw(['jobs', ...words, '--profile', 'work'], { bare: true });
 
 const linesOf = ({ out }: { readonly out: string }) => out.split('\n').filter(Boolean);
-const idsOf = async (world: World, ...flags: string[]) =>
-  linesOf(await world.gw(['jobs', 'list', '-q', ...flags]));
+const idsOf = async (world: World, ...flags: string[]) => linesOf(await world.gw(cmd`jobs list -q ${flags}`));
 
 test('list is of all gateways, or of the one that the flags name', async () => {
   const world = await openWorld();

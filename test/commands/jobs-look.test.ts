@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { JobFinder } from '../../src/ledger/job-finder.ts';
 import { adoptedJobKey } from '../../src/ledger/job-key.ts';
 import { openServer } from '../cli/fake-gateway.ts';
+import { cmd } from '../helpers/cmd.ts';
 import { clipsDir, World } from '../helpers/gw.ts';
 import { acceptedJob, alphaRecord, DAY_MS, HOUR_MS, intentIn, ledgerOf, succeededJob } from './jobs-seed.ts';
 
@@ -145,11 +146,7 @@ test('a gateway that asks for an hour ends sync, wait and download at once', asy
   });
   for (let at = 0; at < 12; at += 1) acceptedJob(world, `t-${at}`, HOUR_MS, { gateway: server.url });
   const startMs = world.clock.ms;
-  const runs = [
-    ['jobs', 'sync'],
-    ['jobs', 'wait', '--all', '--wait-timeout', '10m'],
-    ['jobs', 'download', 't-1'],
-  ];
+  const runs = [['jobs', 'sync'], cmd`jobs wait --all --wait-timeout 10m`, cmd`jobs download t-1`];
   const asked: number[] = [];
   for (const argv of runs) {
     const run = await gw(...argv);
@@ -275,7 +272,7 @@ test('a job that another gw is creating is followed beside the rest as soon as i
   const key = other.begin(intentIn(world, { gateway: server.url }));
   other.append(key, { event: 'sent' });
   const hold = await other.hold(key);
-  const waiting = world.gw(['jobs', 'wait', 't-1', key, '--wait-timeout', '10m'], {
+  const waiting = world.gw(cmd`jobs wait t-1 ${key} --wait-timeout 10m`, {
     env: { GW_BASE_URL: server.url },
   });
   while (!world.clock.slept.includes(500)) await new Promise((resolve) => setTimeout(resolve, 1));

@@ -205,30 +205,23 @@ describe('what the document does not list is sent with one warning, which names 
   const told = 'warning: sent as given, though the document does not list';
   const video = ['video', 'beta', 'create', 'a fox'];
   test.each<[argv: string[], fields: string]>([
-    [[...video, '--set', 'settings.duratoin=10'], 'it: settings.duratoin (did you mean settings.duration?)'],
-    [[...video, '--set', 'duration=10'], 'it: duration (did you mean settings.duration?)'],
+    [cmd`${video} --set settings.duratoin=10`, 'it: settings.duratoin (did you mean settings.duration?)'],
+    [cmd`${video} --set duration=10`, 'it: duration (did you mean settings.duration?)'],
     [
-      [...video, '--set', 'setings.duration=10', '--set', 'zzzzzz=1'],
+      cmd`${video} --set setings.duration=10 --set zzzzzz=1`,
       'them: setings (did you mean settings?), zzzzzz',
     ],
-    [['image', 'create', 'a fox', '--set', 'qualty=low'], 'it: qualty (did you mean quality?)'],
+    [cmd`image create "a fox" --set qualty=low`, 'it: qualty (did you mean quality?)'],
     [
-      ['chat', 'hi', '--api', 'geo', '--set', 'generationConfig.topk=1'],
+      cmd`chat hi --api geo --set generationConfig.topk=1`,
       'it: generationConfig.topk (did you mean generationConfig.topK?)',
     ],
-    [['chat', 'hi', '--set', 'seed=1'], 'it: seed'],
+    [cmd`chat hi --set seed=1`, 'it: seed'],
     [
-      [
-        'chat',
-        'hi',
-        ...[...'abcdefghijklmnopqrstuvw'].flatMap((name) => ['--set', `${name}${name}${name}=1`]),
-      ],
+      ['chat', 'hi', ...[...'abcdefghijklmnopqrstuvw'].flatMap((name) => cmd`--set ${name}${name}${name}=1`)],
       `them: ${[...'abcdefghijklmnopqrst'].map((name) => name.repeat(3)).join(', ')}, and 3 more`,
     ],
-    [
-      ['asset', 'group', 'create', '--name', 'a', '--set', 'Descripton=b'],
-      'it: Descripton (did you mean Description?)',
-    ],
+    [cmd`asset group create --name a --set Descripton=b`, 'it: Descripton (did you mean Description?)'],
   ])('%j', async (argv, fields) => {
     const world = await open();
     expect((await world.gw([...argv, '--dry-run'])).err).toBe(`${told} ${fields}\n`);

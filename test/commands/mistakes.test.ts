@@ -12,7 +12,7 @@ const noFlag = (name: string, hint: string) => `error: unknown option '${name}'\
 
 test.each<[argv: readonly string[], err: string]>([
   [
-    [...alpha, 'a', 'collage', '--first-frame', 'https://example.com/1.png', 'p.txt'],
+    cmd`${alpha} a collage --first-frame https://example.com/1.png p.txt`,
     'error: p.txt is a file, and stands among the words of the prompt\n' +
       'hint: --first-frame takes one; a word of the prompt goes with --prompt TEXT\n',
   ],
@@ -25,19 +25,19 @@ test.each<[argv: readonly string[], err: string]>([
     ],
   ),
   [
-    ['chat', 'hi', '-p', 'ho'],
+    cmd`chat hi -p ho`,
     'error: the prompt was given twice: by --prompt and as words after the command\nhint: give it once\n',
   ],
   [
-    ['chat', 'hi', '--prompt-file', 'p.txt'],
+    cmd`chat hi --prompt-file p.txt`,
     'error: the prompt was given twice: by --prompt-file and as words after the command\nhint: give it once\n',
   ],
   [
-    ['chat', 'hi', '--system', 'x', '--system-file', 'p.txt'],
+    cmd`chat hi --system x --system-file p.txt`,
     'error: --system and --system-file both give the text\nhint: give one of them\n',
   ],
   [
-    ['chat', '--system-file', '-', '--prompt-file', '-'],
+    cmd`chat --system-file - --prompt-file -`,
     'error: --system-file and --prompt-file both read stdin\nhint: give all but one of them a file\n',
   ],
   ...[['chat'], ['image', 'create'], alpha].map((command): [string[], string] => [
@@ -45,94 +45,91 @@ test.each<[argv: readonly string[], err: string]>([
     'error: --api-key-file and the prompt both read stdin\nhint: give all but one of them a file\n',
   ]),
   [
-    ['chat', 'hi', '--api', 'geo', '--set', 'max_tokens=4'],
+    cmd`chat hi --api geo --set max_tokens=4`,
     'error: max_tokens 4: the output limit is called generationConfig.maxOutputTokens here (--max-tokens)\n',
   ],
   [
-    [...alpha, 'fox', '--ratio', '5:4'],
+    cmd`${alpha} fox --ratio 5:4`,
     'error: --ratio 5:4: one of 21:9, 16:9, 4:3, 1:1, 3:4, 9:16, adaptive; did you mean 4:3?\n',
   ],
   // The closest value, 4k, is valid only for another model, so gw does not suggest it.
-  [[...alpha, 'fox', '--resolution', '8k'], 'error: --resolution 8k: one of 480p, 720p, 1080p, 4k\n'],
+  [cmd`${alpha} fox --resolution 8k`, 'error: --resolution 8k: one of 480p, 720p, 1080p, 4k\n'],
   [
-    [...alpha, 'fox', '-m', '2.0', '--resolution', '8k'],
+    cmd`${alpha} fox -m 2.0 --resolution 8k`,
     'error: --resolution 8k: one of 480p, 720p, 1080p, 4k; did you mean 4k?\n',
   ],
-  [['show', 'last'], 'error: unknown command: gw show\nhint: did you mean gw jobs show?; see gw --help\n'],
+  [cmd`show last`, 'error: unknown command: gw show\nhint: did you mean gw jobs show?; see gw --help\n'],
   [['cost'], 'error: unknown command: gw cost\nhint: did you mean gw jobs stats?; see gw --help\n'],
   [['version'], 'error: unknown command: gw version\nhint: did you mean gw --version?; see gw --help\n'],
   [['set'], 'error: unknown command: gw set\nhint: gw takes chat, '],
   [['nope'], 'error: unknown command: gw nope\nhint: gw takes chat, '],
-  [['image', 'create', 'fox', '--no-wait'], noFlag('--no-wait', 'see --help')],
+  [cmd`image create fox --no-wait`, noFlag('--no-wait', 'see --help')],
   [
-    ['chat', 'fox', '--thinking', 'x'],
+    cmd`chat fox --thinking x`,
     'error: --thinking x: neither adaptive nor off nor a number of tokens\n' +
       'hint: write --thinking off, or with --api messages --thinking adaptive\n',
   ],
-  [[...alpha, 'fox', '--aspect', '16:9'], noFlag('--aspect', 'here it is --ratio')],
-  [['image', 'create', 'fox', '--aspect-ratio', '16:9'], noFlag('--aspect-ratio', 'here it is --size')],
-  [[...alpha, 'fox', '--wait-timout', '3s'], noFlag('--wait-timout', 'did you mean --wait-timeout?')],
-  [['models', '--hlep'], noFlag('--hlep', 'did you mean --help?')],
+  [cmd`${alpha} fox --aspect 16:9`, noFlag('--aspect', 'here it is --ratio')],
+  [cmd`image create fox --aspect-ratio 16:9`, noFlag('--aspect-ratio', 'here it is --size')],
+  [cmd`${alpha} fox --wait-timout 3s`, noFlag('--wait-timout', 'did you mean --wait-timeout?')],
+  [cmd`models --hlep`, noFlag('--hlep', 'did you mean --help?')],
   [['--hepl'], noFlag('--hepl', 'did you mean --help?')],
-  [[...alpha, 'fox', '--wait-tmout', '3s'], noFlag('--wait-tmout', 'did you mean --wait-timeout?')],
-  [[...alpha, 'fox', '--res=720p'], noFlag('--res', 'here it is --resolution')],
-  [[...alpha, 'fox', '--seconds', '5'], noFlag('--seconds', 'here it is --duration')],
+  [cmd`${alpha} fox --wait-tmout 3s`, noFlag('--wait-tmout', 'did you mean --wait-timeout?')],
+  [cmd`${alpha} fox --res=720p`, noFlag('--res', 'here it is --resolution')],
+  [cmd`${alpha} fox --seconds 5`, noFlag('--seconds', 'here it is --duration')],
   [
-    [...alpha, 'fox', '--seed=7'],
+    cmd`${alpha} fox --seed=7`,
     noFlag('--seed', 'no documented field takes a seed; --set seed=N sends one all the same'),
   ],
-  [['image', 'create', 'fox', '-n', '3'], noFlag('-n', 'here it is --n')],
-  [['chat', 'fox', '-n', '3'], noFlag('-n', 'one run makes one: run it again for another')],
+  [cmd`image create fox -n 3`, noFlag('-n', 'here it is --n')],
+  [cmd`chat fox -n 3`, noFlag('-n', 'one run makes one: run it again for another')],
   [
-    ['chat', 'fox', '--api-key', 'sk-1'],
+    cmd`chat fox --api-key sk-1`,
     noFlag(
       '--api-key',
       'no flag takes the key, as it would show in the process list: set GW_API_KEY, or name a file with --api-key-file',
     ),
   ],
-  [['chat', 'fox', '--count', '3'], noFlag('--count', 'one run makes one: run it again for another')],
-  [['image', 'create', 'fox', '--count', '3'], noFlag('--count', 'here it is --n')],
-  [[...alpha, 'fox', '--n', '3'], noFlag('--n', 'here it is --count')],
-  [['image', 'create', 'fox', '--res', '1024x1024'], noFlag('--res', 'here it is --size')],
+  [cmd`chat fox --count 3`, noFlag('--count', 'one run makes one: run it again for another')],
+  [cmd`image create fox --count 3`, noFlag('--count', 'here it is --n')],
+  [cmd`${alpha} fox --n 3`, noFlag('--n', 'here it is --count')],
+  [cmd`image create fox --res 1024x1024`, noFlag('--res', 'here it is --size')],
   [
-    [...alpha, 'fox', '--video', 'clip.mp4'],
+    cmd`${alpha} fox --video clip.mp4`,
     'error: --video clip.mp4: is a file, and a video is sent here by address only (an https:// URL or asset://ID)\n' +
       'hint: put the file where the gateway can fetch it and give its https:// URL, or add that URL to the asset library ' +
       '(gw asset create --group ID --name NAME --type Video --url …) and give asset://ID; or let a command of yours do it: gw config set upload_command COMMAND\n',
   ],
-  [['chat', 'fox', '--max-output-tokens=9'], noFlag('--max-output-tokens', 'here it is --max-tokens')],
-  [['image', 'create', 'fox', '--output', 'a.png'], noFlag('--output', 'here it is --out')],
+  [cmd`chat fox --max-output-tokens=9`, noFlag('--max-output-tokens', 'here it is --max-tokens')],
+  [cmd`image create fox --output a.png`, noFlag('--output', 'here it is --out')],
   [
-    ['asset', 'upload', 'fox.png'],
+    cmd`asset upload fox.png`,
     'error: gw asset upload takes no words after it\n' +
       'hint: no file is sent: put it where the service can read it, and give its https:// address with --url\n',
   ],
+  [cmd`models list fox`, 'error: gw models list takes no words after it\nhint: see gw models list --help\n'],
   [
-    ['models', 'list', 'fox'],
-    'error: gw models list takes no words after it\nhint: see gw models list --help\n',
-  ],
-  [
-    ['sessions', 'show', 'a', 'b'],
+    cmd`sessions show a b`,
     'error: gw sessions show takes only one NAME\nhint: see gw sessions show --help\n',
   ],
-  [['jobs', 'show', 'a', 'b'], 'error: gw jobs show takes only one ID\nhint: see gw jobs show --help\n'],
-  [[...alpha, 'fox', '--ratio'], 'error: --ratio needs a value\nhint: write --ratio RATIO\n'],
+  [cmd`jobs show a b`, 'error: gw jobs show takes only one ID\nhint: see gw jobs show --help\n'],
+  [cmd`${alpha} fox --ratio`, 'error: --ratio needs a value\nhint: write --ratio RATIO\n'],
   [
-    ['video', 'beta', 'create', 'fox', '--duration', '16', '--no-wait'],
+    cmd`video beta create fox --duration 16 --no-wait`,
     'error: --duration 16: beta text takes 3-15 seconds\n',
   ],
   [
-    ['models', '--base-url', 'https://gateway.example.com/v1'],
+    cmd`models --base-url https://gateway.example.com/v1`,
     'error: --base-url "https://gateway.example.com/v1" ends in /v1, which gw adds itself\n' +
       'hint: write it as https://gateway.example.com\n',
   ],
   [
-    ['config', 'set', 'defaults.video.alpha.create.resolution', '480p'],
+    cmd`config set defaults.video.alpha.create.resolution 480p`,
     'error: defaults.video.alpha.create.resolution: no command that has defaults\n' +
       'hint: write defaults.COMMAND.FLAG, such as defaults.video.alpha.resolution',
   ],
   [
-    ['batch', 'run', 'm.csv', '--dry-run'],
+    cmd`batch run m.csv --dry-run`,
     'error: --dry-run: gw batch run sends no request that could be shown\nhint: gw batch check sends nothing\n',
   ],
   [
@@ -141,33 +138,33 @@ test.each<[argv: readonly string[], err: string]>([
     ),
     'error: --shot: at most 6 shots, and 7 are given\n',
   ],
-  [['asset', 'create'], 'error: --group, --url, --type and --name are required\n'],
+  [cmd`asset create`, 'error: --group, --url, --type and --name are required\n'],
   [
-    ['chat', 'hi', '--set', 'reasoning_effort=max'],
+    cmd`chat hi --set reasoning_effort=max`,
     'error: reasoning_effort max: geo-3.6-flash takes none, minimal, low, medium, high\n' +
       'hint: the document says: accepts none, minimal, low, medium, high',
   ],
   [
-    ['chat', 'hi', '--reasoning-effort', 'max'],
+    cmd`chat hi --reasoning-effort max`,
     'error: --reasoning-effort max: geo-3.6-flash takes none, minimal, low, medium, high\n' +
       'hint: the document says: accepts none, minimal, low, medium, high',
   ],
   [
-    ['image', 'create', 'fox', '-m', 'legacy-image-3', '--partial-images', '2'],
+    cmd`image create fox -m legacy-image-3 --partial-images 2`,
     'error: --partial-images 2: only img models stream partial images\n',
   ],
-  [['image', 'create', 'fox', '--n', '2', '--set', 'n=11'], 'error: n 11: a whole number from 1 to 10\n'],
+  [cmd`image create fox --n 2 --set n=11`, 'error: n 11: a whole number from 1 to 10\n'],
   [
-    ['image', 'create', 'fox', '-m', 'legacy-image-3', '--quality', 'low'],
+    cmd`image create fox -m legacy-image-3 --quality low`,
     'error: --quality low: legacy-image-3 takes standard, hd, auto; low is for img-2, img-2.5-sunburst, img-2.5-flare\n',
   ],
   [
-    ['video', 'beta', 'create', 'fox', '--duration', '2'],
+    cmd`video beta create fox --duration 2`,
     'error: --duration 2: beta text takes 3-15 seconds\n' +
       'hint: the document says: /text-to-video/beta-3.0 … 3-15 … /omni-video/beta-o1 … 3-10\n',
   ],
   [
-    ['video', 'beta', 'create', 'fox', '--ratio', '4:3'],
+    cmd`video beta create fox --ratio 4:3`,
     'error: --ratio 4:3: one of 16:9, 9:16, 1:1; did you mean 1:1?\nhint: the document says: 16:9, 9:16, 1:1\n',
   ],
   [
@@ -189,16 +186,16 @@ test.each<[argv: readonly string[], err: string]>([
     'error: --prompt: a prompt is required in every scenario: at least one text item that is not empty\n',
   ],
   [
-    ['video', 'alpha', 'create', 'fox', '--task-type', 'edit'],
+    cmd`video alpha create fox --task-type edit`,
     'error: --task-type edit: editing needs a reference video\n' +
       'hint: the document says: reference_video plus editing prompt ratio adaptive, duration -1 … ',
   ],
   [
-    ['video', 'beta', 'list', '--limit', '-1'],
+    cmd`video beta list --limit -1`,
     'error: --limit -1: not a whole number from 0 to 999999999\nhint: give a number from 1 to 500\n',
   ],
   [
-    ['video', 'beta', 'create', 'fox', '--duration', '5', '--body', 'odd.json', '--no-validate'],
+    cmd`video beta create fox --duration 5 --body odd.json --no-validate`,
     'error: --duration: settings is no object or list, so nothing can be set in it\n',
   ],
 ])('%j', async (argv, err) => {
@@ -376,34 +373,28 @@ test('what is refused is not said to be sent', async ({ world }) => {
 
 const address = 'ftp://user:pw-canary@host/a.png';
 test.for<[argv: readonly string[], named: string]>([
-  [[...alpha, 'x', '--image', address], '--image ftp://user:***@host/a.png'],
+  [cmd`${alpha} x --image ${address}`, '--image ftp://user:***@host/a.png'],
   [[...alpha, 'x', '--image', `ftp://user:${'pw-canary'.repeat(9)}@host/`], '--image ftp://user:***@host/'],
-  [[...alpha, 'x', '--image', 'ftp://user:pw/nary@host/a.png'], '--image ftp://user:***@host/a.png'],
-  [[...alpha, 'x', '--image', 'ftp://pw-canary@host/a.png'], '--image ftp://***@host/a.png'],
-  [[...alpha, 'x', '--image', 'ftp://host:80/@a.png'], '--image ftp://host:80/@a.png'],
-  [['chat', 'x', '--image', 'https://user:pw-canary@ho st/'], '--image https://user:***@ho st/'],
-  [[...alpha, 'x', '--preset', 'foreign'], '--image ftp://user:***@host/a.png'],
+  [cmd`${alpha} x --image ftp://user:pw/nary@host/a.png`, '--image ftp://user:***@host/a.png'],
+  [cmd`${alpha} x --image ftp://pw-canary@host/a.png`, '--image ftp://***@host/a.png'],
+  [cmd`${alpha} x --image ftp://host:80/@a.png`, '--image ftp://host:80/@a.png'],
+  [cmd`chat x --image "https://user:pw-canary@ho st/"`, '--image https://user:***@ho st/'],
+  [cmd`${alpha} x --preset foreign`, '--image ftp://user:***@host/a.png'],
   [
     [...alpha, 'x', '--set', 'content.1.type=image_url', '--set', `content.1.image_url.url=${address}`],
     'content.1.image_url.url ftp://user:***@host/a.png',
   ],
-  [['video', 'beta', 'create', 'x', '--callback-url', address], '--callback-url ftp://user:***@host/a.png'],
-  [
-    ['video', 'beta', 'create', 'x', '--callback-url', address, '--no-validate', '--dry-run'],
-    '***@host/a.png',
-  ],
+  [cmd`video beta create x --callback-url ${address}`, '--callback-url ftp://user:***@host/a.png'],
+  [cmd`video beta create x --callback-url ${address} --no-validate --dry-run`, '***@host/a.png'],
   [
     ['image', 'edit', 'x', '--image', 'a.png', address.replace('ftp', 'https')],
     'https://user:***@host/a.png',
   ],
-  [['asset', 'create', '--group', 'g', '--url', address], '--url ftp://user:***@host/a.png'],
-  [['jobs', 'show', address], 'ftp://user:***@host/a.png'],
-  [['api', 'GET', address], 'ftp://user:***@host/a.png'],
-  [['batch', 'run', address], 'ftp://user:***@host/a.png'],
-  [
-    ['batch', 'check', 'rows.jsonl', '--command', 'video alpha'],
-    'rows.jsonl:1: image: ftp://user:***@host/a.png',
-  ],
+  [cmd`asset create --group g --url ${address}`, '--url ftp://user:***@host/a.png'],
+  [cmd`jobs show ${address}`, 'ftp://user:***@host/a.png'],
+  [cmd`api GET ${address}`, 'ftp://user:***@host/a.png'],
+  [cmd`batch run ${address}`, 'ftp://user:***@host/a.png'],
+  [cmd`batch check rows.jsonl --command "video alpha"`, 'rows.jsonl:1: image: ftp://user:***@host/a.png'],
 ])('no message holds a password of the address in %j', async ([argv, named], { world }) => {
   const preset = path.join(world.dir, '.config/gw/presets/foreign.json');
   mkdirSync(path.dirname(preset), { recursive: true });

@@ -9,6 +9,7 @@ import { imageModels } from '../../src/gateway/image/models.ts';
 import { modelSheets } from '../../src/gateway/model-facts/sheets.ts';
 import { kindOf } from '../../src/gateway/models.ts';
 import { readModelCache } from '../../src/models/model-cache.ts';
+import { cmd } from '../helpers/cmd.ts';
 import { type Answer, fakeGateway } from '../helpers/fake-gateway.ts';
 import { test, World } from '../helpers/gw.ts';
 
@@ -62,9 +63,7 @@ describe('models list', () => {
     ['openai', ['geo-3.6-flash']],
   ])('--type %s', async (type, ids) => {
     const { gw } = await listing({ body: literal });
-    expect((await gw(['models', 'list', '--type', type, '-q'])).out).toBe(
-      ids.map((id) => `${id}\n`).join(''),
-    );
+    expect((await gw(cmd`models list --type ${type} -q`)).out).toBe(ids.map((id) => `${id}\n`).join(''));
     const { data, object } = JSON.parse((await gw(['models', '--type', type, '--json'])).out);
     expect(object).toBe('list');
     expect(data).toEqual(JSON.parse(literal).data.filter(({ id }: { id: string }) => ids.includes(id)));
@@ -134,9 +133,7 @@ test('a number of the list is told as it came, in one entry and in those of a ty
   const entry = '{"id":"writer-9","n":12345678901234567890,"x":{"y":[0.12345678901234567890]}}';
   const { gw } = await listing({ body: `{"object":"list","data":[{"id":"img-2"}, ${entry}]}` });
   expect((await gw(['models', 'show', 'writer-9', '--json'])).out).toContain(`"entry":${entry}`);
-  expect((await gw(['models', '--type', 'image', '--json'])).out).toBe(
-    '{"object":"list","data":[{"id":"img-2"}]}\n',
-  );
+  expect((await gw(cmd`models --type image --json`)).out).toBe('{"object":"list","data":[{"id":"img-2"}]}\n');
   const chat = await listing({
     body: `{"data":[${entry.replace('}}', '},"supported_endpoint_types":["x"]}')}]}`,
   });

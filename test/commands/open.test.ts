@@ -1,6 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { expect } from 'vitest';
+import { cmd } from '../helpers/cmd.ts';
 import { KEY, test, World } from '../helpers/gw.ts';
 import { acceptedJob, ledgerOf, savedJob } from './jobs-seed.ts';
 
@@ -75,10 +76,7 @@ test('says what there is not: an output, a file, a job', async ({ world }) => {
 test('says how an image is had again that the gateway keeps no copy of', async ({ world }) => {
   const { out } = await world.ok(['image', 'create', 'a fox', '-o', 'fox.png', '--json']);
   rmSync(path.join(world.cwd, 'fox.png'));
-  const [opened, downloaded] = [
-    await world.gw(['open', 'last']),
-    await world.gw(['jobs', 'download', 'last']),
-  ];
+  const [opened, downloaded] = [await world.gw(cmd`open last`), await world.gw(cmd`jobs download last`)];
   expect(opened.err).toMatch(/hint: .*pay for a new one: gw again gw-/);
   expect(opened.err.split('\n')[1]).toBe(downloaded.err.split('\n')[1]);
   expect(opened.err).toContain(JSON.parse(out).id);

@@ -77,11 +77,7 @@ test.each([
 ])('what no preset of the working directory may say is never left out: %s', async (said) => {
   const world = await World.open();
   preset(world, 'day.yaml', `${said}\n`);
-  for (const words of [
-    ['image', 'create', 'a fox'],
-    ['video', 'alpha', 'create', 'a fox'],
-    ['chat', 'hello'],
-  ]) {
+  for (const words of [cmd`image create "a fox"`, cmd`video alpha create "a fox"`, cmd`chat hello`]) {
     const run = await world.gw([...words, '--dry-run', '--preset', 'day']);
     expect([words[0], run.code]).toEqual([words[0], 2]);
   }
@@ -203,12 +199,7 @@ const chatYields: Readonly<Record<string, readonly [string, string, readonly str
     { messages: [{ content: 'first' }, { content: 'a fox' }] },
   ],
   'an effort to a surface without one': ['reasoning-effort', 'low', ['--api', 'geo'], { contents: [{}] }],
-  'a limit of candidates to another surface': [
-    'candidates',
-    '2',
-    ['--api', 'messages', '-m', 'm'],
-    { model: 'm' },
-  ],
+  'a limit of candidates to another surface': ['candidates', '2', cmd`--api messages -m m`, { model: 'm' }],
 };
 test.each(Object.keys(chatYields))('a default of a chat yields to what is typed: %s', async (name) => {
   const world = await World.open();
@@ -231,12 +222,7 @@ test.each(Object.keys(chatYields))('a default of a chat yields to what is typed:
 
 test.each([
   ['a model', 'reasoning-effort', 'none', ['-m', 'geo-3.7-flash']],
-  [
-    'a model of the Gemini-style surface',
-    'thinking-level',
-    'minimal',
-    ['--api', 'geo', '-m', 'geo-3.7-flash'],
-  ],
+  ['a model of the Gemini-style surface', 'thinking-level', 'minimal', cmd`--api geo -m geo-3.7-flash`],
 ])('a default of a chat yields to %s that does not take it', async (_, flag, value, typed) => {
   const world = await World.open();
   await world.ok(['config', 'set', `defaults.chat.${flag}`, value]);
@@ -278,32 +264,32 @@ const yields: Readonly<Record<string, readonly [string, string, Record<string, u
   ],
 };
 test.each([
-  ['chat.max-tokens', '7', ['chat', 'hi', '--set', 'max_tokens=5'], { max_tokens: 5 }, '--set says it'],
+  ['chat.max-tokens', '7', cmd`chat hi --set max_tokens=5`, { max_tokens: 5 }, '--set says it'],
   [
     'chat.system',
     'STORED',
-    ['chat', '--messages', '-'],
+    cmd`chat --messages -`,
     { messages: [{ role: 'system', content: 'OWN' }, { role: 'user' }] },
     '--messages says it',
   ],
   [
     'chat.system',
     'STORED',
-    ['chat', '--api', 'geo', '--messages', '-'],
+    cmd`chat --api geo --messages -`,
     { systemInstruction: { parts: [{ text: 'OWN' }] } },
     '--messages says it',
   ],
   [
     'chat.system',
     'STORED',
-    ['chat', 'hi', '--api', 'messages', '-m', 'm', '--set', 'system=OWN'],
+    cmd`chat hi --api messages -m m --set system=OWN`,
     { system: 'OWN' },
     '--set says it',
   ],
   [
     'video.alpha.duration',
     '10',
-    ['video', 'alpha', 'create', 'hi', '--set', 'duration=4'],
+    cmd`video alpha create hi --set duration=4`,
     { duration: 4 },
     '--set says it',
   ],
@@ -350,20 +336,13 @@ const media = { GroupId: G, URL: 'https://example.com/a.png', AssetType: 'Image'
 test.each<[string, string, string[], object | undefined, object, string]>([
   ['asset.create.name', 'STORED', ['create'], media, { Name: 'OWN' }, '--body says it'],
   ['asset.upload.group', 'STORED', ['upload'], media, { GroupId: G }, '--body says it'],
-  [
-    'asset.update.name',
-    'STORED',
-    ['update', 'a-1', '--set', 'Name=OWN'],
-    undefined,
-    { Name: 'OWN' },
-    '--set',
-  ],
-  ['asset.get.project', 'STORED', ['get', 'a-1'], { ProjectName: 'OWN' }, { ProjectName: 'OWN' }, '--body'],
-  ['asset.group.create.name', 'STORED', ['group', 'create'], { Name: 'OWN' }, { Name: 'OWN' }, '--body'],
+  ['asset.update.name', 'STORED', cmd`update a-1 --set Name=OWN`, undefined, { Name: 'OWN' }, '--set'],
+  ['asset.get.project', 'STORED', cmd`get a-1`, { ProjectName: 'OWN' }, { ProjectName: 'OWN' }, '--body'],
+  ['asset.group.create.name', 'STORED', cmd`group create`, { Name: 'OWN' }, { Name: 'OWN' }, '--body'],
   [
     'asset.group.list.name',
     'STORED',
-    ['group', 'list'],
+    cmd`group list`,
     { Filter: { Name: 'x' } },
     { Filter: { Name: 'x' } },
     '--body',
@@ -379,7 +358,7 @@ test.each<[string, string, string[], object | undefined, object, string]>([
   [
     'asset.list.limit',
     '77',
-    ['list', '--page', '2', '--page-size', '5'],
+    cmd`list --page 2 --page-size 5`,
     undefined,
     { PageNumber: 2 },
     'it does not go with --page',
@@ -387,7 +366,7 @@ test.each<[string, string, string[], object | undefined, object, string]>([
   [
     'asset.list.all',
     'true',
-    ['list', '--page', '2', '--page-size', '5'],
+    cmd`list --page 2 --page-size 5`,
     undefined,
     { PageNumber: 2 },
     'it does not go with --page',
@@ -395,7 +374,7 @@ test.each<[string, string, string[], object | undefined, object, string]>([
   [
     'asset.list.page-size',
     '77',
-    ['list', '--all'],
+    cmd`list --all`,
     undefined,
     { MaxResults: 100 },
     'it does not go with --all',
@@ -403,7 +382,7 @@ test.each<[string, string, string[], object | undefined, object, string]>([
   [
     'asset.list.rest',
     'true',
-    ['list', '--type', 'AIGC'],
+    cmd`list --type AIGC`,
     undefined,
     { Filter: { GroupType: 'AIGC' } },
     'it does not go with --type',
@@ -504,7 +483,7 @@ test("one's own defaults are set, listed, used and taken out; what is typed and 
   expect(bodyOf((await world.gw(alpha)).out)).toMatchObject({ resolution: '480p' });
   preset(world, 'p.yaml', 'resolution: 720p\n');
   expect(bodyOf((await world.gw([...alpha, '--preset', 'p'])).out)).toMatchObject({ resolution: '720p' });
-  expect(bodyOf((await world.gw([...alpha, '--resolution', '1080p'])).out)).toMatchObject({
+  expect(bodyOf((await world.gw(cmd`${alpha} --resolution 1080p`)).out)).toMatchObject({
     resolution: '1080p',
   });
   expect(await world.gw(['config', 'unset', name])).toMatchObject({ code: 0 });
@@ -513,12 +492,7 @@ test("one's own defaults are set, listed, used and taken out; what is typed and 
 
 test.each([
   ['defaults.video.alpha.model', 'alpha-video-2-0-260128', alpha, { model: 'alpha-video-2-0-260128' }],
-  [
-    'defaults.image.create.model',
-    'img-9',
-    ['image', 'create', 'a fox', '--dry-run', '--json'],
-    { model: 'img-9' },
-  ],
+  ['defaults.image.create.model', 'img-9', cmd`image create "a fox" --dry-run --json`, { model: 'img-9' }],
   [
     'defaults.asset.create.type',
     'image',

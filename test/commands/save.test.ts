@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect } from 'vitest';
+import { cmd } from '../helpers/cmd.ts';
 import { KEY, test, World } from '../helpers/gw.ts';
 import { tinyPng } from '../jobs/save/tiny-media.ts';
 
@@ -308,7 +309,7 @@ test.each<[what: string, code: number, make: (dir: string) => void]>([
     const bytes = readFileSync(waited.out.trim());
     if (code === 0) return;
     expect(await world.gw(['open', id])).toMatchObject({ code: 0, out: `${rescued}\n` });
-    expect(await world.gw(['gallery', '--json'])).toMatchObject({
+    expect(await world.gw(cmd`gallery --json`)).toMatchObject({
       out: expect.stringContaining('"outputs":1'),
     });
     rmSync(dir);

@@ -181,7 +181,7 @@ async function openWorld(family: FamilyRow) {
   );
   const made = await world.ok(['batch', 'run', 'day.jsonl']);
   const first = made.out.trim();
-  const job = JSON.parse((await world.gw(['jobs', 'show', 'last', '--json'])).out) as {
+  const job = JSON.parse((await world.gw(cmd`jobs show last --json`)).out) as {
     id: string;
     job: string;
   };
@@ -361,8 +361,7 @@ describe('--force replaces what was there before, and no other output of the com
     const later = typed.filter((word) => word !== undefined);
     const world = await World.open();
     const file = path.join(world.cwd, 'x.mp4');
-    const saveAs = (...words: string[]) =>
-      world.ok(['video', 'alpha', 'create', ...words, '-o', 'x.mp4', '--force']);
+    const saveAs = (...words: string[]) => world.ok(cmd`video alpha create ${words} -o x.mp4 --force`);
     await saveAs('a fox', '--wait', '--duration', '4');
     const { err } = await saveAs('a hare', '--duration', '6');
     expect(err).toMatch(/wait for it and save it with: gw video alpha wait \S+ --force\n/);

@@ -147,9 +147,7 @@ test('a talk that a person sees is kept without a word, gone on with by --contin
   await world.ok(['config', 'unset', 'keep_talks']);
   const more = await world.gw(['chat', '--continue', 'and a fourth?'], terminal);
   expect(more.err).toContain(`this goes on with the talk ${first}, 2 turns so far`);
-  expect((await world.gw(['sessions', 'list'])).out).toMatch(
-    new RegExp(`^${first}\t4\t.*and a fourth\\?\n$`),
-  );
+  expect((await world.gw(cmd`sessions list`)).out).toMatch(new RegExp(`^${first}\t4\t.*and a fourth\\?\n$`));
   // A session that the user named is never removed, however old it is.
   await talk('trip', 'name a boat', -40 * 24 * 3_600);
   const old = path.join(dir(), '2026-10-01-101010.jsonl');
@@ -243,25 +241,20 @@ test('--image - takes a picture from stdin, beside others', async () => {
 test.each([
   [
     'a picture that is piped as text',
-    ['chat', 'what is this?'],
+    cmd`chat "what is this?"`,
     pixel,
     'stdin holds PNG (an image), not text\nhint: add --image - to send it as a picture',
   ],
   [
     'text as a picture',
-    ['chat', 'x', '--image', '-'],
+    cmd`chat x --image -`,
     Buffer.from('words'),
     '--image -: stdin holds plain text, not a picture',
   ],
-  [
-    'an empty stdin',
-    ['chat', 'x', '--image', '-'],
-    Buffer.alloc(0),
-    '--image -: stdin is empty, not a picture',
-  ],
+  ['an empty stdin', cmd`chat x --image -`, Buffer.alloc(0), '--image -: stdin is empty, not a picture'],
   [
     'stdin for two',
-    ['chat', 'x', '--image', '-', '--system', '-'],
+    cmd`chat x --image - --system -`,
     pixel,
     '--system and --image both read stdin\nhint: give all but one of them a file',
   ],

@@ -46,9 +46,9 @@ test('the same task ID on two gateways is two jobs', async ({ world }) => {
     body: { id: 't-1', status: 'failed', error: { code: 'x', message: 'theirs' } },
   }));
   await world.gw(['video', 'alpha', 'create', 'a fox'], { env: { GW_BASE_URL: here.url } });
-  expect(
-    await world.gw(['video', 'alpha', 'wait', 't-1'], { env: { GW_BASE_URL: there.url } }),
-  ).toMatchObject({ code: 9 });
+  expect(await world.gw(cmd`video alpha wait t-1`, { env: { GW_BASE_URL: there.url } })).toMatchObject({
+    code: 9,
+  });
   const before = here.requests.length;
   await world.gw(['jobs', 'sync'], { env: { GW_BASE_URL: here.url } });
   expect(here.requests.length).toBe(before + 1);

@@ -362,8 +362,7 @@ describe('bad input: one clear sentence, exit 2, nothing sent, nothing in the le
     world,
   }) => {
     writeFileSync(path.join(world.cwd, 'small.png'), pngHead(299, 300));
-    const of = (...flags: string[]) =>
-      world.gw([...create, 'x', '--image', 'small.png', '--dry-run', ...flags]);
+    const of = (...flags: string[]) => world.gw(cmd`${create} x --image small.png --dry-run ${flags}`);
     const [v20, v25] = ['model=alpha-video-2-0-260128', 'model=alpha-video-2-5-260628'];
     for (const flags of [
       ['-m', '2.0'],
@@ -528,7 +527,7 @@ describe('get, wait, download', () => {
     const id = (await world.gw([...create, 'a fox'])).out.trim();
     const elsewhere = { env: { GW_STATE_DIR: path.join(world.dir, 'elsewhere') } };
     mkdirSync(path.join(world.cwd, 'there'));
-    expect(await world.gw(['video', 'alpha', 'download', id, '-o', 'there/'], elsewhere)).toMatchObject({
+    expect(await world.gw(cmd`video alpha download ${id} -o there/`, elsewhere)).toMatchObject({
       code: 10,
     });
     const waited = await world.gw(['video', 'alpha', 'wait', id, '-o', 'there/'], elsewhere);

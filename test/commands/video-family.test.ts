@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect } from 'vitest';
 import type { LedgerLine } from '../../src/ledger/event.ts';
+import { cmd } from '../helpers/cmd.ts';
 import { fakeGateway } from '../helpers/fake-gateway.ts';
 import { test, World } from '../helpers/gw.ts';
 import { foldJobs } from '../ledger/fixtures.ts';
@@ -253,7 +254,7 @@ describe('looking at tasks of family B', () => {
       const data = asked.map((id) => ({ id: `t-${id}`, status: 'processing' }));
       return { body: { code: 0, message: '', request_id: 'r', data } };
     });
-    const run = await world.ok([...beta, 'get', '--external', 'a', 'b', '--json'], {
+    const run = await world.ok(cmd`${beta} get --external a b --json`, {
       env: { GW_BASE_URL: gateway.url },
     });
     expect(lines(run.out).map((line) => JSON.parse(line).id)).toEqual(['t-a', 't-b']);

@@ -145,12 +145,12 @@ describe('bad input: one clear sentence, exit 2, nothing sent, nothing in the le
   test.each<[string, string[], RegExp]>([
     [
       'no resolution',
-      ['x', '--duration', '5', '--ratio', '1:1'],
+      cmd`x --duration 5 --ratio 1:1`,
       /^error: --resolution: is required: gamma-H3 takes 768P, 2K\n/,
     ],
     [
       'text without a ratio',
-      ['x', ...sized],
+      cmd`x ${sized}`,
       /^error: --ratio: is required for text-to-video: one of 21:9, 16:9/,
     ],
     [
@@ -158,78 +158,70 @@ describe('bad input: one clear sentence, exit 2, nothing sent, nothing in the le
       ['x'],
       /^error: --resolution \(768P, 2K\), --duration \(4-15 seconds\) and --ratio \(21:9, 16:9, .*\) are required\n/,
     ],
-    [
-      'adaptive for text',
-      ['x', ...sized, '--ratio', 'adaptive'],
-      /--ratio adaptive: text-to-video cannot use it/,
-    ],
-    ['no prompt', [...image, ...sized], /a prompt is required in every scenario/],
-    ['an empty prompt', ['--prompt', '', ...sized, '--ratio', '1:1'], /prompt.*empty/],
+    ['adaptive for text', cmd`x ${sized} --ratio adaptive`, /--ratio adaptive: text-to-video cannot use it/],
+    ['no prompt', cmd`${image} ${sized}`, /a prompt is required in every scenario/],
+    ['an empty prompt', cmd`--prompt "" ${sized} --ratio 1:1`, /prompt.*empty/],
     [
       '2K on Max',
-      ['x', '-m', 'gamma-H3-Max', '--resolution', '2K', '--duration', '5', '--ratio', '1:1'],
+      cmd`x -m gamma-H3-Max --resolution 2K --duration 5 --ratio 1:1`,
       /--resolution 2K: gamma-H3-Max takes 480P, 768P; 2K is for gamma-H3\n/,
     ],
     [
       '768p',
-      ['x', '--resolution', '768p', '--duration', '5', '--ratio', '1:1'],
+      cmd`x --resolution 768p --duration 5 --ratio 1:1`,
       /--resolution 768p: one of 480P, 768P, 2K; did you mean 768P\?/,
     ],
-    [
-      '-1 s',
-      ['x', '--resolution', '2K', '--duration', '-1', '--ratio', '1:1'],
-      /--duration -1: gamma-H3 takes 4-15 seconds/,
-    ],
+    ['-1 s', cmd`x --resolution 2K --duration -1 --ratio 1:1`, /--duration -1: gamma-H3 takes 4-15 seconds/],
     [
       'auto',
-      ['x', '--resolution', '2K', '--duration', 'auto', '--ratio', '1:1'],
+      cmd`x --resolution 2K --duration auto --ratio 1:1`,
       /--duration auto: not a whole number of seconds\nhint: .*4-15 \(gamma-H3\)/,
     ],
     [
       'an unknown model',
-      ['x', '-m', 'gamma-h4', ...sized],
+      cmd`x -m gamma-h4 ${sized}`,
       /--model gamma-h4: not a model of family gamma.*did you mean gamma-H3/,
     ],
     [
       'an image on Max',
-      ['x', '-m', 'gamma-H3-Max', ...sized, ...image],
+      cmd`x -m gamma-H3-Max ${sized} ${image}`,
       /--image: gamma-H3-Max takes no reference images: use gamma-H3\n/,
     ],
-    ['a frame and an image', ['x', ...sized, ...first, ...image], /--first-frame: cannot go with references/],
+    ['a frame and an image', cmd`x ${sized} ${first} ${image}`, /--first-frame: cannot go with references/],
     [
       'an asset of family A',
-      ['x', ...sized, '--image', 'asset://a'],
+      cmd`x ${sized} --image asset://a`,
       /--image asset:\/\/a: this form cannot be used here; give a file, a data: URI, an https:\/\/ URL or gammafile:\/\/ID/,
     ],
-    ['a bare file ID', ['x', ...sized, '--image', '12345'], /gammafile:\/\/12345/],
+    ['a bare file ID', cmd`x ${sized} --image 12345`, /gammafile:\/\/12345/],
     [
       'a callback that is no URL',
-      ['x', ...sized, '--ratio', '1:1', '--callback-url', 'example.com'],
+      cmd`x ${sized} --ratio 1:1 --callback-url example.com`,
       /--callback-url example.com: not a URL/,
     ],
-    ['a flag of family A', ['x', ...sized, '--generate-audio'], /unknown option '--generate-audio'/],
-    ['an HTML page for an image', ['x', ...sized, '--image', 'page.png'], /--image page.png: is HTML/],
+    ['a flag of family A', cmd`x ${sized} --generate-audio`, /unknown option '--generate-audio'/],
+    ['an HTML page for an image', cmd`x ${sized} --image page.png`, /--image page.png: is HTML/],
     [
       'a GIF for an image',
-      ['x', ...sized, '--image', 'a.gif'],
+      cmd`x ${sized} --image a.gif`,
       /--image a.gif: is GIF.*jpeg, png, webp, heic, heif/,
     ],
     [
       'a small image',
-      ['x', ...sized, '--first-frame', 'small.png'],
+      cmd`x ${sized} --first-frame small.png`,
       /--first-frame small.png: is 255x300 px; width and height must each be 256-5760 px/,
     ],
     [
       'an image over 30 MB',
-      ['x', ...sized, '--image', 'huge.png'],
+      cmd`x ${sized} --image huge.png`,
       /--image huge.png: has 30 MB \(31457281 bytes\); it must be at most 30 MB/,
     ],
     [
       'a body over 64 MB',
-      ['x', ...sized, '--video', 'long.mp4'],
+      cmd`x ${sized} --video long.mp4`,
       /--video long.mp4: the media come to 66\.\d MB .* over 64 MB/,
     ],
-    ['a missing file', ['x', ...sized, '--video', 'none.mp4'], /--video none.mp4/],
+    ['a missing file', cmd`x ${sized} --video none.mp4`, /--video none.mp4/],
   ])('%s', async (_, words, sentence) => {
     const world = await World.open();
     const at = (name: string) => path.join(world.cwd, name);

@@ -3,6 +3,7 @@ import { answer } from '../../src/completion/answer.ts';
 import { splitLine } from '../../src/completion/complete.ts';
 import { type CompletionTable, completionTable } from '../../src/completion/table.ts';
 import { program } from '../../src/program.ts';
+import { cmd } from '../helpers/cmd.ts';
 
 let table: CompletionTable;
 beforeAll(async () => {
@@ -96,9 +97,7 @@ test("with --sandbox or --profile only that profile's jobs are offered", () => {
     { ...job, id: 'vt-2', profile: 'studio' },
   ];
   const ids = (...words: string[]) =>
-    answer(table, ['video', 'alpha', 'wait', ...words], '', { ...none, jobs }).candidates.map(
-      ({ value }) => value,
-    );
+    answer(table, cmd`video alpha wait ${words}`, '', { ...none, jobs }).candidates.map(({ value }) => value);
   expect(ids()).toEqual(['vt-1', 'vt-2']);
   expect(ids('--sandbox')).toEqual(['vt-1']);
   expect(ids('--profile', 'studio')).toEqual(['vt-2']);

@@ -72,9 +72,7 @@ test.each([
 ])('%s is offered nowhere', (_, id) => {
   place.job('gw-01', id);
   expect(place.ask(['video', 'alpha', 'wait'], '').text).not.toContain(id);
-  expect(place.ask(['video', 'alpha', 'wait'], '').values.every((value) => value.startsWith('--'))).toBe(
-    true,
-  );
+  expect(place.ask(cmd`video alpha wait`, '').values.every((value) => value.startsWith('--'))).toBe(true);
 });
 
 test('an ID with the letters of Base64 is offered', () => {

@@ -1,6 +1,7 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { cmd } from '../helpers/cmd.ts';
 import { CompletionPlace, taskId } from './place.ts';
 
 // Runs the scripts in their shells through a terminal, from the place where `gw completion --install` put them.
@@ -40,36 +41,32 @@ const lines: readonly (readonly [what: string, typed: string, called: readonly s
   [
     'commands, a flag and a value with a colon',
     'gw vid\tal\tcr\t--rati\t16\t',
-    ['video', 'alpha', 'create', '--ratio', '16:9'],
+    cmd`video alpha create --ratio 16:9`,
   ],
   [
     'the rest of a value after its colon',
     'gw video alpha create --ratio 16:\t',
-    ['video', 'alpha', 'create', '--ratio', '16:9'],
+    cmd`video alpha create --ratio 16:9`,
   ],
-  ['a value after =', 'gw video alpha create --ratio=16\t', ['video', 'alpha', 'create', '--ratio=16:9']],
-  [
-    'a value in quotes',
-    `gw video alpha create --ratio '16\t`,
-    ['video', 'alpha', 'create', '--ratio', '16:9'],
-  ],
-  ['a task of the ledger', 'gw video alpha wait vt\t', ['video', 'alpha', 'wait', taskId]],
-  ['a profile', 'gw --profile stu\tchat', ['--profile', 'studio', 'chat']],
-  ['a model that a gateway listed', 'gw chat -m zet\thi', ['chat', '-m', 'zeta-chat-9', 'hi']],
+  ['a value after =', 'gw video alpha create --ratio=16\t', cmd`video alpha create --ratio=16:9`],
+  ['a value in quotes', `gw video alpha create --ratio '16\t`, cmd`video alpha create --ratio 16:9`],
+  ['a task of the ledger', 'gw video alpha wait vt\t', cmd`video alpha wait ${taskId}`],
+  ['a profile', 'gw --profile stu\tchat', cmd`--profile studio chat`],
+  ['a model that a gateway listed', 'gw chat -m zet\thi', cmd`chat -m zeta-chat-9 hi`],
   [
     'a file with a blank and a quote in its name',
     'gw chat hi --image it\t',
-    ['chat', 'hi', '--image', "it's a fox.png"],
+    cmd`chat hi --image "it's a fox.png"`,
   ],
-  ['a file after =', 'gw chat hi --messages=tal\t', ['chat', 'hi', '--messages=talk.json']],
-  ['a file that holds a text', 'gw chat --prompt-file vid\t', ['chat', '--prompt-file', 'video.txt']],
-  ['no file where a text is meant', 'gw chat -p vid\t', ['chat', '-p', 'vid']],
-  ['after a variable and in a pipe', 'true | X=1 gw vid\tal\t', ['video', 'alpha']],
+  ['a file after =', 'gw chat hi --messages=tal\t', cmd`chat hi --messages=talk.json`],
+  ['a file that holds a text', 'gw chat --prompt-file vid\t', cmd`chat --prompt-file video.txt`],
+  ['no file where a text is meant', 'gw chat -p vid\t', cmd`chat -p vid`],
+  ['after a variable and in a pipe', 'true | X=1 gw vid\tal\t', cmd`video alpha`],
   ['what stands before, quoted', `gw chat 'a "fox" & $(id)' --js\t`, ['chat', 'a "fox" & $(id)', '--json']],
   [
     'a flag after a flag with its value',
     'gw jobs list --limit 3 --fam\tgam\t',
-    ['jobs', 'list', '--limit', '3', '--family', 'gamma'],
+    cmd`jobs list --limit 3 --family gamma`,
   ],
 ];
 

@@ -4,6 +4,7 @@ import { gammaMedia } from '../../src/gateway/gamma/models.ts';
 import { MB } from '../../src/gateway/limits.ts';
 import { checkMedia } from '../../src/media/check.ts';
 import { type MediaFacts, UNKNOWN_CODEC } from '../../src/media/probe.ts';
+import { cmd } from '../helpers/cmd.ts';
 import { h264, makeAll, moving, probeFile, temporaryDirectory, tone } from './fixtures.ts';
 
 // The media limits of family C: one accepted and one refused file for each rule. All numbers are copied from the document.
@@ -117,29 +118,24 @@ describe('real clips against the limits of gamma', { tags: ['ffmpeg'] }, () => {
   const silent = ['-map', '0:v', ...h264];
   const both = ['-map', '1:a', ...silent];
   const clips: readonly (readonly [string, string, string[], RegExp | undefined])[] = [
-    ['H.264 with AAC', 'aac.mp4', [...both, '-c:a', 'aac', '-shortest'], undefined],
-    ['H.264 with MP3', 'mp3.mp4', [...both, '-c:a', 'libmp3lame', '-shortest'], undefined],
+    ['H.264 with AAC', 'aac.mp4', cmd`${both} -c:a aac -shortest`, undefined],
+    ['H.264 with MP3', 'mp3.mp4', cmd`${both} -c:a libmp3lame -shortest`, undefined],
     ['H.264 without sound, MOV', 'silent.mov', silent, undefined],
     [
       'H.265',
       'h265.mp4',
-      ['-map', '0:v', '-c:v', 'libx265', '-preset', 'ultrafast', '-x265-params', 'log-level=none'],
+      cmd`-map 0:v -c:v libx265 -preset ultrafast -x265-params log-level=none`,
       undefined,
     ],
-    ['VP9', 'vp9.mp4', ['-map', '0:v', '-c:v', 'libvpx-vp9', '-cpu-used', '8'], /its picture is VP9/],
-    ['MPEG-4 part 2', 'part-2.mp4', ['-map', '0:v', '-c:v', 'mpeg4'], /its picture is of an unknown codec/],
-    ['FLAC sound', 'flac.mp4', [...both, '-c:a', 'flac', '-strict', '-2'], /its sound is FLAC/],
-    ['AC-3 sound', 'ac3.mp4', [...both, '-c:a', 'ac3'], /its sound is AC3/],
-    ['PCM sound', 'pcm.mov', [...both, '-c:a', 'pcm_s16le'], /its sound is PCM-S16/],
-    ['ALAC sound', 'alac.mov', [...both, '-c:a', 'alac'], /its sound is of an unknown codec/],
-    ['sound alone', 'sound.mp4', ['-map', '1:a', '-c:a', 'aac'], /its picture cannot be read/],
-    ['1 s', 'short.mp4', [...silent, '-t', '1'], /is 1 s long; it must be 2-15 s/],
-    [
-      '15 frames a second',
-      'slow.mp4',
-      [...silent, '-r', '15'],
-      /has 15 frames a second; it must be 23.976-60/,
-    ],
+    ['VP9', 'vp9.mp4', cmd`-map 0:v -c:v libvpx-vp9 -cpu-used 8`, /its picture is VP9/],
+    ['MPEG-4 part 2', 'part-2.mp4', cmd`-map 0:v -c:v mpeg4`, /its picture is of an unknown codec/],
+    ['FLAC sound', 'flac.mp4', cmd`${both} -c:a flac -strict -2`, /its sound is FLAC/],
+    ['AC-3 sound', 'ac3.mp4', cmd`${both} -c:a ac3`, /its sound is AC3/],
+    ['PCM sound', 'pcm.mov', cmd`${both} -c:a pcm_s16le`, /its sound is PCM-S16/],
+    ['ALAC sound', 'alac.mov', cmd`${both} -c:a alac`, /its sound is of an unknown codec/],
+    ['sound alone', 'sound.mp4', cmd`-map 1:a -c:a aac`, /its picture cannot be read/],
+    ['1 s', 'short.mp4', cmd`${silent} -t 1`, /is 1 s long; it must be 2-15 s/],
+    ['15 frames a second', 'slow.mp4', cmd`${silent} -r 15`, /has 15 frames a second; it must be 23.976-60/],
   ];
   const directory = temporaryDirectory();
   beforeAll(() =>

@@ -3,6 +3,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { Queue } from 'bullmq';
 import { openSandbox, Place, pause, sha256Of, until } from '../cli/place.ts';
+import { cmd } from '../helpers/cmd.ts';
 import { openRedis } from '../machines/redis.ts';
 import { tell, torture } from './torture.ts';
 
@@ -76,7 +77,7 @@ torture('rows that a stranger has changed', { short: 0, longestRoundMs: 600_000 
   fs.symlinkSync('../outside', path.join(out, 'away'));
   execFileSync('mkfifo', [path.join(root, 'fifo.png')]);
   const start = () =>
-    anna.start(['worker', '--redis', '--name', 'anna', '--root', root, '-o', `${out}/{key}.{ext}`], { env });
+    anna.start(cmd`worker --redis --name anna --root ${root} -o ${out}/{key}.{ext}`, { env });
   let worker = start();
   const followed = await laptop.run(['batch', 'run', 'day.jsonl', '--redis'], { env });
   if (followed.code !== 0) throw new Error(followed.err);

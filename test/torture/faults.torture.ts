@@ -181,7 +181,7 @@ const creates: Readonly<Record<string, { readonly argv: readonly string[]; reado
   alpha: { argv: ['video', 'alpha', 'create', 'a fox'], kind: 'task' },
   'beta text': { argv: ['video', 'beta', 'create', 'a fox', '--duration', '3'], kind: 'found by its ID' },
   'beta turbo': {
-    argv: ['video', 'beta', 'create', 'a fox', '--turbo', '--duration', '3'],
+    argv: cmd`video beta create "a fox" --turbo --duration 3`,
     kind: 'found by its ID',
   },
   'beta o1': {
@@ -189,7 +189,7 @@ const creates: Readonly<Record<string, { readonly argv: readonly string[]; reado
     kind: 'found by its ID',
   },
   'beta motion': {
-    argv: ['video', 'beta', 'create', '--mode', 'motion', '--set', 'x=1'],
+    argv: cmd`video beta create --mode motion --set x=1`,
     kind: 'found by its ID',
   },
   gamma: {
@@ -199,7 +199,7 @@ const creates: Readonly<Record<string, { readonly argv: readonly string[]; reado
   image: { argv: ['image', 'create', 'a fox', ...tiny], kind: 'image' },
   'image edit': { argv: ['image', 'edit', 'a hat', '--image', 'fox.png', ...tiny], kind: 'image' },
   'image edit as JSON': {
-    argv: ['image', 'edit', 'a hat', '--image', 'fox.png', '--no-multipart', ...tiny],
+    argv: cmd`image edit "a hat" --image fox.png --no-multipart ${tiny}`,
     kind: 'image',
   },
   'native image': { argv: ['image', 'native', 'a fox'], kind: 'image' },

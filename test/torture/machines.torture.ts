@@ -7,6 +7,7 @@ import { decode } from '../../src/machines/decode.ts';
 import type { LogEntry, RowRecord } from '../../src/machines/row.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
 import { KEY, openSandbox, Place, pause, type Running, until } from '../cli/place.ts';
+import { cmd } from '../helpers/cmd.ts';
 import { openRedis, type TestRedis } from '../machines/redis.ts';
 import { isWhole, kinds, takenOf } from './rows.ts';
 import { isLong, type Round, tell, torture } from './torture.ts';
@@ -282,7 +283,7 @@ torture('followers killed while they hand over', { short: 1, longestRoundMs }, a
     await running.ended;
     round.counts.kills += 1;
   }
-  const last = await studio.laptop.run(['batch', 'run', 'day.jsonl', '--redis', '--detach'], {
+  const last = await studio.laptop.run(cmd`batch run day.jsonl --redis --detach`, {
     env: studio.env,
   });
   expect([0, 13], last.err).toContain(last.code);

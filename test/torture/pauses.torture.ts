@@ -2,6 +2,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { expect, test } from 'vitest';
 import { openPlace, openSandbox, Place, pause, until } from '../cli/place.ts';
+import { cmd } from '../helpers/cmd.ts';
 import { openRedis } from '../machines/redis.ts';
 import { openRedisProxy } from '../machines/redis-proxy.ts';
 import { isLong, type Round, tell, torture } from './torture.ts';
@@ -37,14 +38,13 @@ async function oneRow({ random, pick, after, counts }: Round): Promise<{ unknown
   const direct = { GW_INTERVAL: '200ms', GW_TIMEOUT: '60s', GW_REDIS_URL: redis.url };
   const row = { id: 'r0', ...pick(kinds) };
   fs.writeFileSync(path.join(laptop.cwd, 'day.jsonl'), `${JSON.stringify(row)}\n`);
-  const run = (...words: string[]) =>
-    laptop.run(['batch', 'run', 'day.jsonl', '--redis', ...words], { env: direct });
+  const run = (...words: string[]) => laptop.run(cmd`batch run day.jsonl --redis ${words}`, { env: direct });
   const how = pick(['stopped', 'stopped behind the answer', 'cut off'] as const);
   const isAlone = random() < 0.5;
   const pauseMs = 15_000 + random() * 10_000;
   const paid = () => sandbox.requests.filter(({ server, method }) => server === 'api' && method === 'POST');
 
-  const worker = anna.start(['worker', '--redis', '--name', 'anna'], {
+  const worker = anna.start(cmd`worker --redis --name anna`, {
     env: { ...direct, GW_REDIS_URL: proxy.url },
   });
   await until('the worker is there', () => worker.err().includes('takes rows'), 60_000);

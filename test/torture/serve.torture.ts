@@ -8,6 +8,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { makePng } from '../../src/sandbox/media-check.ts';
 import { seededRandom } from '../../src/sandbox/seeded.ts';
 import { builtGw } from '../cli/built.ts';
+import { cmd } from '../helpers/cmd.ts';
 import { freePort } from '../helpers/free-port.ts';
 import { newDir } from '../helpers/new-dir.ts';
 import { type Answer, ask } from '../sandbox/fixture.ts';
@@ -31,7 +32,7 @@ function install(): { readonly dir: string; readonly script: string } {
   if (!isLong) return { dir, script: builtGw().script };
   const root = path.join(import.meta.dirname, '../..');
   const npm = (args: readonly string[], cwd: string) =>
-    execFileSync('npm', [...args, '--ignore-scripts', '--no-audit', '--no-fund', '--silent'], {
+    execFileSync('npm', cmd`${args} --ignore-scripts --no-audit --no-fund --silent`, {
       cwd,
       encoding: 'utf8',
     });

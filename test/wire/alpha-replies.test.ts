@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { alphaFamily } from '../../src/gateway/alpha/task.ts';
+import { cmd } from '../helpers/cmd.ts';
 import type { Answer, FakeGateway } from '../helpers/fake-gateway.ts';
 import { fakeWorld } from '../helpers/fake-world.ts';
 
@@ -107,7 +108,7 @@ describe('through the command', () => {
     ],
   ])('a create reply with %s is accepted', async (_, body) => {
     const { world, env } = await fakeWorld(() => ({ body }));
-    expect(await world.gw(['video', 'alpha', 'create', 'a fox'], { env })).toMatchObject({
+    expect(await world.gw(cmd`video alpha create "a fox"`, { env })).toMatchObject({
       code: 0,
       out: 'task-1\n',
     });
@@ -203,7 +204,7 @@ describe('through the command', () => {
         ? { status: 429, headers: { 'retry-after': '45' }, body: {} }
         : { status: 429, headers: { 'retry-after': '3600' }, body: {} };
     });
-    const run = await world.gw(['video', 'alpha', 'create', 'a fox', '--wait', '--wait-timeout', '10m'], {
+    const run = await world.gw(cmd`video alpha create "a fox" --wait --wait-timeout 10m`, {
       env,
     });
     expect(run.code, run.err).toBe(10);

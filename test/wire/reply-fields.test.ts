@@ -156,10 +156,7 @@ const rows: Readonly<Record<string, Row>> = {
     },
     reply: envelope(group),
     argv: ['asset', 'group', 'get', 'group-1'],
-    sandbox: [
-      ['asset', 'group', 'create', '--name', 'foxes', '--description', 'all'],
-      ['asset', 'group', 'get', 'ID'],
-    ],
+    sandbox: [cmd`asset group create --name foxes --description all`, ['asset', 'group', 'get', 'ID']],
   },
   'POST /?Action=ListAssets': {
     reply: envelope({ Items: [asset], NextToken: 'next', PageNumber: 1, PageSize: 10, TotalCount: 11 }),
@@ -253,10 +250,7 @@ const rows: Readonly<Record<string, Row>> = {
     argv: ['video', 'gamma', 'get', 'task-1'],
     told: [/succeeded/],
     sandbox: [
-      [
-        ...['video', 'gamma', 'create', 'a fox', '--resolution', '768P'],
-        ...['--duration', '5', '--ratio', '1:1'],
-      ],
+      [...cmd`video gamma create "a fox" --resolution 768P`, ...cmd`--duration 5 --ratio 1:1`],
       ['video', 'gamma', 'wait', 'ID'],
       ['video', 'gamma', 'get', 'ID'],
     ],
