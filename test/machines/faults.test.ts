@@ -366,7 +366,7 @@ test('a row of unknown outcome is closed from another machine, and waits again o
   Object.assign(studio.proxy, { fault: 'delay', delayMs: 700 });
   const slow = { env: { ...env, GW_REDIS_URL: studio.proxy.url } };
   const resolve = (key: string, as: string) =>
-    desk.run(['jobs', 'resolve', key, '--as', as, '--redis'], slow);
+    desk.run(['jobs', 'resolve', key, '--as', as, '--redis', '--retries', '0'], slow);
   expect(await resolve(first, 'vt-none-such')).toMatchObject({ code: 4 });
   const task = paid(studio).find(({ acceptedTaskId }) => acceptedTaskId !== undefined)?.acceptedTaskId ?? '';
   expect(await resolve(first, task)).toMatchObject({ code: 0, out: `${first}\trunning\n` });
@@ -394,5 +394,10 @@ test('a row of unknown outcome is taken out, and is not sent again unasked', asy
   expect(err).toContain('it may have been created');
   // The same run again would not send it either.
   expect(err).toMatch(/^1 row: 0 saved, 1 taken out$/m);
+  // The gateway may not know a young task yet.
+  await studio.faults('query:404:x1');
+  const as = String(paid(studio)[0]?.acceptedTaskId);
+  const resolved = await laptop.run(['jobs', 'resolve', 'day/r0', '--as', as, '--redis'], { env });
+  expect(resolved, resolved.err).toMatchObject({ code: 0, out: 'day/r0\trunning\n' });
   expect(paid(studio)).toHaveLength(1);
 });

@@ -129,7 +129,7 @@ export const resolveOnMachines = (key: string, as: string, redis: RedisWords, ct
         `row ${key} cannot be resolved: ${record.fault ? record.error?.message : `it is ${record.state}`}`,
         record.fault && 'where nothing was made, --as none closes it',
       );
-    if (!isNone) await lookAt(record, as, redis, ctx);
+    if (!isNone) await lookAt(record, as, ctx.clock.now() - (await store.restedMs(key)), redis, ctx);
     const round = record.round + 1;
     const wanted = nextAttempt(record);
     const result = isNone
@@ -141,17 +141,20 @@ export const resolveOnMachines = (key: string, as: string, redis: RedisWords, ct
     return { row_key: key, state: now.state, id: now.id ?? null };
   });
 
-/** Throws if the gateway has no such task, or if the task cannot be the row's. */
+/** Throws if the gateway has no such task, or if the task cannot be the row's, which was sent at `createdAtMs`. */
 async function lookAt(
   { row, family }: RowRecord,
   id: string,
+  createdAtMs: number,
   redis: RedisWords,
   ctx: Context,
 ): Promise<void> {
   const of = family === 'image' ? undefined : await loadTaskFamily(family);
   if (!of) throw noTaskOfImage(id, `${shellQuote(row.key)} --as none ${redisTyped(redis)}`);
   const looker = await createFollowers(ctx, { ownRates: true }).looker(of, await ctx.gateway());
-  await looker.look(id, { signal: ctx.signal }).catch((error: unknown) => {
-    throw unchanged(error, id, `row ${row.key}`);
-  });
+  await looker
+    .look(id, { signal: ctx.signal, job: { createdAtMs, acceptedAtMs: undefined } })
+    .catch((error: unknown) => {
+      throw unchanged(error, id, `row ${row.key}`);
+    });
 }
