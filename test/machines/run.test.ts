@@ -655,6 +655,21 @@ test('a row whose job was made on the worker with --no-download is brought home 
   expect(paid(studio)).toHaveLength(1);
 });
 
+test('a row whose image its worker has already made needs its input there no more', async () => {
+  const studio = await openNearStudio();
+  const anna = studio.machine();
+  const input = (place: { cwd: string }) => path.join(place.cwd, 'fox.png');
+  for (const place of [studio.laptop, anna]) fs.writeFileSync(input(place), pngHead(768, 432));
+  write(studio, [{ command: 'image edit', prompt: 'a fox', image: 'fox.png' }]);
+  giveManifest(studio, anna);
+  const { out } = await anna.run(['batch', 'run', 'day.jsonl']);
+  fs.rmSync(input(anna));
+  studio.worker('anna', [], anna);
+  const followed = await studio.batch('run');
+  expect(followed, followed.err).toMatchObject({ code: 0, out: `anna:${out}` });
+  expect(paid(studio)).toHaveLength(1);
+});
+
 test('a row under whose key its worker has a task of another family does not go on with that', async () => {
   const studio = await openNearStudio();
   write(studio, [beta]);

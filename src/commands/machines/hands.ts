@@ -100,10 +100,7 @@ export class RowHands implements Omit<Hands, 'onTakenAway'> {
   };
   readonly create: Hands['create'] = async (record, beforeSend) => {
     const { clock } = this.#ctx;
-    const before = await this.#own(record);
-    const isOn = before?.family === record.family && /^(running|succeeded)$/.test(before.state);
-    if (isOn && before.id)
-      return { kind: 'accepted', id: before.id, status: before.status, job: carriedJob(before, record) };
+    const keepsOther = (await this.#own(record))?.family === record.family;
     const guarded = guardedGateway(this.#ctx, async () => {
       await this.turn();
       const { last } = await lastOfKey(record.row.key, this.#ctx);
@@ -114,7 +111,7 @@ export class RowHands implements Omit<Hands, 'onTakenAway'> {
     const { rows, state, named, wanted = record.again, job: { fields: expects, attempt = 1 } = {} } = record;
     // A create that was being sent is continued, and not made anew.
     const again = state === 'sending' ? attempt : wanted;
-    const options = { rows, again, named, expects, wait: false };
+    const options = { rows, again, named, expects, keepsOther, wait: false };
     const dir = this.#root;
     const confined = confinedPaths({ dir, what: '--root', hint: 'a worker reads no other files' });
     const own = { ...this.#placeOf(record), gateway: guarded };
