@@ -56,8 +56,8 @@ export const steps = {
   denied: { by: 'free', from: ['unknown', 'cancelled'], to: 'waiting' },
   /** The task ID of a waiting or unknown row was found, in a ledger or by a worker that had lost the row. */
   cleared: { by: 'free', from: ['waiting', 'unknown', 'cancelled'], to: 'running' },
-  /** The same for an image, which came with its reply; also after a failed download. */
-  brought: { by: 'free', from: ['waiting', 'unknown', 'failed'], to: 'saved' },
+  /** The same for what is saved already: an image, which came with its reply, also after a failed download. */
+  brought: { by: 'free', from: ['waiting', 'unknown', 'failed', 'cancelled'], to: 'saved' },
   /** Created again after it failed or was taken out. */
   again: { by: 'free', from: ['failed', 'cancelled'], to: 'waiting' },
   /** The manifest has changed, and nothing was created from the old row. */

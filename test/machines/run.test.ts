@@ -1015,6 +1015,7 @@ test('a run that forgets --redis makes no row that was handed over, unless it wa
   const { code, err } = await studio.batch('run');
   expect(code, err).toBe(0);
   expect(paid(studio)).toHaveLength(2);
+  expect((await studio.batch('status')).out).toContain('2 saved');
   // The wait timeout is not part of a row's request.
   const late = await alone('--wait-timeout', '5m');
   expect([late.code, late.out, late.err]).toEqual([0, '', expect.not.stringContaining('changed')]);

@@ -398,7 +398,7 @@ const arrows: readonly (readonly [Step, 'take' | 'own' | 'free' | 'sender', stri
   ['cancelled', 'free', 'waiting unknown', 'cancelled'],
   ['denied', 'free', 'unknown cancelled', 'waiting'],
   ['cleared', 'free', 'waiting unknown cancelled', 'running'],
-  ['brought', 'free', 'waiting unknown failed', 'saved'],
+  ['brought', 'free', 'waiting unknown failed cancelled', 'saved'],
   ['again', 'free', 'failed cancelled', 'waiting'],
   ['changed', 'free', 'waiting cancelled failed', 'waiting'],
   ['resumed', 'free', 'failed', 'running'],

@@ -153,8 +153,8 @@ class BatchOnQueue {
       const isHere = local !== undefined && local.state !== 'failed';
       const makes = record && endOf(record)?.makes;
       // A row that was taken out or never sent may have been created on this machine since.
-      if (record && !(makes && isHere)) {
-        const isToMake = makes === 'always' || (makes !== undefined && flags[makes] === true);
+      if (record && !(makes && isHere && !this.#inReach(record))) {
+        const isToMake = !isHere && (makes === 'always' || (makes !== undefined && flags[makes] === true));
         const isLeft = isToMake && isFull();
         if (isLeft) this.batch.report.add(this.#resultOf(row, record, toldOf(record)));
         if (isLeft) continue;
@@ -307,13 +307,13 @@ class BatchOnQueue {
       const [now] = await store.read([row.key]);
       return this.#found(row, now);
     };
+    const known = isToMake ? undefined : this.#inReach(record);
+    if (known) return put(...known);
     const end = endOf(record);
     const another = end === ends.failed ? { again: true, wanted: nextAttempt(record), id: '' } : {};
     const changed = await this.#changedTo(row, record, isToMake || record.state === 'waiting');
     if (changed) return put('changed', { ...changed, ...another });
     if (isToMake) return put('again', another);
-    const known = this.#inReach(record);
-    if (known) return put(...known);
     return end?.goesOn ? put(end.goesOn, {}) : this.#found(row, record);
   }
 
@@ -352,28 +352,28 @@ class BatchOnQueue {
 
   /** Follows an open row, and settles any other. */
   #found(row: Row, record: RowRecord | undefined): void {
+    const isHome = this.batch.tally.known.get(row.key)?.state === 'saved';
     if (record && !isOver(record.state)) this.#open.set(row.key, { row, record });
-    else if (record?.state === 'saved' && this.memory.rows.get(row.key)?.saved)
+    else if (record?.state === 'saved' && (isHome || this.memory.rows.get(row.key)?.saved))
       this.#countBefore(this.#resultOf(row, record));
     else this.#settle(row, record);
   }
 
   /**
-   * What this machine's ledger knows of a row that is waiting or unknown on the queue: a task, or saved images; or that
-   * files which a worker here has saved are gone.
+   * What this machine's ledger knows of a row that is not made on the queue, or not saved: a task, or saved files; or
+   * that files which a worker here has saved are gone.
    */
   #inReach(record: RowRecord): [step: Step, changes: Changes] | undefined {
     const local = this.batch.tally.known.get(record.row.key);
     const end = endOf(record);
-    const isOut = record.state === 'waiting' || end === ends.unknown || end === ends.lacksImages;
     const isGone = end === ends.saved && record.host === this.queue.host && local?.state === 'unsaved';
     if (local?.family !== record.family || local.attempt < (record.wanted ?? 1)) return undefined;
     if (isGone) return ['unsaved', {}];
-    if (!isOut) return undefined;
-    if (record.family !== 'image')
-      return local.id === local.jobKey ? undefined : ['cleared', { id: local.id }];
-    const home = this.#homeHere(local);
-    return home && ['brought', home];
+    const isOut = record.state === 'waiting' || record.state === 'cancelled' || end === ends.unknown;
+    const home = isOut || record.state === 'failed' ? this.#homeHere(local) : undefined;
+    if (home) return ['brought', home];
+    const hasTask = record.family !== 'image' && local.id !== local.jobKey;
+    return isOut && hasTask ? ['cleared', { id: local.id }] : undefined;
   }
 
   /** The outputs of a row that this machine has saved by itself. */
