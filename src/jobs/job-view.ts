@@ -1,6 +1,7 @@
 import type { Family, TaskUsage } from '../gateway/task.ts';
 import { RawJson } from '../io/escape.ts';
-import type { Job, JobState, SavedFile } from '../ledger/event.ts';
+import type { Job, SavedFile } from '../ledger/event.ts';
+import type { Ledger } from '../ledger/ledger.ts';
 import { lacksOutputs, namesOutputs, taskOf } from '../ledger/settled.ts';
 import { gatewayNowMs } from './gateway-clock.ts';
 import { outputsBySize, type SavedOutputs } from './save/saved.ts';
@@ -54,12 +55,22 @@ export function diesWithin(job: Job, family: Family | undefined, nowMs: number, 
 
 type IsHeld = (key: string) => boolean;
 
+/**
+ * A job of the ledger as it is now, for `stateNow`. One that no process creates any more is read again, because its
+ * create may have ended since the job was read.
+ */
+export async function nowOf(job: Job, ledger: Pick<Ledger, 'isHeld' | 'find'>): Promise<Job> {
+  if (job.state !== 'intent' && job.state !== 'sent') return job;
+  if (ledger.isHeld(job.key)) return { ...job, isHeld: true };
+  return (await ledger.find({ ids: [job.key] }))[0] ?? job;
+}
+
 /** A job's state now. Without a process that creates it, a job was never sent, or it may exist. */
-export const stateNow = ({ key, state }: Job, isHeld: IsHeld): JobState =>
+export const stateNow = ({ key, state, isHeld: wasHeld }: Job, isHeld: IsHeld = () => wasHeld === true) =>
   (state !== 'intent' && state !== 'sent') || isHeld(key) ? state : state === 'sent' ? 'unknown' : 'not_sent';
 
 /** A job's status in lists: the gateway's, unless gw knows more. */
-export function statusWord(job: Job, isHeld: IsHeld): string {
+export function statusWord(job: Job, isHeld?: IsHeld): string {
   if (job.isDamaged) return 'damaged';
   const state = stateNow(job, isHeld);
   if (state === 'running' || state === 'succeeded' || state === 'failed') return job.status ?? state;
@@ -74,7 +85,6 @@ export type JobView = Readonly<ReturnType<typeof jobView>>;
 export function jobView(
   job: Job,
   family: Family | undefined,
-  isHeld: IsHeld = () => false,
   outputs: SavedOutputs = outputsBySize(job, family),
 ) {
   // If no file exists any more, the recorded files are listed.
@@ -89,7 +99,7 @@ export function jobView(
     family: job.family,
     model: job.model ?? null,
     /** The gateway's last status, or gw's own if there is none: `refused`, `unknown`, … */
-    status: statusWord(job, isHeld),
+    status: statusWord(job),
     prompt: job.prompt ?? null,
     settings: job.settings,
     profile: job.profile,

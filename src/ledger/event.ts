@@ -190,6 +190,8 @@ export interface Job extends Omit<IntentEvent, 'event'> {
   /** The task ID in the cut reply of its create; it is unconfirmed while the job has no `id`. */
   readonly unconfirmedId?: string | undefined;
   readonly state: JobState;
+  /** True for a job without an answer that a living process held when it was read, as `nowOf` finds out. */
+  readonly isHeld?: true | undefined;
   /** The gateway's last status. */
   readonly status: string | undefined;
   readonly message: string | undefined;

@@ -137,6 +137,7 @@ export function salvage(draft: Draft, text: string): void {
   if (family === undefined) return;
   // A damaged path must not be used as a target.
   const target = field('target');
+  const [, key, attempt] = /"once":\{"key":"([^"\\]+)","attempt":(\d+),/.exec(text) ?? [];
   draft.salvaged = {
     family,
     endpoint: field('endpoint') ?? '',
@@ -145,14 +146,9 @@ export function salvage(draft: Draft, text: string): void {
     profile: field('profile') ?? '',
     gateway: field('gateway') ?? '',
     externalId: field('externalId'),
-    once: onceIn(text),
+    once: key === undefined ? undefined : { key, attempt: Number(attempt), fields: {} },
     ...(isPlace(target) && { save: { ...nothingAsked.save, target } }),
   };
-}
-
-function onceIn(text: string): IntentEvent['once'] {
-  const [, key, attempt] = /"once":\{"key":"([^"\\]+)","attempt":(\d+),/.exec(text) ?? [];
-  return key === undefined ? undefined : { key, attempt: Number(attempt), fields: {} };
 }
 
 /** A draft of a job before any line is added. */

@@ -284,10 +284,10 @@ test('a job that another gw is creating is followed beside the rest as soon as i
   await world.close();
 });
 
-test.each(['wait', 'download'])('jobs %s saves a job that is accepted after it was read', async (verb) => {
-  const { world, server, gw, record } = await openPlace({ task: () => [200, JSON.stringify(record)] });
+/** Begins a job that another gw creates: its create ends while this one reads it for the `last` time. */
+async function createdWhileRead(world: World, last: number, gateway?: string): Promise<string> {
   const other = ledgerOf(world);
-  const key = other.begin(intentIn(world, { gateway: server.url }));
+  const key = other.begin(intentIn(world, gateway === undefined ? {} : { gateway }));
   other.append(key, { event: 'sent' });
   const hold = await other.hold(key);
   const own = JobFinder.prototype.each;
@@ -296,15 +296,33 @@ test.each(['wait', 'download'])('jobs %s saves a job that is accepted after it w
   let reads = 0;
   each.mockImplementation(async function* (this: JobFinder, wanted) {
     for await (const job of own.call(this, wanted)) {
-      yield job;
-      // The first read only finds out what the word means.
       reads += 1;
-      if (reads !== 2) continue;
-      other.append(key, { event: 'accepted', id: 't-1' });
-      hold?.release();
+      if (reads === last) {
+        other.append(key, { event: 'accepted', id: 't-1', status: 'queued' });
+        hold?.release();
+      }
+      yield job;
     }
   });
+  return key;
+}
+
+test.each(['wait', 'download'])('jobs %s saves a job that is accepted after it was read', async (verb) => {
+  const { world, server, gw, record } = await openPlace({ task: () => [200, JSON.stringify(record)] });
+  // The first read only finds out what the word means.
+  const key = await createdWhileRead(world, 2, server.url);
   expect(await gw('jobs', verb, key)).toMatchObject({ code: 0, out: `${world.cwd}/t-1.mp4\n` });
+});
+
+test.each([
+  [['list', '-q', '--status', 'queued'], /^t-1\n$/],
+  [['list', '--json'], /"status":"queued"/],
+  [['show', 'last', '--json'], /"status":"queued"/],
+  [['stats', '--json'], /"running":1/],
+])('jobs %j never tells a create of another gw as unsent that ends while it is read', async (argv, told) => {
+  const world = await World.open();
+  await createdWhileRead(world, 1);
+  expect((await world.ok(['jobs', ...argv])).out).toMatch(told);
 });
 
 describe('the first look at a task that the ledger does not know ends with --wait-timeout and the way back', () => {

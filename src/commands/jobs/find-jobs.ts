@@ -4,7 +4,8 @@ import { findFamily, findTaskFamily } from '../../gateway/families.ts';
 import type { Family } from '../../gateway/task.ts';
 import { counted, durationText } from '../../io/quantity-text.ts';
 import type { Pricing } from '../../jobs/cost.ts';
-import { diesSoonAtMs } from '../../jobs/job-view.ts';
+import { isUnanswered } from '../../jobs/create/standing.ts';
+import { diesSoonAtMs, nowOf } from '../../jobs/job-view.ts';
 import { planTarget } from '../../jobs/save/output-path.ts';
 import type { SyncInput } from '../../jobs/watch/sync.ts';
 import type { Job } from '../../ledger/event.ts';
@@ -17,32 +18,35 @@ export interface KnownJob {
   readonly family: Family | undefined;
 }
 
-/** Yields the matching jobs of the ledger, newest first, each with its family; only one job is in memory at a time. */
-async function* eachJob(wanted: Wanted, ctx: Context): AsyncGenerator<KnownJob> {
+/**
+ * Yields the matching jobs of the ledger as they are now, newest first, each with its family; only one job is in memory
+ * at a time. Only jobs of the profile or gateway that the flags name; all jobs if they name none, or without `isOwn`.
+ */
+export async function* eachOwnJob(
+  { limit, where = () => true, ...wanted }: Wanted,
+  ctx: Context,
+  isOwn = true,
+): AsyncGenerator<KnownJob> {
   const families = new Map<string, Family | undefined>();
-  for await (const job of (await ctx.ledger()).each(wanted)) {
+  const ledger = await ctx.ledger();
+  let count = 0;
+  for await (const listed of ledger.each({ ...wanted, where: (job) => isUnanswered(job) || where(job) })) {
+    const job = await nowOf(listed, ledger);
+    if (!where(job) || (isOwn && !(await ctx.ownsJob(job)))) continue;
     if (!families.has(job.family)) families.set(job.family, await findFamily(job.family));
     yield { job, family: families.get(job.family) };
+    count += 1;
+    if (count === limit) return;
   }
 }
 
-export const readJobs = (wanted: Wanted, ctx: Context): Promise<KnownJob[]> => all(eachJob(wanted, ctx));
+export const readJobs = (wanted: Wanted, ctx: Context): Promise<KnownJob[]> =>
+  all(eachOwnJob(wanted, ctx, false));
 
 async function all<T>(values: AsyncIterable<T>): Promise<T[]> {
   const list: T[] = [];
   for await (const value of values) list.push(value);
   return list;
-}
-
-/** Like `eachJob`, but only jobs of the profile or gateway that the flags name; all jobs if they name none. */
-export async function* eachOwnJob({ limit, ...wanted }: Wanted, ctx: Context): AsyncGenerator<KnownJob> {
-  let count = 0;
-  for await (const known of eachJob(wanted, ctx)) {
-    if (!(await ctx.ownsJob(known.job))) continue;
-    yield known;
-    count += 1;
-    if (count === limit) return;
-  }
 }
 
 export const readOwnJobs = (wanted: Wanted, ctx: Context): Promise<KnownJob[]> =>

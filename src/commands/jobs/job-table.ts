@@ -140,8 +140,7 @@ export async function statusFilter(
 ): Promise<(job: Job) => boolean> {
   if (typed === undefined) return () => true;
   const word = typed.toLowerCase();
-  const { isHeld } = await ctx.ledger();
-  const has = (job: Job) => job.state === word || statusWord(job, isHeld).toLowerCase() === word;
+  const has = (job: Job) => job.state === word || statusWord(job).toLowerCase() === word;
   if (listedStatuses.includes(word) || (jobStates as readonly string[]).includes(word)) return has;
   const [one] = await readJobs({ ...wanted, where: has, limit: 1 }, ctx);
   if (one === undefined) {

@@ -79,11 +79,10 @@ async function* viewsOf(
 ): AsyncGenerator<JobView> {
   // Bare IDs (-q) are input for other commands, so a job whose ID is not unique is printed with gw's own ID.
   const shared = ctx.io.mode.quiet && !ctx.io.mode.json ? await sharedIds(ctx) : new Set();
-  const { isHeld } = await ctx.ledger();
   let count = 0;
   for await (const known of eachOwnJob(wanted, ctx)) {
     if (expiring !== undefined && !diesWithin(known.job, known.family, nowMs, expiring)) continue;
-    const view = jobView(known.job, known.family, isHeld);
+    const view = jobView(known.job, known.family);
     yield shared.has(view.id) ? { ...view, id: view.job } : view;
     count += 1;
     if (count === limit) return;
@@ -141,9 +140,8 @@ async function read(
 ): Promise<JobView[]> {
   const wanted = { sinceMs: since?.(ctx.clock.now()), family };
   const where = await statusFilter(status, wanted, ctx);
-  const { isHeld } = await ctx.ledger();
   const jobs = await readOwnJobs({ ...wanted, limit: limit ?? most, where }, ctx);
-  return jobs.map(({ job, family }) => jobView(job, family, isHeld));
+  return jobs.map(({ job, family }) => jobView(job, family));
 }
 
 function isNew({ job, status, saved, files }: JobView, told: Map<string, string>): boolean {

@@ -28,7 +28,7 @@ export const show = defineCommand<Record<string, never>, ShownJob>({
     const cost = known ? { spend: known.spend, by: known.by } : null;
     const madeFrom = (job.references ?? []).filter(({ name }) => namesOutput(name));
     const outputs = await savedOutputs(job, family, ctx.signal);
-    const view = jobView(job, family, (await ctx.ledger()).isHeld, outputs);
+    const view = jobView(job, family, outputs);
     return { value: { ...view, made_from: madeFrom, cost, record: printableRecord(job) ?? null } };
   },
   human: (job, ctx) =>

@@ -47,7 +47,6 @@ export const stats = defineCommand<typeof flags, Stats>({
     const { by = ['model'] } = flags;
     const counts = new JobStats(by);
     const pricing = await pastPricing(ctx);
-    const { isHeld } = await ctx.ledger();
     // Sandbox jobs cost nothing, so they are counted only if the flags or settings choose a gateway or the sandbox.
     const isRehearsal = namesGateway(ctx) || gatewayName(await ctx.settings()) === EMBEDDED;
     let left = 0;
@@ -63,7 +62,7 @@ export const stats = defineCommand<typeof flags, Stats>({
       const usage = taskOf(job, family)?.usage;
       unread += usage?.unreadCharges ?? 0;
       const priced = cost?.by === 'prices' ? cost.spend : [];
-      counts.add({ job, state: stateNow(job, isHeld), usage, priced });
+      counts.add({ job, state: stateNow(job), usage, priced });
     }
     if (left > 0) {
       const what = counted(left, 'job of the sandbox is', 'jobs of the sandbox are');

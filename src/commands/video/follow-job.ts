@@ -157,7 +157,7 @@ export function outcomeOf(
   const files = printedFiles(followed.files);
   const record =
     followed.record ?? accepted?.record ?? (job && (printableRecord(job) ?? answerOf(job))) ?? null;
-  const status = followed.status || accepted?.status || (job ? statusWord(job, () => false) : '');
+  const status = followed.status || accepted?.status || (job ? statusWord(job) : '');
   return {
     value: { family, id, status, record, files },
     ...(followed.error !== undefined && { error: withWayBack(followed.error, of, ctx) }),

@@ -10,6 +10,7 @@ import type { TaskFamily } from '../../gateway/task.ts';
 import { counted } from '../../io/quantity-text.ts';
 import { type Job, mayExist } from '../../ledger/event.ts';
 import { claimError } from '../../ledger/write-error.ts';
+import { nowOf } from '../job-view.ts';
 import type { FollowDeps } from '../watch/follow.ts';
 import { recordLook, youngUntilMs } from '../watch/look.ts';
 import { spedUp } from '../watch/poll.ts';
@@ -65,7 +66,8 @@ export async function takeSlot<T>(input: SlotInput, begin: () => T | Promise<T>)
     const mine = { isOver: false };
     standing.set(line.dir, mine);
     try {
-      await afterOther(before, input);
+      while (before?.isOver === false && input.clock.steady() < input.deadlineMs)
+        await input.clock.sleep(CHECK_MS, input.signal);
       return await waitInLine(input, line, most, begin);
     } finally {
       mine.isOver = true;
@@ -78,11 +80,6 @@ export async function takeSlot<T>(input: SlotInput, begin: () => T | Promise<T>)
 
 /** The last create of this process in each queue: only one waits at a time, to save reads of the ledger. */
 const standing = new Map<string, { readonly isOver: boolean }>();
-
-async function afterOther(other: { readonly isOver: boolean } | undefined, input: SlotInput): Promise<void> {
-  const { clock, signal, deadlineMs } = input;
-  while (other?.isOver === false && clock.steady() < deadlineMs) await clock.sleep(CHECK_MS, signal);
-}
 
 async function waitInLine<T>(
   input: SlotInput,
@@ -239,20 +236,17 @@ async function openJobs(input: SlotInput): Promise<Job[]> {
   const { clock, family, intent, ledger, pool } = input;
   const sinceMs = clock.now() - (family.recordLifeMs ?? family.linkLifeMs);
   const jobs = await ledger.find({ family: family.name, gateway: intent.gateway, sinceMs, isOpen: true });
-  const isTaken = (job: Job): boolean => {
+  const taken: Job[] = [];
+  for (const listed of jobs) {
     // Whether a job belongs to a pool does not depend on the account type.
-    if (poolOf(job, 'personal').name !== pool.name) return false;
+    if (poolOf(listed, 'personal').name !== pool.name) continue;
     // Another API key may belong to another account, which has its own slots.
-    if (isOtherKey(job, intent.keyId)) return false;
-    if (job.state === 'running') return true;
+    if (isOtherKey(listed, intent.keyId)) continue;
+    const job = await nowOf(listed, ledger);
     // A job without an answer may be running, for as long as a task is likely to run.
-    if (mayExist(job) && keepsSlot(job, input)) return true;
-    return (job.state === 'intent' || job.state === 'sent') && ledger.isHeld(job.key);
-  };
-  const taken = jobs.filter(isTaken);
-  // A create that nobody holds any more may have been accepted since it was read.
-  const ids = jobs.filter((job) => job.state === 'intent' && !taken.includes(job)).map(({ key }) => key);
-  return ids.length === 0 ? taken : [...taken, ...(await ledger.find({ ids })).filter(isTaken)];
+    if (job.state === 'running' || job.isHeld || (mayExist(job) && keepsSlot(job, input))) taken.push(job);
+  }
+  return taken;
 }
 
 const keptUntilMs = ({ sentAtMs, createdAtMs }: Job, { speed }: SlotInput): number =>

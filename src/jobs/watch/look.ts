@@ -61,17 +61,14 @@ export async function recordLook(
   }
   const hold = await ledger.hold(key);
   try {
-    if (hold?.job && hold.job.id === undefined) writeId(ledger, key, view);
+    const { id, status } = view;
+    // The disk refused the ID at first, which was reported: after a crash only the ID leads to the output.
+    if (hold?.job && hold.job.id === undefined)
+      quietly(() => ledger.append(key, { event: 'accepted', id, status }));
     if (hold) ledger.append(key, end);
   } finally {
     hold?.release();
   }
-}
-
-/** Records a task's ID that the disk refused at first: after a crash only it leads to the output. */
-function writeId(ledger: Ledger, key: string, { id, status }: TaskView): void {
-  // The missing ID was already reported, and the output is saved anyway.
-  quietly(() => ledger.append(key, { event: 'accepted', id, status }));
 }
 
 export function endEvent({ view, record, recordText, serverDateMs }: SeenTask): LedgerEvent | undefined {
