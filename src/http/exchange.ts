@@ -132,8 +132,6 @@ export interface Transport {
 
 /** Error codes that gw itself assigns; any other code of an ExchangeError is the system's, such as `ECONNRESET`. */
 export const exchangeCodes = {
-  /** The connection (name, TCP, proxy and TLS together) was not ready within `connectMs`. */
-  connectTimeout: 'CONNECT_TIMEOUT',
   /** No byte was sent or received for `silenceMs`. */
   silence: 'SILENCE',
   /** The reply breaks HTTP, cannot be decoded, or is too large. */

@@ -35,7 +35,7 @@ export function openTunnel(
       if (early.length > 0) tunnel.unshift(early);
       resolve(tunnel);
     });
-    request.once('error', (error) => refuse(reasonOf(error, systemCode(error)), systemCode(error)));
+    request.once('error', (error) => refuse(reasonOf(error, systemCode(error)), exchangeCodes.proxyAway));
     request.end();
   });
 }

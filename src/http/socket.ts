@@ -36,8 +36,9 @@ export async function openSocket(route: Route, options: OpenSocketOptions): Prom
   let onAbort: (() => void) | undefined;
   const cutShort = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
-      const sentence = `no connection to ${addressName(route.proxy ?? route.target)} within ${connectMs / 1000} s`;
-      reject(new ExchangeError(sentence, 'no', exchangeCodes.connectTimeout));
+      const way = route.proxy ? ` through the proxy ${addressName(route.proxy)}` : '';
+      const sentence = `no connection to ${addressName(route.target)}${way} within ${connectMs / 1000} s`;
+      reject(new ExchangeError(sentence, 'no', route.proxy && exchangeCodes.proxyAway));
     }, connectMs);
     onAbort = () => reject(signal?.reason);
     signal?.addEventListener('abort', onAbort, { once: true });
