@@ -26,6 +26,18 @@ test.each([
   expect(quiet.err).not.toMatch(/\d s|tokens|billed/);
 });
 
+test.each([
+  ['jobs', 'download', 'last'],
+  ['jobs', 'sync'],
+  ['video', 'beta', 'download', 'last'],
+])('gw %s %s says it too of a job that it saves', async (...argv) => {
+  const world = await World.open();
+  await world.ok(creates.beta.filter((word) => word !== '--wait'));
+  world.clock.ms += 60_000;
+  await world.ok(['video', 'beta', 'wait', 'last', '--no-download']);
+  expect((await world.ok(argv)).err).toMatch(/^3 s, [\d.]+ (CNY|video points)/m);
+});
+
 test('of several jobs each line names its task', async () => {
   const world = await World.open();
   const run = await world.ok([...creates.beta, '--count', '2', '--json']);

@@ -105,7 +105,7 @@ export async function sendImages(
   for (const partial of came.partials) ctx.io.note(`partial image kept: ${partial}`);
   const revised = readRevisedPrompt(came.record);
   if (revised !== undefined) ctx.io.note(`revised prompt: ${revised}`);
-  if (error === undefined) await noteUsage(readImageUsage(came.record), job.key, undefined, ctx);
+  await noteUsage({ error, usage: readImageUsage(came.record) }, job.key, undefined, ctx);
   const files = printedFiles(came.files);
   const { status } = came;
   const value: JobResult = { family: 'image', id: job.key, status, record: printableRecord(came), files };

@@ -3,10 +3,10 @@ import { GwError } from '../../errors.ts';
 import { loadTaskFamily } from '../../gateway/families.ts';
 import { explainOtherKey } from '../../jobs/create/hold-job.ts';
 import { printableRecord } from '../../jobs/job-view.ts';
-import { endOf } from '../../jobs/watch/follow.ts';
+import { endOf, type Followed } from '../../jobs/watch/follow.ts';
 import { lookNow } from '../../jobs/watch/poll.ts';
 import { createTurns, SAVES_AT_ONCE } from '../../jobs/watch/turns.ts';
-import { interruptedLast, type JobResult, jobLines, outcomeOf } from '../video/follow-job.ts';
+import { interruptedLast, type JobResult, jobLines, noteUsage, outcomeOf } from '../video/follow-job.ts';
 import { createFollowers } from '../video/followers.ts';
 import { checkLaterOut, eachTask, exampleCreate } from '../video/task-ids.ts';
 import { withoutTask } from './image-jobs.ts';
@@ -54,11 +54,12 @@ export function download(familyName?: string) {
         const { status, state } = look.view;
         const text = `task ${id} is ${status || 'not finished'}; there is nothing to save yet`;
         const error = new GwError('wait_timeout', text);
-        const followed =
+        const followed: Followed =
           state === 'running'
             ? { status, record: printableRecord(look), files: [], error }
             : await endOf(look, { ...task, pool }, deps);
         deps.progress.stop();
+        await noteUsage(followed, key, named.length > 1 ? id : undefined, ctx);
         return outcomeOf(followed, { family: family.name, id, force: flags.force }, ctx);
       };
       const of = { family: familyName, force: flags.force };

@@ -40,17 +40,14 @@ export async function* eachOwnJob(
   }
 }
 
-export const readJobs = (wanted: Wanted, ctx: Context): Promise<KnownJob[]> =>
-  all(eachOwnJob(wanted, ctx, false));
-
-async function all<T>(values: AsyncIterable<T>): Promise<T[]> {
-  const list: T[] = [];
-  for await (const value of values) list.push(value);
-  return list;
+export async function readOwnJobs(wanted: Wanted, ctx: Context, isOwn = true): Promise<KnownJob[]> {
+  const jobs: KnownJob[] = [];
+  for await (const known of eachOwnJob(wanted, ctx, isOwn)) jobs.push(known);
+  return jobs;
 }
 
-export const readOwnJobs = (wanted: Wanted, ctx: Context): Promise<KnownJob[]> =>
-  all(eachOwnJob(wanted, ctx));
+export const readJobs = (wanted: Wanted, ctx: Context): Promise<KnownJob[]> =>
+  readOwnJobs(wanted, ctx, false);
 
 /** What jobs of the ledger cost. A price file with a fault must not hide a job: it is told, and no price file is used. */
 export async function pastPricing(ctx: Context): Promise<Pricing> {

@@ -9,8 +9,9 @@ import { diesWithin, isUnsaved } from '../../jobs/job-view.ts';
 import { lacksFile } from '../../jobs/save/saved.ts';
 import { isOpen, type Synced, type SyncInput, syncJobs } from '../../jobs/watch/sync.ts';
 import type { Job } from '../../ledger/event.ts';
-import { endedBy, fileLines, interruptedLast, type JobResult, outcomeOf } from '../video/follow-job.ts';
+import { endedBy, interruptedLast, noteUsage, outcomeOf } from '../video/follow-job.ts';
 import { createFollowers, type Followers } from '../video/followers.ts';
+import { fileLines, type JobResult } from '../video/job-result.ts';
 import { eachOwnJob, type OwnJob, readOwnJobs, syncInput, withoutForeign } from './find-jobs.ts';
 import { resultOf, showJobQueries, wholeProgress } from './task-job.ts';
 
@@ -48,6 +49,8 @@ export const sync = defineCommand<typeof flags, JobResult>({
         whole.tell(synced.outcome === 'ended' && synced.followed.error !== undefined);
         if (synced.outcome === 'running') running.set(synced.id, synced.status || 'running');
         if (synced.outcome === 'elsewhere') elsewhere += 1;
+        const name = inputs.length > 1 ? (job.id ?? job.key) : undefined;
+        if (synced.outcome === 'ended') await noteUsage(synced.followed, job.key, name, ctx);
         // An empty outcome still counts as a success in the exit code beside jobs that failed.
         yield outcomeOfSync(job, synced, ctx) ?? {};
       }

@@ -3,7 +3,7 @@ import { type Access, type Context, commandFor } from '../../context.ts';
 import { endsAll, GwError, Interrupted } from '../../errors.ts';
 import type { PollFlags } from '../../flags/job-flags.ts';
 import { findFamily } from '../../gateway/families.ts';
-import { type TaskUsage, YOUNG_MS } from '../../gateway/task.ts';
+import { YOUNG_MS } from '../../gateway/task.ts';
 import type { Cost } from '../../jobs/cost.ts';
 import { explainOtherKey } from '../../jobs/create/hold-job.ts';
 import { answerOf, printableRecord, printedFiles, statusWord } from '../../jobs/job-view.ts';
@@ -78,25 +78,23 @@ export async function* followAll(
     const explained = job
       ? { ...followed, error: explainOtherKey(followed.error, { ...job, id }, keyId) }
       : followed;
-    if (followed.error === undefined) {
-      const name = requests.length > 1 || followers.turns ? id : undefined;
-      await noteUsage(followed.usage, input.request.key, name, ctx);
-    }
+    const name = requests.length > 1 || followers.turns ? id : undefined;
+    await noteUsage(followed, input.request.key, name, ctx);
     yield outcomeOf(explained, { family: family.name, id, accepted, job, force: save.force }, ctx);
   }
 }
 
 /**
- * Prints in one line what a job used; nothing if neither its record nor the price file gives a figure. `key` is gw's
- * own key of the job, `name` distinguishes the job from others in the message.
+ * Prints in one line what a job used; nothing if it failed, or if neither its record nor the price file gives a figure.
+ * `key` is gw's own key of the job, `name` distinguishes the job from others in the message.
  */
 export async function noteUsage(
-  used: TaskUsage = {},
+  { error, usage: used = {} }: Pick<Followed, 'error' | 'usage'>,
   key: string,
   name: string | undefined,
   ctx: Context,
 ): Promise<void> {
-  if (ctx.io.mode.quiet) return;
+  if (error !== undefined || ctx.io.mode.quiet) return;
   const { usageText } = await import('../../jobs/stats.ts');
   const text = usageText(used, used.charges ? undefined : await priceOf(key, ctx));
   if (text !== '') ctx.io.note(name === undefined ? text : `task ${name}: ${text}`);
