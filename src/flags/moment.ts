@@ -5,11 +5,11 @@ import { localDay } from '../io/quantity-text.ts';
 /** A typed time as a function of now: an age or a date. */
 export type Moment = (nowMs: number) => number;
 
-const dateForm = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2}))?$/;
+const dateForm = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})?)?$/;
 
 /**
  * Parses `24h` or `7d` (that long ago), `2026-11-01`, `today`, `yesterday` (the start of the day by the local calendar)
- * or an ISO time with its zone. Throws GwError `usage` naming the flag for anything else.
+ * or an ISO time, a local one if it has no zone. Throws GwError `usage` naming the flag for anything else.
  */
 export function parseMoment(raw: string, flag: string): Moment {
   if (raw === 'today' || raw === 'yesterday')

@@ -318,7 +318,9 @@ describe('jobs list', () => {
     expect(await ids('--family', 'beta')).toEqual(['b-1']);
     expect(await ids('--since', '24h')).toEqual(['b-1', 't-2', 't-1']);
     expect(await ids('--since', '2026-11-20')).toEqual(['b-1', 't-2']);
-    expect(await ids('--since', '2026-11-20T10:30:00Z')).toEqual(['b-1']);
+    const utc = '2026-11-20T10:30:00Z';
+    const local = new Date(utc).toLocaleString('sv').replace(' ', 'T');
+    for (const time of [utc, local]) expect(await ids('--since', time)).toEqual(['b-1']);
     expect(await ids('--limit', '2')).toEqual(['b-1', 't-2']);
     // Every word must occur in the prompt, in any case and order.
     expect(await ids('snow', 'fox', '--limit', '2')).toEqual(['t-2', 't-1']);
@@ -333,7 +335,7 @@ describe('jobs list', () => {
     [['--family', 'delta'], '--family delta'],
     [['--since', 'tomorrow'], '--since "tomorrow"'],
     [['--since', '2026-02-30'], '--since 2026-02-30'],
-    [['--since', '2026-11-20T10:30'], '--since "2026-11-20T10:30"'],
+    [['--since', '2026-11-20T25:30'], '--since 2026-11-20T25:30'],
     [['--limit', '0'], '--limit 0'],
     [['--expiring', '3'], '--expiring "3"'],
   ])('%j is a usage error', async (flags, message) => {
