@@ -158,7 +158,7 @@ describe('the request', () => {
 
 describe('bad input: one sentence, and nothing is sent', () => {
   const made = ['create', '--group', 'group-1', '--name', 'fox'];
-  test.each<[string, string[], RegExp]>([
+  test.for<[string, string[], RegExp]>([
     [
       'no type, and an ending that says none',
       cmd`${made} --url https://example.com/fox`,
@@ -212,8 +212,7 @@ describe('bad input: one sentence, and nothing is sent', () => {
     ['delete where nobody can be asked', cmd`delete asset-1`, /cannot be undone, and gw cannot ask here/],
     ['delete a group where nobody can be asked', cmd`group delete group-1`, /cannot be undone/],
     ['no ID', ['wait'], /gw asset wait needs ID/],
-  ])('%s', async (_, argv, sentence) => {
-    const world = await World.open();
+  ])('%s', async ([_, argv, sentence], { world }) => {
     const run = await world.gw(['asset', ...argv], { stdin: '' });
     expect(run.code, run.err).toBe(2);
     expect(run.err).toMatch(sentence);

@@ -18,10 +18,9 @@ const creates = {
 const create = (world: World, family: keyof typeof creates, ...more: string[]) =>
   world.gw([...creates[family], ...more]);
 
-test.each(['alpha', 'beta', 'image'] as const)(
+test.for(['alpha', 'beta', 'image'] as const)(
   '%s: the one that would pass it is exit 15, and nothing is sent',
-  async (family) => {
-    const world = await World.open();
+  async (family, { world }) => {
     await set(world, '2/day');
     expect((await create(world, 'beta')).code).toBe(0);
     expect((await create(world, 'image')).code).toBe(0);
@@ -38,10 +37,9 @@ test.each(['alpha', 'beta', 'image'] as const)(
   },
 );
 
-test.each(['alpha', 'beta', 'image'] as const)(
+test.for(['alpha', 'beta', 'image'] as const)(
   '%s: one that is refused is not said to be made once more; one that is made is',
-  async (family) => {
-    const world = await World.open();
+  async (family, { world }) => {
     await set(world, '1/day');
     expect((await create(world, family, ...(family === 'image' ? [] : ['--wait']))).code).toBe(0);
     const again = ['again', 'last'];

@@ -1,11 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect } from 'vitest';
 import { main } from '../../src/main.ts';
 import { cmd } from '../helpers/cmd.ts';
 import { fakeGateway } from '../helpers/fake-gateway.ts';
 import { reply, startFaultServer } from '../helpers/fault-server.ts';
-import { KEY, World } from '../helpers/gw.ts';
+import { KEY, test, World } from '../helpers/gw.ts';
 
 let world: World;
 beforeEach(async () => {
@@ -1089,8 +1089,7 @@ describe('conversations and limits that do not fit', () => {
   });
 });
 
-test('-q hides what no typed flag asks for: figures, thoughts and requests stay', async () => {
-  const world = await World.open();
+test('-q hides what no typed flag asks for: figures, thoughts and requests stay', async ({ world }) => {
   const quiet = await world.ok(['chat', 'hello', '-q'], { env: { GW_VERBOSE: '1' } });
   expect(quiet.err).toBe('');
   const asked = ['--usage', '-v', '--api', 'geo', '--show-thoughts', '--thinking-level', 'high'];

@@ -25,14 +25,13 @@ const alpha = ['video', 'alpha', 'create', 'a fox', '-m', '2.0-fast', '--resolut
 const beta = ['video', 'beta', 'create', 'a fox', '--duration', '3'];
 const image = ['image', 'create', 'a fox', '-m', 'img-2'];
 
-test.each([
+test.for([
   ['alpha, by its short name and resolution', cmd`${alpha} 5`, 0.5],
   ['beta, what the service takes by itself', cmd`video beta create "a fox"`, 2.5],
   ['gamma', cmd`video gamma create "a fox" -m gamma-H3-Max --resolution 480P --duration 5 --ratio 1:1`, 1.5],
   ['images', cmd`${image} --n 3`, 0.6],
   ['--count', cmd`${alpha} 5 --count 3`, 1.5],
-] as const)('--dry-run shows the estimate: %s', async (_, argv, amount) => {
-  const world = await World.open();
+] as const)('--dry-run shows the estimate: %s', async ([_, argv, amount], { world }) => {
   await price(world, PRICES);
   const run = await world.ok([...argv, '--dry-run']);
   expect(run.err).toContain(`estimated cost: ${amount} CNY`);
@@ -46,7 +45,7 @@ test('without a price file and a limit nothing is said of money', async ({ world
   expect(run.err).not.toContain('cost');
 });
 
-test.each([
+test.for([
   [
     'has no price',
     cmd`video alpha create "a fox" -m 2.0-mini --resolution 480p --duration 4`,
@@ -75,8 +74,7 @@ test.each([
   ['no tokens yet', cmd`video alpha create "a fox" --duration 4`, 'says yet how many tokens one takes'],
 ] as const)(
   'what has no price is refused under a limit of money, unless --unpriced: %s',
-  async (_, argv, why) => {
-    const world = await World.open();
+  async ([_, argv, why], { world }) => {
     await price(world, PRICES);
     expect((await world.gw([...argv, '--dry-run'])).err).toContain(why);
     await set(world, 'budget.amount', '5/day');
@@ -225,10 +223,9 @@ test('tokens are estimated by their past mean in this ledger, and counted as the
   expect((await world.gw([...create, '--dry-run'])).err).toContain(`estimated cost: ${amount} CNY`);
 });
 
-test.each(['jobs show last', 'jobs stats', 'gallery'])(
+test.for(['jobs show last', 'jobs stats', 'gallery'])(
   '%s tells of a price file that is gone, and goes on',
-  async (words) => {
-    const world = await World.open();
+  async (words, { world }) => {
     await price(world, PRICES);
     await world.ok([...alpha, '4', '--wait']);
     rmSync(path.join(world.cwd, 'prices.yaml'));
@@ -362,10 +359,9 @@ test('a price file that is not there is named', async ({ world }) => {
   expect(run.err).toContain('nowhere.yaml: no such file');
 });
 
-test.each(['50', '50 CNY', '50 cny/day', ' -1 CNY/day', '5 CNY/week', '1.1234567 CNY/day', ''])(
+test.for(['50', '50 CNY', '50 cny/day', ' -1 CNY/day', '5 CNY/week', '1.1234567 CNY/day', ''])(
   'budget.amount %j is refused',
-  async (value) => {
-    const world = await World.open();
+  async (value, { world }) => {
     const run = await world.gw(['config', 'set', 'budget.amount', value]);
     expect(run.code).toBe(2);
     expect(run.err).toContain('budget.amount');

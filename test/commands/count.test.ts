@@ -48,10 +48,9 @@ test('with --once K the jobs are K/1 to K/N: run again, with more, only those ar
   expect((await create(world, '--once', 'k/3')).out.trim()).toBe(lines(second.out)[2]);
 });
 
-test.each(['the profile', 'a preset'])(
+test.for(['the profile', 'a preset'])(
   'the job that was made under K alone is gone on with where %s has a count since, and nothing is paid again',
-  async (by) => {
-    const world = await World.open();
+  async (by, { world }) => {
     const words = ['--once', 'k', ...(by === 'a preset' ? ['--preset', 'p'] : [])];
     const presets = path.join(world.dir, '.config/gw/presets');
     fs.mkdirSync(presets, { recursive: true });

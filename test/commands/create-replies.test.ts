@@ -1,12 +1,12 @@
 import { readdirSync } from 'node:fs';
 import { createServer } from 'node:net';
 import * as path from 'node:path';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, vi } from 'vitest';
 import { fakeGateway } from '../helpers/fake-gateway.ts';
 import { type Fault, honest, startFaultProxy } from '../helpers/fault-proxy.ts';
 import { json, replyBytes, startFaultServer } from '../helpers/fault-server.ts';
 import { freePort } from '../helpers/free-port.ts';
-import { type RunOptions, World } from '../helpers/gw.ts';
+import { type RunOptions, test, World } from '../helpers/gw.ts';
 import { listening } from '../helpers/listening.ts';
 import { ledgerOf } from './jobs-seed.ts';
 
@@ -303,8 +303,7 @@ test('an image reply of 5,000 levels that holds its image: the image is kept, an
 });
 
 describe.each(['alpha', 'gamma'])('one task of %s as the answer to three creates', (family) => {
-  test('is told, and is one saved video under every job', async () => {
-    const world = await World.open();
+  test('is told, and is one saved video under every job', async ({ world }) => {
     let first: string | undefined;
     const faultOf = ({ method }: { readonly method: string }): Fault =>
       method !== 'POST'
@@ -375,8 +374,7 @@ test.each([
   },
 );
 
-test('while a create waits out a 429, nothing says that its answer is waited for', async () => {
-  const world = await World.open();
+test('while a create waits out a 429, nothing says that its answer is waited for', async ({ world }) => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   onTestFinished(() => void vi.useRealTimers());
   const { clock } = world;

@@ -1,8 +1,8 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { seededRandom } from '../../src/sandbox/seeded.ts';
-import { World } from '../helpers/gw.ts';
+import { test, World } from '../helpers/gw.ts';
 
 // A damaged ledger line may be the only trace of a paid job, so gw warns before it makes another paid request.
 
@@ -126,8 +126,7 @@ const rows = [
 
 test(`${DAMAGES} damages of a ledger: no job under a key is paid for twice unsaid`, {
   timeout: 600_000,
-}, async () => {
-  const world = await World.open();
+}, async ({ world }) => {
   const paid = () =>
     world.sandbox.requests.filter((each) => each.acceptedTaskId !== undefined || /images/.test(each.path))
       .length;

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { cmd } from '../helpers/cmd.ts';
-import { World } from '../helpers/gw.ts';
+import { test } from '../helpers/gw.ts';
 import { endlessClip, pngHead } from '../media/fixtures.ts';
 
 // What each command does with a damaged file (promises, section 5): every command ends.
@@ -28,7 +28,7 @@ const files = {
 const gamma = ['video', 'gamma', 'create', 'x', '--duration', '5', '--resolution', '2k'];
 const pictures = ['cut.png', 'loop.tif', 'loop.heic'];
 
-test.each<[string[], number, RegExp]>([
+test.for<[string[], number, RegExp]>([
   ...pictures.flatMap((file): [string[], number, RegExp][] => {
     const noSize = new RegExp(`--image ${file}: .*(width and height cannot be read|is TIFF)`);
     return [
@@ -44,8 +44,7 @@ test.each<[string[], number, RegExp]>([
   [cmd`${gamma} --video a.mp4 --video b.mp4`, 2, /a\.mp4: could not be read as MP4 within 5 s/],
   [cmd`video alpha create x --video a.mp4`, 2, /--video a\.mp4: is a file/],
   [cmd`video beta create x --base-video a.mp4`, 2, /--base-video/],
-])('%j ends with code %i', async (argv, code, sentence) => {
-  const world = await World.open();
+])('%j ends with code %i', async ([argv, code, sentence], { world }) => {
   for (const [name, bytes] of Object.entries(files)) writeFileSync(path.join(world.cwd, name), bytes);
   const run = await world.gw([...argv, '--dry-run']);
   expect(run.err).toMatch(sentence);

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { newPartName } from '../../src/jobs/save/output-path.ts';
 import { cut, json, replyBytes, startFaultServer } from '../helpers/fault-server.ts';
-import { World } from '../helpers/gw.ts';
+import { test, World } from '../helpers/gw.ts';
 import { serveFile, startOutputServer } from '../helpers/output-server.ts';
 import { tinyPng } from '../jobs/save/tiny-media.ts';
 import { intentIn, ledgerOf } from './jobs-seed.ts';
@@ -50,10 +50,9 @@ describe.each([
   ['before its reply was recorded', false],
   ['between its reply and its name', true],
 ])('an image whose bytes are here, killed %s', (_, isFinal) => {
-  test.each(['sync', 'wait --all', 'wait last', 'download last'])(
+  test.for(['sync', 'wait --all', 'wait last', 'download last'])(
     'is brought home by jobs %s, without a key or a gateway',
-    async (words) => {
-      const world = await World.open();
+    async (words, { world }) => {
       const { key, ledger } = sentJob(world);
       ledger.append(key, {
         event: 'part',
@@ -71,8 +70,7 @@ describe.each([
   );
 });
 
-test('an image behind a link is fetched without a key or a gateway', async () => {
-  const world = await World.open();
+test('an image behind a link is fetched without a key or a gateway', async ({ world }) => {
   const { key, outputs } = await linkedJob(world, true);
   await world.ok(['jobs', 'sync'], { bare: true });
   expect(images(world)).toEqual([`${key}.png`]);
@@ -145,8 +143,7 @@ test('a job that broke off after one of three images: what is saved is printed, 
   expect(view).toMatchObject({ status: 'unknown', saved: false, files: [{ path: saved.trim() }] });
 });
 
-test('what came before an answer broke off is told by the create again under its key', async () => {
-  const world = await World.open();
+test('what came before an answer broke off is told by the create again under its key', async ({ world }) => {
   const image = { b64_json: tinyPng.toString('base64') };
   const reply = replyBytes(200, JSON.stringify({ data: [image, image] }));
   const server = await startFaultServer({ steps: [cut(reply, reply.length - 20, 'close')] });
@@ -222,11 +219,10 @@ test('a partial image is kept beside the finished one, and is none of those that
   expect([copied.code, copied.out], copied.err).toEqual([0, `${world.cwd}/copy.png\n`]);
 });
 
-test.each<[string, number, (key: string) => string[]]>([
+test.for<[string, number, (key: string) => string[]]>([
   ['gw jobs sync', 0, () => ['jobs', 'sync']],
   ['gw jobs download, which says that more may have been made', 14, (key) => ['jobs', 'download', key]],
-])('the links of a reply that was cut are followed by %s', async (_, code, argv) => {
-  const world = await World.open();
+])('the links of a reply that was cut are followed by %s', async ([_, code, argv], { world }) => {
   const { key, outputs } = await linkedJob(world, true, { isCut: true });
   const run = await world.gw(argv(key));
   expect([run.code, images(world)], run.err).toEqual([code, [`${key}.png`]]);
@@ -237,8 +233,7 @@ test.each<[string, number, (key: string) => string[]]>([
   expect(JSON.parse(shown.out)).toMatchObject({ status: 'unknown', files: [{}] });
 });
 
-test('a job whose links are still to be fetched is not closed as never created', async () => {
-  const world = await World.open();
+test('a job whose links are still to be fetched is not closed as never created', async ({ world }) => {
   const { key } = await linkedJob(world, true, { isCut: true });
   const none = () => world.gw(['jobs', 'resolve', key, '--as', 'none']);
   expect(await none()).toMatchObject({ code: 2, err: expect.stringContaining('first run: gw jobs sync') });

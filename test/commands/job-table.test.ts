@@ -1,10 +1,10 @@
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { jobTable } from '../../src/commands/jobs/job-table.ts';
 import { displayWidth } from '../../src/io/display-width.ts';
 import { alignedLines, idLines, tabbedLines } from '../../src/io/table-text.ts';
 import type { JobView } from '../../src/jobs/job-view.ts';
 import { EMBEDDED } from '../../src/ledger/job-key.ts';
-import { World } from '../helpers/gw.ts';
+import { test } from '../helpers/gw.ts';
 import { acceptedJob } from './jobs-seed.ts';
 
 // On a terminal of any width, `jobs list` shows jobs that can be told apart and always marks a sandbox job.
@@ -88,10 +88,9 @@ test('a pipe and -q have whole IDs and paths, in the order that scripts count on
   ]);
 });
 
-test.each([0, 40])(
+test.for([0, 40])(
   'a short ID is one that a command takes, whatever %i of the jobs are listed',
-  async (more) => {
-    const world = await World.open();
+  async (more, { world }) => {
     try {
       acceptedJob(world, 'cgt-20261122-aaaaaa1', 5000);
       acceptedJob(world, 'cgt-20261122-aaaaaa2', 4000, { family: 'gamma', endpoint: 'gamma.create' });

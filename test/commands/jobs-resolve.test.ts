@@ -1,7 +1,7 @@
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
 import { cmd } from '../helpers/cmd.ts';
-import { World } from '../helpers/gw.ts';
+import { test, World } from '../helpers/gw.ts';
 import { acceptedJob, HOUR_MS, intentIn, ledgerOf } from './jobs-seed.ts';
 
 // A job whose answer was lost is closed with what its user found out.
@@ -179,10 +179,9 @@ test.each([
   expect(await stateOf(world, key)).toBe('unknown');
 });
 
-test.each(['jobs wait', 'jobs download', 'video alpha wait'])(
+test.for(['jobs wait', 'jobs download', 'video alpha wait'])(
   '%s --dry-run says of a job without a task that there is no request to show',
-  async (words) => {
-    const world = await World.open();
+  async (words, { world }) => {
     const key = sentJob(world);
     const run = await world.ok([...words.split(' '), key, '--dry-run']);
     expect(run).toMatchObject({ out: '', err: `job ${key} has no task, and no request can ask for one\n` });

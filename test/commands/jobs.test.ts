@@ -150,10 +150,9 @@ describe('jobs list', () => {
     );
   });
 
-  test.each(['"settings":{', '"save":{', '"media":[', '"t":', '"family":"', '"endpoint":"'])(
+  test.for(['"settings":{', '"save":{', '"media":[', '"t":', '"family":"', '"endpoint":"'])(
     'a job whose intent is damaged at %s is listed under its ID and brought home',
-    async (place) => {
-      const world = await World.open();
+    async (place, { world }) => {
       const id = (await world.gw(['video', 'alpha', 'create', 'a fox'])).out.trim();
       const dir = `${world.dir}/.local/state/gw/ledger`;
       const [journal = ''] = readdirSync(dir).filter((name) => name.endsWith('.jsonl'));
@@ -595,10 +594,9 @@ describe('jobs wait', () => {
     expect(world.requests()).toEqual([]);
   });
 
-  test.each(['jobs wait', 'jobs download', 'jobs show', 'open', 'jobs resolve --as none'])(
+  test.for(['jobs wait', 'jobs download', 'jobs show', 'open', 'jobs resolve --as none'])(
     '%s: a key of a batch that no job has is not found, like an ID that none has',
-    async (command) => {
-      const world = await World.open();
+    async (command, { world }) => {
       for (const name of ['day/boat', 'cgt-none']) {
         const run = await world.gw([...command.split(' '), name]);
         expect(run).toMatchObject({ code: 4, err: expect.stringContaining(`no job ${name} in the ledger`) });
@@ -1043,8 +1041,7 @@ describe('jobs stats', () => {
     expect(day.total.jobs).toBe(4);
   });
 
-  test.each(['colour', 'model,model', 'model,', ''])('--by %j is a usage error', async (by) => {
-    const world = await World.open();
+  test.for(['colour', 'model,model', 'model,', ''])('--by %j is a usage error', async (by, { world }) => {
     expect(await world.gw(['jobs', 'stats', '--by', by])).toMatchObject({ code: 2 });
   });
 });

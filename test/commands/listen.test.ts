@@ -1,11 +1,11 @@
 import { createServer } from 'node:http';
 import * as path from 'node:path';
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { announce } from '../../src/listen/running.ts';
 import { openNearPlace } from '../cli/near-place.ts';
 import { openPlace, type Place, type Running, until } from '../cli/place.ts';
 import { cmd } from '../helpers/cmd.ts';
-import { World } from '../helpers/gw.ts';
+import { test, World } from '../helpers/gw.ts';
 import { listening } from '../helpers/listening.ts';
 import { ask } from '../sandbox/fixture.ts';
 
@@ -189,8 +189,7 @@ test.each([
   expect(err).not.toContain('secret');
 });
 
-test('a port that is taken is refused by its name', async () => {
-  const world = await World.open();
+test('a port that is taken is refused by its name', async ({ world }) => {
   const { port } = new URL(world.sandbox.baseUrl);
   const { code, err } = await world.gw(['listen', '--port', port]);
   expect([code, err]).toEqual([

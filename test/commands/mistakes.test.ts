@@ -10,7 +10,7 @@ import { clipsDir, test, World } from '../helpers/gw.ts';
 const alpha = ['video', 'alpha', 'create'];
 const noFlag = (name: string, hint: string) => `error: unknown option '${name}'\nhint: ${hint}\n`;
 
-test.each<[argv: readonly string[], err: string]>([
+test.for<[argv: readonly string[], err: string]>([
   [
     cmd`${alpha} a collage --first-frame https://example.com/1.png p.txt`,
     'error: p.txt is a file, and stands among the words of the prompt\n' +
@@ -198,8 +198,7 @@ test.each<[argv: readonly string[], err: string]>([
     cmd`video beta create fox --duration 5 --body odd.json --no-validate`,
     'error: --duration: settings is no object or list, so nothing can be set in it\n',
   ],
-])('%j', async (argv, err) => {
-  const world = await World.open();
+])('%j', async ([argv, err], { world }) => {
   writeFileSync(path.join(world.cwd, 'p.txt'), 'a fox');
   writeFileSync(
     path.join(world.cwd, 'odd.json'),

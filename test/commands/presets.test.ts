@@ -68,14 +68,13 @@ test('a preset serves several commands: what another has is left out, and said',
   expect(video.err).toContain(`${file}: gw video alpha create has no --size, so it is left out\n`);
 });
 
-test.each([
+test.for([
   'callback-url: https://example.com/',
   'force: true',
   'yes: true',
   'exec: id',
   'base-url: https://example.com/',
-])('what no preset of the working directory may say is never left out: %s', async (said) => {
-  const world = await World.open();
+])('what no preset of the working directory may say is never left out: %s', async (said, { world }) => {
   preset(world, 'day.yaml', `${said}\n`);
   for (const words of [cmd`image create "a fox"`, cmd`video alpha create "a fox"`, cmd`chat hello`]) {
     const run = await world.gw([...words, '--dry-run', '--preset', 'day']);
@@ -414,7 +413,7 @@ test.each([
 
 const frame = { type: 'image_url', image_url: { url: 'https://example.com/a.png' }, role: 'first_frame' };
 const clip = ['--video', 'https://example.com/a.mp4'];
-test.each<[string, string, string[], object, string]>([
+test.for<[string, string, string[], object, string]>([
   [
     'video.alpha.ratio',
     '16:9',
@@ -430,8 +429,7 @@ test.each<[string, string, string[], object, string]>([
   ['asset.list.limit', '77', ['asset', 'list', '--set', 'PageSize=5'], { PageNumber: 2 }, 'PageNumber'],
 ])(
   'a default yields where it breaks a rule only beside --set or --body: %s %s beside %j',
-  async (name, value, words, base, has) => {
-    const world = await World.open();
+  async ([name, value, words, base, has], { world }) => {
     await world.ok(['config', 'set', `defaults.${name}`, value]);
     const stdin = JSON.stringify(base);
     const all = [...words, ...(words[0] === 'asset' ? [] : ['a fox']), '--body', '-', '--dry-run', '--json'];
@@ -561,8 +559,7 @@ test('a value that --set lays over a flag is told by its field, not as if the fl
   expect((await world.gw(over)).err).toMatch(/(?<!-)duration 3: 2\.5 takes/);
 });
 
-test('a default that is stored and cannot be used is named as the setting it is', async () => {
-  const world = await World.open();
+test('a default that is stored and cannot be used is named as the setting it is', async ({ world }) => {
   await world.ok(['config', 'set', 'defaults.chat.temperature', '1']);
   const file = path.join(world.dir, '.config/gw/config.json');
   writeFileSync(file, readFileSync(file, 'utf8').replace('"1"', '"x"'));

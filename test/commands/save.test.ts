@@ -187,8 +187,7 @@ describe('--sidecar', () => {
     expect(readFileSync(mine, 'utf8')).toBe('mine');
   });
 
-  test('has room beside the next name, which is cut for both', async () => {
-    const world = await World.open();
+  test('has room beside the next name, which is cut for both', async ({ world }) => {
     const name = 'x'.repeat(255 - '.png.json'.length);
     const create = ['image', 'create', 'a fox', '-o', `${name}.png`, '--sidecar'];
     const next = `${name.slice(2)}-1.png`;
@@ -222,10 +221,9 @@ test('a paid output has a name that the disk takes, however long what gw puts in
   expect(names.some((name) => name.endsWith('.partial-1.png'))).toBe(true);
 });
 
-test.each(['jobs wait', 'jobs download', 'video alpha wait', 'video alpha download'])(
+test.for(['jobs wait', 'jobs download', 'video alpha wait', 'video alpha download'])(
   '%s refuses a link and a device for -o, as its create does, and nothing is written beside them',
-  async (words) => {
-    const world = await World.open();
+  async (words, { world }) => {
     const id = (await world.gw(['video', 'alpha', 'create', 'a fox'])).out.trim();
     symlinkSync('nowhere', path.join(world.cwd, 'link.mp4'));
     const before = world.requests().length;
@@ -245,10 +243,9 @@ test.each(['jobs wait', 'jobs download', 'video alpha wait', 'video alpha downlo
   },
 );
 
-test.each(['/dev/null', 'link.mp4'])(
+test.for(['/dev/null', 'link.mp4'])(
   'a task made elsewhere is not taken in where GW_OUT or the setting out is %s, which is no file of ours',
-  async (out) => {
-    const world = await World.open();
+  async (out, { world }) => {
     const elsewhere = { GW_STATE_DIR: path.join(world.dir, 'elsewhere') };
     const create = ['video', 'gamma', 'create', 'a fox', '--resolution', '768P', '--duration', '4'];
     const made = await world.ok([...create, '--ratio', '16:9'], { env: elsewhere });
@@ -281,7 +278,7 @@ test('--once that goes on with a job refuses a link for -o, where the job is not
   expect(await world.ok([...create, '--wait', '-o', 'link.mp4'])).toMatchObject(saved);
 });
 
-test.each<[what: string, code: number, make: (dir: string) => void]>([
+test.for<[what: string, code: number, make: (dir: string) => void]>([
   ['a file', 12, (dir) => writeFileSync(dir, 'mine')],
   ['a link to nowhere', 12, (dir) => symlinkSync('nowhere', dir)],
   [
@@ -294,8 +291,7 @@ test.each<[what: string, code: number, make: (dir: string) => void]>([
   ],
 ])(
   'a folder that becomes %s while the task runs costs the place, never the output',
-  async (_, code, make) => {
-    const world = await World.open();
+  async ([_, code, make], { world }) => {
     const [dir, file] = ['clips', 'clips/fox.mp4'].map((name) => path.join(world.cwd, name)) as [
       string,
       string,
@@ -320,7 +316,7 @@ test.each<[what: string, code: number, make: (dir: string) => void]>([
 
 const downloads = (world: World) => world.sandbox.requests.filter(({ server }) => server === 'output').length;
 
-test.each<[what: string, mend: (file: string, bytes: Buffer) => void]>([
+test.for<[what: string, mend: (file: string, bytes: Buffer) => void]>([
   ['moved there', () => {}],
   [
     'left out where the file is back',
@@ -331,8 +327,7 @@ test.each<[what: string, mend: (file: string, bytes: Buffer) => void]>([
   ],
 ])(
   'a file that is gone with its folder is kept elsewhere, fetched once more, and %s once that is mended',
-  async (_, mend) => {
-    const world = await World.open();
+  async ([_, mend], { world }) => {
     const [dir, file] = ['clips', 'clips/fox.mp4'].map((name) => path.join(world.cwd, name)) as [
       string,
       string,

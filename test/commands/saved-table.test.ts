@@ -3,10 +3,10 @@ import { createHash } from 'node:crypto';
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { PassThrough } from 'node:stream';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { hostOf } from '../../src/disk/lock-file.ts';
 import { cmd } from '../helpers/cmd.ts';
-import { World } from '../helpers/gw.ts';
+import { test, World } from '../helpers/gw.ts';
 
 // "Saved" means the same in every command (the contract, section "jobs"). The tables list commands, states of the disk and
 // families. An entry of `facts` states the expected result for every command; `ways` adds what a command prints differently.
@@ -309,10 +309,9 @@ describe('--force replaces what was there before, and no other output of the com
     }
   });
 
-  test.each([true, false])(
+  test.for([true, false])(
     'nor what another gw saved since it began (ended before: %s)',
-    async (endedBefore) => {
-      const world = await World.open();
+    async (endedBefore, { world }) => {
       const unsaved = [...typed('alpha'), '--wait', '--no-download', '--json'];
       const before = endedBefore ? await world.ok(unsaved) : undefined;
       const stdin = new PassThrough();
@@ -457,8 +456,7 @@ describe('--force replaces what was there before, and no other output of the com
     expect(digest(readFileSync(one))).toBe(first);
   });
 
-  test('A name that ends in -1 by itself is no next name: batch run', async () => {
-    const world = await World.open();
+  test('A name that ends in -1 by itself is no next name: batch run', async ({ world }) => {
     writeFileSync(path.join(world.cwd, 'x.mp4'), 'a file of the user');
     writeFileSync(
       path.join(world.cwd, 'day.jsonl'),

@@ -239,8 +239,7 @@ describe('profiles and settings', () => {
     expect(empty.err).toMatch(/ is empty\nhint: give a value, or take it out with gw config unset/);
   });
 
-  test('config unset says where a setting was not set', async () => {
-    const world = await World.open();
+  test('config unset says where a setting was not set', async ({ world }) => {
     await world.ok(['config', 'set', 'timeout', '90s'], bare);
     expect((await world.gw(['config', 'unset', 'timeout'], bare)).err).toBe('');
     for (const name of ['timeout', 'defaults.chat.nope'])

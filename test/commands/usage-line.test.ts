@@ -1,7 +1,7 @@
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { usageText } from '../../src/jobs/stats.ts';
 import { cmd } from '../helpers/cmd.ts';
-import { World } from '../helpers/gw.ts';
+import { test, World } from '../helpers/gw.ts';
 
 // After a success, one line on stderr says what the job used.
 
@@ -12,13 +12,12 @@ const creates = {
   image: ['image', 'create', 'a fox'],
 };
 
-test.each([
+test.for([
   ['alpha', /^4 s, [\d,]+ tokens$/m],
   ['beta', /^3 s, [\d.]+ (CNY|video points).* (billed|of test credit)$/m],
   ['gamma', /^5 s, [\d,]+ tokens$/m],
   ['image', /^[\d,]+ tokens$/m],
-] as const)('%s: what its record says, on stderr, and not under -q', async (family, line) => {
-  const world = await World.open();
+] as const)('%s: what its record says, on stderr, and not under -q', async ([family, line], { world }) => {
   const told = await world.ok(creates[family]);
   expect(told.err).toMatch(line);
   expect(told.out).not.toMatch(line);
@@ -38,8 +37,7 @@ test.each([
   expect((await world.ok(argv)).err).toMatch(/^3 s, [\d.]+ (CNY|video points)/m);
 });
 
-test('of several jobs each line names its task', async () => {
-  const world = await World.open();
+test('of several jobs each line names its task', async ({ world }) => {
   const run = await world.ok([...creates.beta, '--count', '2', '--json']);
   const results = run.out
     .trim()

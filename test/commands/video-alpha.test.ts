@@ -464,8 +464,7 @@ describe('bad days', () => {
     expect((world.clock.steady() - startMs) / looks).toBeGreaterThan(350);
   });
 
-  test('get asks for tasks at 4k that the ledger knows at the rate of 4k', async () => {
-    const world = await World.open();
+  test('get asks for tasks at 4k that the ledger knows at the rate of 4k', async ({ world }) => {
     const words = 'video alpha create fox -m 2.0 --resolution 4k --duration 15 --wait --no-download --json';
     const ids: string[] = [];
     for (const _ of [1, 2, 3]) ids.push(JSON.parse((await world.ok(words.split(' '))).out).id);

@@ -25,7 +25,7 @@ async function withTasks(count: number): Promise<{ world: World; ids: string[] }
 
 describe('the request', () => {
   const nowMs = Date.UTC(2026, 10, 20, 12);
-  test.each<[string, string[], unknown]>([
+  test.for<[string, string[], unknown]>([
     ['nothing asked for', [], {}],
     [
       'states and kinds',
@@ -50,8 +50,7 @@ describe('the request', () => {
     ['all pages, with as few requests as there can be', ['--all'], { limit: 500 }],
     ['all pages of a size', ['--all', '--limit', '50'], { limit: 50 }],
     ['a field of its own', ['--set', 'foo=1'], { foo: 1 }],
-  ])('%s', async (_, argv, body) => {
-    const world = await World.open();
+  ])('%s', async ([_, argv, body], { world }) => {
     const run = await world.ok([...list, ...argv, '--dry-run', '--json']);
     expect(JSON.parse(run.out)).toMatchObject({
       method: 'POST',
@@ -62,7 +61,7 @@ describe('the request', () => {
     expect(world.requests()).toEqual([]);
   });
 
-  test.each<[string, string[], RegExp]>([
+  test.for<[string, string[], RegExp]>([
     [
       'a state that is none',
       ['--status', 'done'],
@@ -84,8 +83,7 @@ describe('the request', () => {
     ['a German date', ['--until', '20.11.2026'], /hint: .*or a date such as 2026-11-01/],
     ['seconds for milliseconds', ['--since', '1795000000'], /--since "1795000000" is not a duration/],
     ['a time with a cursor', ['--since', '7d', '--cursor', 'abc'], /--since: with --cursor the time range/],
-  ])('refused: %s', async (_, argv, message) => {
-    const world = await World.open();
+  ])('refused: %s', async ([_, argv, message], { world }) => {
     const run = await world.gw([...list, ...argv]);
     expect(run.code, run.err).toBe(2);
     expect(run.err).toMatch(message);

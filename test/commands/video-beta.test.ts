@@ -26,7 +26,7 @@ const png = Buffer.from(
 );
 
 describe('argv becomes the body', () => {
-  test.each<[string, string[], string, unknown]>([
+  test.for<[string, string[], string, unknown]>([
     ['a prompt alone', ['a', 'fox'], '/text-to-video/beta-3.0', { prompt: 'a fox' }],
     [
       'every flag of text',
@@ -144,8 +144,7 @@ describe('argv becomes the body', () => {
     ['omni', ['--mode', 'omni', 'a fox'], '/omni-video/beta-3.0-omni', { prompt: 'a fox' }],
     ['motion', ['--mode', 'motion', '--set', 'x=1'], '/motion-control/beta-3.0', { x: 1 }],
     ['image', ['--mode', 'image', 'a fox'], '/image-to-video/beta-3.0', { prompt: 'a fox' }],
-  ])('%s', async (_, argv, at, body) => {
-    const world = await World.open();
+  ])('%s', async ([_, argv, at, body], { world }) => {
     expect(await shown(world, argv)).toEqual({ method: 'POST', path: at, body });
     expect(world.requests()).toEqual([]);
   });
@@ -198,7 +197,7 @@ describe('argv becomes the body', () => {
 });
 
 describe('refused before anything is sent', () => {
-  test.each<[string, string[], RegExp]>([
+  test.for<[string, string[], RegExp]>([
     ['no prompt', [], /no prompt/],
     ['a prompt of 3,073 characters', ['🦊'.repeat(3073)], /has 3073 characters, and may have at most 3072/],
     ['a mode that is none', cmd`a --mode audio`, /--mode audio: one of text, image, omni, motion, o1/],
@@ -260,8 +259,7 @@ describe('refused before anything is sent', () => {
     ],
     ['an external ID with a comma', cmd`a --external-id a,b`, /--external-id a,b: .*no comma/],
     ['a model', cmd`a -m beta-3.0`, /unknown option '-m'/],
-  ])('%s', async (_, argv, message) => {
-    const world = await World.open();
+  ])('%s', async ([_, argv, message], { world }) => {
     writeFileSync(path.join(world.cwd, 'dot.png'), png);
     writeFileSync(path.join(world.cwd, 'clip.mp4'), readFileSync(path.join(clipsDir, '480p-16x9.mp4')));
     const run = await world.gw([...create, ...argv]);
@@ -285,7 +283,7 @@ describe('refused before anything is sent', () => {
 
 describe('O1 looks at the files it is given', () => {
   const black = () => {};
-  test.each<[string, () => Promise<Uint8Array>, RegExp | undefined]>([
+  test.for<[string, () => Promise<Uint8Array>, RegExp | undefined]>([
     ['300x300 px', () => makePng(300, 300, black), undefined],
     [
       '299 px',
@@ -302,8 +300,7 @@ describe('O1 looks at the files it is given', () => {
       async () => Buffer.concat([await makePng(300, 300, black), Buffer.alloc(50 * 1_048_576)]),
       /it must be at most 50 MB/,
     ],
-  ])('%s', async (_, make, refused) => {
-    const world = await World.open();
+  ])('%s', async ([_, make, refused], { world }) => {
     writeFileSync(path.join(world.cwd, 'fox.png'), await make());
     const argv = ['--mode', 'o1', 'a fox', '--ratio', '1:1', '--image', 'fox.png'];
     const run = await world.gw([...create, ...argv]);
@@ -386,11 +383,10 @@ describe('create', () => {
     expect(gateway.requests).toEqual(['POST /text-to-video/beta-3.0']);
   });
 
-  test.each<[string, object, RegExp]>([
+  test.for<[string, object, RegExp]>([
     ['"0"', { code: '0' }, /warning: .*code "0", a text; it is taken for 0/],
     ['none', {}, /warning: .*without a code/],
-  ])('the code %s is accepted with a warning', async (_, code, warning) => {
-    const world = await World.open();
+  ])('the code %s is accepted with a warning', async ([_, code, warning], { world }) => {
     const gateway = await fakeGateway(() => ({
       body: { ...code, data: { id: 't-1', status: 'submitted' } },
     }));

@@ -142,7 +142,7 @@ describe('the request', () => {
 describe('bad input: one clear sentence, exit 2, nothing sent, nothing in the ledger', () => {
   const image = ['--image', 'https://example.com/a.png'];
   const first = ['--first-frame', 'https://example.com/a.png'];
-  test.each<[string, string[], RegExp]>([
+  test.for<[string, string[], RegExp]>([
     [
       'no resolution',
       cmd`x --duration 5 --ratio 1:1`,
@@ -222,8 +222,7 @@ describe('bad input: one clear sentence, exit 2, nothing sent, nothing in the le
       /--video long.mp4: the media come to 66\.\d MB .* over 64 MB/,
     ],
     ['a missing file', cmd`x ${sized} --video none.mp4`, /--video none.mp4/],
-  ])('%s', async (_, words, sentence) => {
-    const world = await World.open();
+  ])('%s', async ([_, words, sentence], { world }) => {
     const at = (name: string) => path.join(world.cwd, name);
     writeFileSync(at('page.png'), '<!doctype html><title>no</title>');
     writeFileSync(at('a.gif'), Buffer.from('R0lGODlhAAQAAwAAACwAAAAAAAQAAwAAAgEAOw==', 'base64'));

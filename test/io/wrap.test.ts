@@ -1,8 +1,8 @@
 import { stripVTControlCharacters } from 'node:util';
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { displayWidth } from '../../src/io/display-width.ts';
 import { wrapMessage } from '../../src/io/wrap.ts';
-import { World } from '../helpers/gw.ts';
+import { test } from '../helpers/gw.ts';
 
 // Errors, hints and notes on a terminal (cli.md, "Width").
 
@@ -30,8 +30,7 @@ test('a command line that is wrapped runs as it is printed', () => {
   ]);
 });
 
-test('on a terminal errors and hints are wrapped, and in a pipe they are one line', async () => {
-  const world = await World.open();
+test('on a terminal errors and hints are wrapped, and in a pipe they are one line', async ({ world }) => {
   const argv = ['api', 'GET', 'http://elsewhere.example/v1/models'];
   const piped = await world.gw(argv);
   expect(piped.err.split('\n')).toHaveLength(3);

@@ -1,7 +1,7 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { expect, test } from 'vitest';
-import { World } from '../helpers/gw.ts';
+import { expect } from 'vitest';
+import { test } from '../helpers/gw.ts';
 
 // The output that scripts read may only grow: the fields of --json and --events are compared with a stored `gw schema`. Run
 // with GW_KEEP_SCHEMA=1 to store a new field.
@@ -28,8 +28,7 @@ function fieldsOf(schema: unknown, at: string): [path: string, type: string][] {
   ];
 }
 
-test('no field that scripts read has gone or changed its type', async () => {
-  const world = await World.open();
+test('no field that scripts read has gone or changed its type', async ({ world }) => {
   const now: Record<string, string> = {};
   for (const name of printed) {
     const { out } = await world.ok(['schema', ...name.split(' '), '--json']);

@@ -1,7 +1,7 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { billingQuery, modelsList } from '../../src/gateway/models.ts';
 import { fakeGateway } from '../helpers/fake-gateway.ts';
-import { KEY, World } from '../helpers/gw.ts';
+import { KEY, test, World } from '../helpers/gw.ts';
 
 // Literal examples for "Management" and "Model list entry": the schemas, the sandbox over raw HTTP, and the commands.
 
@@ -61,8 +61,7 @@ describe.each([
   });
 });
 
-test("the sandbox's entries have the documented fields and no others", async () => {
-  const world = await World.open();
+test("the sandbox's entries have the documented fields and no others", async ({ world }) => {
   const reply = JSON.parse((await world.gw(['models', '--json'])).out);
   expect(Object.keys(reply)).toEqual(['object', 'data']);
   expect(reply.object).toBe('list');
