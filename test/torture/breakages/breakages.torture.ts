@@ -4,29 +4,34 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isLong, tell } from '../torture.ts';
-import type { Breakage } from './breakage.ts';
-import { disk } from './disk.ts';
-import { download } from './download.ts';
-import { jobs } from './jobs.ts';
-import { ledger } from './ledger.ts';
-import { sandbox } from './sandbox.ts';
 
-// A test that no fault makes fail promises nothing. Each breakage is made in a copy of the project, and the test that
-// killers.json names for it must fail. A failed build, a file that does not load and a missing report are errors.
-// GW_BREAKAGE=TEXT selects breakages by their text, GW_BREAKAGES=fifth selects the fifth of them that is due today. For a new
-// breakage, killers.json gets the test file and "" as the test, which GW_BREAKAGES=record replaces by the first failed test.
+// A test that no fault makes fail promises nothing. Each breakage of breakages.json is made in a copy of the project, and the
+// test that it names must fail. A failed build, a file that does not load and a missing report are errors. GW_BREAKAGE=TEXT
+// selects breakages by their text, GW_BREAKAGES=fifth selects the fifth of them that is due today. A new breakage has "" as its
+// test, which GW_BREAKAGES=record replaces by the first failed test of its file.
 
-const breakages: readonly Breakage[] = [...download, ...disk, ...sandbox, ...jobs, ...ledger];
+/**
+ * One deliberate fault in the product. The text is searched in all of `src` with any white space between its words, so that an
+ * entry survives when code moves, but not when code changes.
+ */
+interface Breakage {
+  /** The harm to a user. */
+  readonly costs: string;
+  /** Text that occurs exactly once in `src`. */
+  readonly find: string;
+  readonly replace: string;
+  /** The file of the test that must fail, and the test's whole name. */
+  readonly file: string;
+  test: string;
+}
+const listFile = path.join(import.meta.dirname, 'breakages.json');
+const breakages = JSON.parse(fs.readFileSync(listFile, 'utf8')) as readonly Breakage[];
 const root = path.join(import.meta.dirname, '../../..');
 const LONGEST_RUN_MS = 180_000;
 /** Timeout of one test: a test that hangs fails by itself before its run is stopped. */
 const LONGEST_TEST_MS = 60_000;
 const DAY_MS = 24 * 60 * 60_000;
 
-/** The test that must notice a breakage: its file, and its whole name. */
-type Killer = readonly [file: string, name: string];
-const killersFile = path.join(import.meta.dirname, 'killers.json');
-const killers = JSON.parse(fs.readFileSync(killersFile, 'utf8')) as Record<string, Killer>;
 const { GW_BREAKAGES: which, GW_BREAKAGE: wantedText = '' } = process.env;
 const today = Math.floor(Date.now() / DAY_MS);
 
@@ -42,7 +47,7 @@ const sources = fs
 const literally = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
 /** Finds each occurrence of the text in `src`, with any white space between its words. */
-function placesOf({ find }: Breakage) {
+function placesOf({ find }: Pick<Breakage, 'find'>) {
   const words = find.split(/\s+/).map(literally);
   const wanted = new RegExp(words.join('\\s+'), 'g');
   return sources.flatMap(({ name, text }) =>
@@ -61,29 +66,17 @@ interface Report {
   }[];
 }
 
-describe('fits the code', () => {
-  for (const breakage of breakages) test(breakage.costs, () => expectFitting(breakage));
-  test('each breakage names the test that notices it, and no other is named', () => {
-    expect(Object.keys(killers).sort()).toEqual(breakages.map(({ costs }) => costs).sort());
-    for (const [file] of Object.values(killers))
-      expect(fs.existsSync(path.join(root, file)), file).toBe(true);
+describe.each(breakages)('fits the code', ({ costs, find, file }) => {
+  test(costs, () => {
+    expect(
+      placesOf({ find }).map(({ name }) => name),
+      find,
+    ).toHaveLength(1);
+    expect(fs.existsSync(path.join(root, file)), file).toBe(true);
   });
 });
 
-function expectFitting(breakage: Breakage): void {
-  expect(
-    placesOf(breakage).map(({ name }) => name),
-    breakage.find,
-  ).toHaveLength(1);
-}
-
 if (isLong) describe('is noticed', attemptAll);
-
-/** The file of the test that must notice a breakage, and its name once that is recorded. */
-function killerOf({ costs }: Breakage): readonly [file: string, ...name: string[]] {
-  const [file, name] = killers[costs] ?? ['', ''];
-  return name === '' ? [file] : [file, name];
-}
 
 function attemptAll(): void {
   const copy = fs.mkdtempSync(path.join(tmpdir(), 'gw-breakages-'));
@@ -100,7 +93,7 @@ function attemptAll(): void {
     files: readonly string[],
     longestMs = LONGEST_RUN_MS,
     only: readonly string[] = [],
-  ): Promise<{ failed: Killer[]; passed: number; said: string }> {
+  ): Promise<{ failed: [file: string, name: string][]; passed: number; said: string }> {
     const report = path.join(copy, 'report.json');
     fs.rmSync(report, { force: true });
     const args = [
@@ -134,7 +127,7 @@ function attemptAll(): void {
         const failed = testResults.flatMap(({ name, assertionResults }) =>
           assertionResults
             .filter(({ status }) => status === 'failed')
-            .map(({ fullName }): Killer => [path.relative(copy, name), fullName]),
+            .map(({ fullName }): [string, string] => [path.relative(copy, name), fullName]),
         );
         const unread = testResults.filter(
           ({ status, assertionResults }) => status === 'failed' && assertionResults.length === 0,
@@ -154,14 +147,14 @@ function attemptAll(): void {
     fs.symlinkSync(path.join(root, 'node_modules'), path.join(copy, 'node_modules'));
   });
   afterAll(() => {
-    if (which === 'record') fs.writeFileSync(killersFile, `${JSON.stringify(killers, undefined, 2)}\n`);
+    if (which === 'record') fs.writeFileSync(listFile, `${JSON.stringify(breakages, undefined, 2)}\n`);
     fs.rmSync(copy, { recursive: true, force: true });
     tell('single-point breakages', { breakages: wanted.length, noticed, survivors: wanted.length - noticed });
   });
 
   test('nothing, where nothing is broken', { timeout: 5 * LONGEST_RUN_MS }, async () => {
-    const files = new Set(wanted.map((breakage) => killerOf(breakage)[0]));
-    const named = new Set(wanted.flatMap((breakage) => killerOf(breakage).slice(1)));
+    const files = new Set(wanted.map(({ file }) => file));
+    const named = new Set(wanted.map((each) => each.test).filter(Boolean));
     const { failed, passed, said } = await run([...files], 4 * LONGEST_RUN_MS, [...named]);
     expect([failed, passed >= named.size], said).toEqual([[], true]);
   });
@@ -171,16 +164,15 @@ function attemptAll(): void {
     if (!place) throw new Error(`nowhere in src: ${breakage.find}`);
     const { name, text, found, index } = place;
     const file = path.join(copy, name);
-    const broken = text.slice(0, index) + (breakage.replace ?? '') + text.slice(index + found.length);
-    fs.writeFileSync(file, broken);
+    fs.writeFileSync(file, text.slice(0, index) + breakage.replace + text.slice(index + found.length));
     try {
-      const [tests, ...only] = killerOf(breakage);
+      const [tests, only] = [breakage.file, [breakage.test].filter(Boolean)];
       let { failed, said } = await run([tests], LONGEST_RUN_MS, only);
       // A run that stops at its first failure may leave that test out of its report; its output then says "still running".
       if (failed.length === 0 && said.includes('still running'))
         ({ failed, said } = await run([tests], LONGEST_RUN_MS, only));
       expect(failed, `it survives ${tests} ${only.join()}\n${said.slice(-2000)}`).not.toEqual([]);
-      if (which === 'record' && failed[0]) killers[breakage.costs] = failed[0];
+      if (which === 'record') breakage.test ||= failed[0]?.[1] ?? '';
       noticed += 1;
     } finally {
       fs.writeFileSync(file, text);
