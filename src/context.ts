@@ -11,7 +11,7 @@ import type { Io } from './io/io.ts';
 import type { Pricing } from './jobs/cost.ts';
 import type { Begun } from './jobs/create/budget.ts';
 import type { JobEvents } from './jobs/job-events.ts';
-import { isHome, type Job } from './ledger/event.ts';
+import type { Job } from './ledger/event.ts';
 import { EMBEDDED } from './ledger/job-key.ts';
 import type { Ledger, UnreadableLine } from './ledger/ledger.ts';
 import type { OutputDoor } from './shots/outputs.ts';
@@ -330,7 +330,6 @@ async function openLedgerOf({ host, io, afterSave }: Parts, settings: Context['s
     completed: async (job) =>
       (await import('./commands/jobs/find-jobs.ts')).completed(job, await settings(), host.cwd),
     onSaved: (key, file) =>
-      !isHome(file) ||
       afterSave.add(async () => {
         const inForce = await settings();
         const command = afterSave.command ?? inForce.afterSave.value;

@@ -177,9 +177,6 @@ export interface SavedFile {
   readonly cut?: true | undefined;
 }
 
-/** True if a file is the complete output in its intended place. */
-export const isHome = ({ rescued, cut }: Pick<SavedFile, 'rescued' | 'cut'>): boolean => !rescued && !cut;
-
 export interface Job extends Omit<IntentEvent, 'event'> {
   /** gw's own ID, `gw-…` with 128 random bits. */
   readonly key: string;

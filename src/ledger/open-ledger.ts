@@ -14,6 +14,7 @@ import { currentJournal } from './journal-files.ts';
 import type { Hold, Ledger, Wanted } from './ledger.ts';
 import { markSent, unmarkSent } from './sent-marks.ts';
 import { serialize } from './serialize.ts';
+import { isHome } from './settled.ts';
 import { claimError, readError, writeError } from './write-error.ts';
 
 interface LedgerOptions {
@@ -29,7 +30,7 @@ interface LedgerOptions {
   readonly tellDamage?: (() => void) | undefined;
   /** Adds facts to a job that its damaged intent no longer tells. */
   readonly completed?: ((job: Job) => Promise<Job>) | undefined;
-  /** Receives each output once its `saved` event is written. */
+  /** Receives each complete output in its intended place once its `saved` event is written. */
   readonly onSaved?: ((key: string, file: SavedFile) => void) | undefined;
   readonly randomBytes?: RandomBytes | undefined;
   readonly calls?: AppendCalls | undefined;
@@ -244,7 +245,7 @@ function lineWriter(dir: string, options: LedgerOptions, refuseNewer: () => void
       if (error instanceof FailedSync) poison = error;
       throw writeError(error, file, key, event);
     }
-    if (event.event === 'saved') options.onSaved?.(key, event);
+    if (event.event === 'saved' && isHome(event)) options.onSaved?.(key, event);
   };
 }
 

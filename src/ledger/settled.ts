@@ -1,7 +1,10 @@
 import { familyNames, loadFamily } from '../gateway/families.ts';
 import type { Family, TaskView } from '../gateway/task.ts';
 import { outputsOf } from '../gateway/task-state.ts';
-import { isHome, type Job, type JobState } from './event.ts';
+import type { Job, JobState, SavedFile } from './event.ts';
+
+/** True if a file is the complete output in its intended place. */
+export const isHome = ({ rescued, cut }: Pick<SavedFile, 'rescued' | 'cut'>): boolean => !rescued && !cut;
 
 /** True if nothing is left to do for a job at any time: only a new line about the job can change that. */
 export type IsSettled = (job: Job) => boolean;

@@ -4,7 +4,6 @@ import { findFamily, findTaskFamily } from '../../gateway/families.ts';
 import type { Family } from '../../gateway/task.ts';
 import { counted, durationText } from '../../io/quantity-text.ts';
 import type { Pricing } from '../../jobs/cost.ts';
-import { isUnanswered } from '../../jobs/create/standing.ts';
 import { diesSoonAtMs, nowOf } from '../../jobs/job-view.ts';
 import { planTarget } from '../../jobs/save/output-path.ts';
 import type { SyncInput } from '../../jobs/watch/sync.ts';
@@ -30,7 +29,9 @@ export async function* eachOwnJob(
   const families = new Map<string, Family | undefined>();
   const ledger = await ctx.ledger();
   let count = 0;
-  for await (const listed of ledger.each({ ...wanted, where: (job) => isUnanswered(job) || where(job) })) {
+  // A job without an answer may match once it is read again.
+  const mayMatch = (job: Job) => job.state === 'intent' || job.state === 'sent' || where(job);
+  for await (const listed of ledger.each({ ...wanted, where: mayMatch })) {
     const job = await nowOf(listed, ledger);
     if (!where(job) || (isOwn && !(await ctx.ownsJob(job)))) continue;
     if (!families.has(job.family)) families.set(job.family, await findFamily(job.family));

@@ -2,8 +2,8 @@ import * as fs from 'node:fs';
 import { sha256OfFile } from '../../disk/small-file.ts';
 import type { Family } from '../../gateway/task.ts';
 import { quietly } from '../../host.ts';
-import { isHome, type Job, type SavedFile } from '../../ledger/event.ts';
-import { taskOf } from '../../ledger/settled.ts';
+import type { Job, SavedFile } from '../../ledger/event.ts';
+import { isHome, taskOf } from '../../ledger/settled.ts';
 
 // Whether a job is saved, decided only here from its record (what was made), the ledger (where it was saved, including
 // copies) and the disk (what exists). Every command that waits, downloads, continues, lists or reports asks here.
