@@ -1,6 +1,6 @@
 # Runs a command on a pseudo-terminal: `python3 terminal.py ORDER`, where ORDER is JSON with `argv`, `columns`, `rows`
 # and `types`, a list of [text to wait for, text to type]. Copies the terminal's output to stdout; with `modes`, appends the
-# terminal modes that are on at the end. Exits with the status of the command.
+# terminal modes that are on at the end, and tells on stderr when a text was typed. Exits with the status of the command.
 import fcntl, json, os, pty, select, struct, sys, termios
 
 order = json.loads(sys.argv[1])
@@ -25,6 +25,7 @@ while True:
         # Two interrupts within 100 ms count as one in gw, and the kernel does not queue a signal that is already pending.
         if order.get('modes') or types[0][1] == '\x03': select.select([], [], [], 0.3)
         os.write(terminal, types.pop(0)[1].encode())
+        if order.get('modes'): os.write(2, b'typed\n')
 if order.get('modes'):
     flags = termios.tcgetattr(terminal)[3]
     names = [name for name in ('ECHO', 'ICANON', 'ISIG') if flags & getattr(termios, name)]

@@ -18,14 +18,14 @@ interface Shown extends Ended {
 
 /**
  * Runs gw, or a line of bash with job control, on a pseudo-terminal; `types` lists texts to wait for and what to type then.
- * `meanwhile` is called at once with the bytes so far.
+ * `meanwhile` is called at once with the bytes so far and, where the modes are told, what was typed so far.
  */
 async function onTerminal(
   place: Place,
   argv: readonly string[] | string,
   types: readonly (readonly [string, string])[] = [],
   env: Record<string, string | undefined> = {},
-  meanwhile?: (bytes: () => string) => Promise<unknown>,
+  meanwhile?: (bytes: () => string, typed: () => string) => Promise<unknown>,
 ): Promise<Shown> {
   const order = {
     argv: typeof argv === 'string' ? ['bash', '-mc', argv] : [...builtGw().command, ...argv],
@@ -38,9 +38,9 @@ async function onTerminal(
   const running = place.spawn('python3', [script, JSON.stringify(order)], {
     env: { TERM: 'xterm-256color', LANG: 'C.UTF-8', ...env },
   });
-  await meanwhile?.(running.out);
+  await meanwhile?.(running.out, running.err);
   const ended = await running.ended;
-  expect(ended.err).toBe('');
+  expect(ended.err.replaceAll('typed\n', '')).toBe('');
   const screen = new Screen(COLUMNS).write(ended.out.replaceAll('\r\n', '\n'));
   return { ...ended, bytes: ended.out, lines: screen.shown(), screen };
 }
@@ -108,8 +108,20 @@ describe('on a terminal', { tags: ['python3'] }, () => {
   });
 
   test('a pressed key shows in no bar, and the echo is back afterwards', async () => {
-    const place = await openPlace({ speed: 10 });
-    const shown = await onTerminal(place, [...create, 'a fox'], [['\x1b[?25l', 'ψφξ']], { MODES: '1' });
+    const place = await openPlace(held);
+    const keys = [['\x1b[?25l', 'ψφξ']] as const;
+    const shown = await onTerminal(
+      place,
+      [...create, 'a fox'],
+      keys,
+      { MODES: '1' },
+      async (bytes, typed) => {
+        await until('the keys are pressed', typed);
+        const { length } = bytes();
+        await until('the bar is drawn again', () => bytes().length > length);
+        await forward(place.sandbox);
+      },
+    );
     expect(shown.code, shown.bytes).toBe(0);
     // No name of a temporary directory contains these letters.
     expect(shown.bytes).not.toMatch(/[ψφξ]/);

@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import * as path from 'node:path';
 import { Readable } from 'node:stream';
-import { describe, expect } from 'vitest';
+import { describe, expect, vi } from 'vitest';
 import { alphaTasksPath } from '../../src/gateway/alpha/task.ts';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
 import { cmd } from '../helpers/cmd.ts';
@@ -669,7 +669,8 @@ describe('what is saved later than its create said', () => {
       if (fault === 'fails') return response.writeHead(404).end();
       const head = { 'content-type': 'image/png', etag: '"f"', 'content-length': String(frame.length) };
       response.writeHead(200, head).write(frame.subarray(0, 40));
-      setTimeout(state.interrupt, 100);
+      const isArriving = () => readdirSync(world.cwd).some((name) => name.endsWith('.part'));
+      void vi.waitUntil(isArriving, { timeout: 60_000, interval: 1 }).then(() => state.interrupt());
     });
     const content = { video_url: `${outputs.url}/video`, last_frame_url: `${outputs.url}/frame` };
     const record = { id, status: 'succeeded', duration: 5, content };
