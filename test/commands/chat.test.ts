@@ -120,8 +120,11 @@ describe.each(surfaces)('on %s', (api, words) => {
 
   test('a tool call is one JSON line, and its result goes on with the tools that the session keeps', async () => {
     const tool = file('weather.json', weather);
-    const question = cmd`chat weather? ${words} --tool ${tool} --tool-choice required --session w`;
-    const { out } = await world.ok(question);
+    const question = cmd`chat weather? ${words} --tool ${tool} --tool-choice required`;
+    const { out } = await world.ok([...question, '--session', 'w']);
+    // The events have the call already.
+    const events = await world.ok([...question, '--json', '--stream']);
+    expect(events.out).not.toMatch(/^\{"id":"[^"]*","name":"get_weather","arguments":/m);
     const call = JSON.parse(out) as { id: string; name: string; arguments: string };
     expect(call).toEqual({ id: expect.any(String), name: 'get_weather', arguments: expect.any(String) });
     expect(JSON.parse(call.arguments)).toMatchObject({ city: expect.any(String) });

@@ -264,6 +264,9 @@ test('what a job cost: the line at its end, jobs show and jobs stats', async ({ 
     priced: [{ amount: 0.4, unit: 'CNY' }],
   });
   expect(of('beta-3.0')).toMatchObject({ priced: [] });
+  // The embedded sandbox costs nothing.
+  await world.ok([...alpha, '4', '--wait', '--sandbox'], { bare: true });
+  expect(JSON.parse((await world.ok(['jobs', 'show', 'last', '--json'])).out)).toMatchObject({ cost: null });
 });
 
 test.each([
