@@ -22,15 +22,15 @@ export function readTyped(
   const output = echo ? host.stderr : mute;
   const lines = createInterface({ input: host.stdin, output, terminal: true, historySize: 0 });
   if (!echo) host.stderr.write(question);
-  // Without echo, and after an end of input, the cursor is still on the question's line.
-  let isOpen = !echo;
+  // Only an echoed Enter moves the cursor off the question's line.
+  let isOpen = true;
   return new Promise<string>((resolve, reject) => {
     lines.once('SIGINT', () => reject(new Interrupted('SIGINT')));
-    lines.once('close', () => {
-      isOpen = true;
-      resolve('');
+    lines.once('close', () => resolve(''));
+    lines.question(question, (typed) => {
+      isOpen = !echo;
+      resolve(typed);
     });
-    lines.question(question, resolve);
   }).finally(() => {
     if (isOpen) host.stderr.write('\n');
     lines.close();

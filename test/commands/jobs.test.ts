@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import * as path from 'node:path';
-import { Readable } from 'node:stream';
+import { PassThrough } from 'node:stream';
 import { describe, expect, vi } from 'vitest';
 import { alphaTasksPath } from '../../src/gateway/alpha/task.ts';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
@@ -1106,10 +1106,13 @@ describe('jobs prune', () => {
   ])('asks on a terminal: %j', async (typed, code, left) => {
     const world = await World.open();
     savedJob(world, 't-1', 40 * DAY_MS);
-    const stdin = Object.assign(Readable.from(typed === '' ? [] : [Buffer.from(typed)]), { isTTY: true });
+    const stdin = Object.assign(new PassThrough(), { isTTY: true });
+    if (typed === '') stdin.end();
+    else stdin.write(typed);
     const run = await world.gw(['jobs', 'prune', '--before', '30d'], { terminal: true, stdin });
     expect(run.code, run.err).toBe(code);
-    expect(run.err).toContain('Remove 1 job from the ledger? [y/N]');
+    // What follows begins on a line of its own.
+    expect(run.err).toMatch(/Remove 1 job from the ledger\? \[y\/N\](?!.*error:)/);
     expect(await ledgerOf(world).find()).toHaveLength(left);
   });
 
