@@ -1,12 +1,12 @@
 // Measures manifests of 10,000 rows: `batch check` of mixed rows and of rows of one kind, and `batch run` when all rows are
 // already saved. For comparison a process only parses the JSON of the file. Prints wall time, CPU time and peak memory;
 // asserts nothing.
-import { spawn, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { buildSync } from 'esbuild';
-import { median, spread } from './cost.js';
+import { costsIn, median, spread } from './cost.js';
 
 const root = path.join(import.meta.dirname, '../..');
 const gw = path.join(root, 'bin/gw.js');
@@ -16,12 +16,6 @@ const GATEWAY = 'https://gateway.example';
 
 const dir = mkdtempSync(path.join(tmpdir(), 'gw-bench-batch-'));
 const env = { PATH: process.env.PATH, HOME: dir, GW_BASE_URL: GATEWAY, GW_API_KEY: 'bench-key', CI: 'true' };
-const hook = path.join(dir, 'hook.cjs');
-const usage = path.join(dir, 'usage');
-writeFileSync(
-  hook,
-  `process.on('exit', () => require('fs').writeFileSync(${JSON.stringify(usage)}, JSON.stringify(process.resourceUsage())));`,
-);
 
 const kinds = [
   { command: 'video alpha', model: '2.0-fast', resolution: '480p', duration: 4 },
@@ -102,22 +96,6 @@ async function seed() {
 
 const promptOf = (at) => `fox number ${at} runs through the snow at dawn while a paper boat sails by`;
 
-/** Wall time and CPU time of a process in ms, and its peak memory in MB. */
-function measure(args) {
-  return new Promise((resolve) => {
-    const startMs = performance.now();
-    const own = { ...env, NODE_OPTIONS: `--require ${hook}` };
-    const child = spawn(process.execPath, args, { env: own, cwd: dir, stdio: ['ignore', 'pipe', 'pipe'] });
-    let said = '';
-    for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (said += text));
-    child.on('close', (code) => {
-      const ms = performance.now() - startMs;
-      const { userCPUTime, systemCPUTime, maxRSS } = JSON.parse(readFileSync(usage, 'utf8'));
-      resolve({ ms, cpuMs: (userCPUTime + systemCPUTime) / 1000, mb: maxRSS / 1024, code, said });
-    });
-  });
-}
-
 function writeManifest(name, of) {
   const rows = Array.from({ length: ROWS }, (_, at) =>
     JSON.stringify({ ...of[at % of.length], id: `r${at}`, prompt: promptOf(at) }),
@@ -137,9 +115,10 @@ const works = {
   'gw batch check, images alone': [gw, 'batch', 'check', 'images.jsonl'],
   'gw batch run, all saved': [gw, 'batch', 'run', 'day.jsonl'],
 };
+const cost = costsIn(dir);
 const seen = Object.fromEntries(Object.keys(works).map((what) => [what, []]));
 for (let round = 0; round < ROUNDS; round += 1)
-  for (const [what, args] of Object.entries(works)) seen[what].push(await measure(args));
+  for (const [what, args] of Object.entries(works)) seen[what].push(await cost(args, env));
 console.log(`\na manifest of ${ROWS} rows, ${ROUNDS} interleaved rounds, medians\n`);
 console.log(
   `${'what'.padEnd(32)}${['ms', 'least to most', 'CPU ms', 'x parser', 'MB'].map((word) => word.padStart(14)).join('')}`,
@@ -147,7 +126,7 @@ console.log(
 const floor = median(seen['the JSON parser alone'], 'cpuMs');
 for (const [what, runs] of Object.entries(seen)) {
   const failed = runs.find(({ code }) => code !== 0);
-  if (failed) console.log(`${what}: exit ${failed.code}: ${failed.said.slice(-300)}`);
+  if (failed) console.log(`${what}: exit ${failed.code}`);
   const cells = [
     ...[median(runs, 'ms').toFixed(0), spread(runs, 'ms'), median(runs, 'cpuMs').toFixed(0)],
     ...[(median(runs, 'cpuMs') / floor).toFixed(1), median(runs, 'mb').toFixed(0)],

@@ -1,11 +1,10 @@
-// Measures the cost of the ledger with 10,000 jobs, and of a process that waits for 100, 1,000 and 10,000 jobs. Prints times
-// and ratios; asserts nothing. The last part reads /proc and is left out on systems without it.
+// Measures the cost of a process that waits for 100, 1,000 and 10,000 jobs. Prints times and ratios; asserts nothing. It reads
+// /proc and is left out on systems without it.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { buildSync } from 'esbuild';
 
 const root = path.join(import.meta.dirname, '../..');
 const gw = path.join(root, 'bin/gw.js');
@@ -18,8 +17,8 @@ const line = (fields) => `\n${JSON.stringify(fields)}\n`;
 const keyOf = (at) => `gw-0${at.toString(8).padStart(25, '0')}`;
 const idOf = (at) => `vt-20261121001503-${String(at).padStart(20, '0')}`;
 
-/** A ledger with `count` jobs: running ones, or saved ones with all six events of a saved job. */
-function seed(state, count, { family, gateway, saved = false }) {
+/** A ledger with `count` running jobs. */
+function seed(state, count, { family, gateway }) {
   const now = new Date();
   const name = `${now.getUTCFullYear()}-${String(now.getUTCMonth() + 1).padStart(2, '0')}.jsonl`;
   mkdirSync(path.join(state, 'ledger'), { recursive: true, mode: 0o700 });
@@ -36,87 +35,8 @@ function seed(state, count, { family, gateway, saved = false }) {
     });
     event({ event: 'sent' });
     event({ event: 'accepted', id: idOf(at), status: 'running' });
-    if (!saved) continue;
-    const content = { video_url: `https://outputs.example/${'x'.repeat(600)}` };
-    const record = { id: idOf(at), status: 'succeeded', duration: 5, usage: { total_tokens: 1000 }, content };
-    event({ event: 'status', status: 'running' });
-    event({ event: 'final', state: 'succeeded', status: 'succeeded', record, serverDateMs: now.getTime() });
-    event({
-      ...{ event: 'saved', role: 'video', path: `/videos/${idOf(at)}.mp4`, bytes: 3 },
-      ...{ sha256: 'a'.repeat(64), type: 'video/mp4' },
-    });
   }
-  const file = path.join(state, 'ledger', name);
-  writeFileSync(file, text, { mode: 0o600 });
-  return file;
-}
-
-/** Measures the ledger's part in saving 100 and 1,000 finished jobs: a look-up and appends for each job. */
-async function savingTimes(openLedger) {
-  console.log(
-    '\nsaving finished jobs of a ledger that holds 1,000: a look-up and three lines each, with all syncs\n',
-  );
-  console.log(`${'jobs'.padEnd(28)}${'ms'.padStart(8)}${'ms a job'.padStart(12)}${'x appends'.padStart(12)}`);
-  for (const count of [100, 1_000]) {
-    const state = path.join(dir, `saving-${count}`);
-    seed(state, 1_000, { family: 'alpha', gateway: 'https://gateway.example', saved: true });
-    const ledger = openLedger({ dir: state, clock: { now: Date.now }, keepPrompts: true });
-    const append = (at) => {
-      for (let line = 0; line < 3; line += 1) ledger.append(keyOf(at), { event: 'get', role: 'video' });
-    };
-    const timed = async (work) => {
-      const startMs = performance.now();
-      for (let at = 0; at < count; at += 1) await work(at);
-      return performance.now() - startMs;
-    };
-    const floor = await timed(append);
-    const ms = await timed(async (at) => {
-      await ledger.find({ ids: [keyOf(at)] });
-      append(at);
-    });
-    const cells = [ms.toFixed(0).padStart(8), (ms / count).toFixed(2).padStart(12)];
-    console.log(`${String(count).padEnd(28)}${cells.join('')}${(ms / floor).toFixed(2).padStart(12)}`);
-  }
-}
-
-async function ledgerTimes() {
-  const state = path.join(dir, 'ledger-only');
-  const file = seed(state, 10_000, { family: 'alpha', gateway: 'https://gateway.example', saved: true });
-  const outfile = path.join(dir, 'open-ledger.cjs');
-  const entry = path.join(root, 'src/ledger/open-ledger.ts');
-  buildSync({ entryPoints: [entry], bundle: true, platform: 'node', format: 'cjs', outfile });
-  const { openLedger } = (await import(outfile)).default;
-  const open = () => openLedger({ dir: state, clock: { now: Date.now }, keepPrompts: true });
-  const ledger = open();
-  await ledger.find({ ids: ['nothing'] });
-  const ids = Array.from({ length: 10_000 }, (_, at) => idOf(at));
-  const works = {
-    'JSON.parse of its lines': () => {
-      for (const text of readFileSync(file, 'utf8').split('\n')) if (text) JSON.parse(text);
-    },
-    'find all': () => ledger.find(),
-    // Each of these opens the ledger anew.
-    'find the first': () => open().find({ ids: [ids[0]] }),
-    'find the last': () => open().find({ ids: [ids.at(-1)] }),
-    'find 50': () => open().find({ ids: ids.slice(0, 50) }),
-    'find all by their IDs': () => open().find({ ids }),
-    'find the first, asked again': () => ledger.find({ ids: [ids[0]] }),
-  };
-  console.log('ledger of 10,000 jobs, six events each, medians of five\n');
-  console.log(`${'what'.padEnd(28)}${'ms'.padStart(8)}${'x JSON.parse'.padStart(16)}`);
-  let floor;
-  for (const [what, work] of Object.entries(works)) {
-    const times = [];
-    for (let round = 0; round < 5; round += 1) {
-      const startMs = performance.now();
-      await work();
-      times.push(performance.now() - startMs);
-    }
-    const ms = times.sort((a, b) => a - b)[2];
-    floor ??= ms;
-    console.log(`${what.padEnd(28)}${ms.toFixed(0).padStart(8)}${(ms / floor).toFixed(2).padStart(16)}`);
-  }
-  await savingTimes(openLedger);
+  writeFileSync(path.join(state, 'ledger', name), text, { mode: 0o600 });
 }
 
 /** A gateway whose tasks run for ever. */
@@ -195,7 +115,6 @@ async function waitingCosts(family) {
 }
 
 try {
-  await ledgerTimes();
   if (existsSync('/proc/self/stat')) for (const family of ['beta', 'alpha']) await waitingCosts(family);
 } finally {
   rmSync(dir, { recursive: true, force: true });
