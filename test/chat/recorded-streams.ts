@@ -37,6 +37,40 @@ const completion = (message: object, finish_reason: string, usage?: object) => (
   ...(usage && { usage }),
 });
 
+const used = {
+  prompt_tokens: 3,
+  completion_tokens: 9,
+  total_tokens: 12,
+  completion_tokens_details: { reasoning_tokens: 4 },
+  prompt_tokens_details: { cached_tokens: 2 },
+};
+const callOf = (id: string, name: string, text: string) => ({
+  id,
+  type: 'function',
+  function: { name, arguments: text },
+});
+const called = (index: number, ...call: Parameters<typeof callOf>) =>
+  chunk({ tool_calls: [{ index, ...callOf(...call) }] });
+
+/** Events of the block at an index. */
+const block = (index: number, content_block: object) =>
+  event({ type: 'content_block_start', index, content_block });
+const delta = (index: number, type: string, fields: object) =>
+  event({ type: 'content_block_delta', index, delta: { type, ...fields } });
+const stop = (index: number) => event({ type: 'content_block_stop', index });
+
+const candidate = (parts: readonly object[], more: object = {}) => ({
+  candidates: [{ content: { parts, role: 'model' }, ...more }],
+});
+const figures = {
+  promptTokenCount: 5,
+  cachedContentTokenCount: 4,
+  candidatesTokenCount: 8,
+  thoughtsTokenCount: 3,
+  totalTokenCount: 16,
+};
+const weatherIn = (city: string) => ({ functionCall: { name: 'weather', args: { city } } });
+
 const emoji = 'Grüße 🦊 und\n„mehr“ 👩‍👩‍👧';
 const pieces = ['Grüße ', '🦊 und\n', '„mehr“ ', '👩‍👩‍👧'];
 
@@ -54,13 +88,7 @@ export const recordedStreams: readonly RecordedStream[] = [
         created: 1795190400,
         model: 'geo-3.6-flash',
         choices: [],
-        usage: {
-          prompt_tokens: 3,
-          completion_tokens: 9,
-          total_tokens: 12,
-          completion_tokens_details: { reasoning_tokens: 4 },
-          prompt_tokens_details: { cached_tokens: 2 },
-        },
+        usage: used,
       }),
       'data: [DONE]\n\n',
     ].join(''),
@@ -69,13 +97,7 @@ export const recordedStreams: readonly RecordedStream[] = [
     toolCalls: [],
     finishReason: 'stop',
     usage: { inputTokens: 3, cachedTokens: 2, outputTokens: 9, reasoningTokens: 4, totalTokens: 12 },
-    reply: completion({ content: emoji }, 'stop', {
-      prompt_tokens: 3,
-      completion_tokens: 9,
-      total_tokens: 12,
-      completion_tokens_details: { reasoning_tokens: 4 },
-      prompt_tokens_details: { cached_tokens: 2 },
-    }),
+    reply: completion({ content: emoji }, 'stop', used),
   },
   {
     name: 'completions: CRLF, comments, a byte order mark, data in several lines, no [DONE]',
@@ -102,18 +124,10 @@ export const recordedStreams: readonly RecordedStream[] = [
     wire: [
       chunk({ role: 'assistant', content: null, reasoning_content: 'let me ' }),
       chunk({ reasoning_content: 'look' }),
-      chunk({
-        tool_calls: [
-          { index: 0, id: 'call_a', type: 'function', function: { name: 'weather', arguments: '' } },
-        ],
-      }),
+      called(0, 'call_a', 'weather', ''),
       chunk({ tool_calls: [{ index: 0, function: { arguments: '{"city":"K' } }] }),
       chunk({ tool_calls: [{ index: 0, function: { arguments: 'öln"}' } }] }),
-      chunk({
-        tool_calls: [
-          { index: 1, id: 'call_b', type: 'function', function: { name: 'time', arguments: '{}' } },
-        ],
-      }),
+      called(1, 'call_b', 'time', '{}'),
       chunk({}, 'tool_calls'),
       'data: [DONE]\n\n',
       'data: [DONE]\n\n',
@@ -129,10 +143,7 @@ export const recordedStreams: readonly RecordedStream[] = [
     reply: completion(
       {
         reasoning_content: 'let me look',
-        tool_calls: [
-          { id: 'call_a', type: 'function', function: { name: 'weather', arguments: '{"city":"Köln"}' } },
-          { id: 'call_b', type: 'function', function: { name: 'time', arguments: '{}' } },
-        ],
+        tool_calls: [callOf('call_a', 'weather', '{"city":"Köln"}'), callOf('call_b', 'time', '{}')],
       },
       'tool_calls',
     ),
@@ -154,33 +165,19 @@ export const recordedStreams: readonly RecordedStream[] = [
           usage: { input_tokens: 11, output_tokens: 1 },
         },
       }),
-      event({ type: 'content_block_start', index: 0, content_block: { type: 'thinking', thinking: '' } }),
+      block(0, { type: 'thinking', thinking: '' }),
       event({ type: 'ping' }),
-      event({ type: 'content_block_delta', index: 0, delta: { type: 'thinking_delta', thinking: 'hm ' } }),
-      event({ type: 'content_block_delta', index: 0, delta: { type: 'thinking_delta', thinking: 'yes' } }),
-      event({ type: 'content_block_delta', index: 0, delta: { type: 'signature_delta', signature: 'c2ln' } }),
-      event({ type: 'content_block_stop', index: 0 }),
-      event({ type: 'content_block_start', index: 1, content_block: { type: 'text', text: '' } }),
-      ...pieces.map((text) =>
-        event({ type: 'content_block_delta', index: 1, delta: { type: 'text_delta', text } }),
-      ),
-      event({ type: 'content_block_stop', index: 1 }),
-      event({
-        type: 'content_block_start',
-        index: 2,
-        content_block: { type: 'tool_use', id: 'toolu_1', name: 'weather', input: {} },
-      }),
-      event({
-        type: 'content_block_delta',
-        index: 2,
-        delta: { type: 'input_json_delta', partial_json: '{"city": "K' },
-      }),
-      event({
-        type: 'content_block_delta',
-        index: 2,
-        delta: { type: 'input_json_delta', partial_json: 'öln"}' },
-      }),
-      event({ type: 'content_block_stop', index: 2 }),
+      delta(0, 'thinking_delta', { thinking: 'hm ' }),
+      delta(0, 'thinking_delta', { thinking: 'yes' }),
+      delta(0, 'signature_delta', { signature: 'c2ln' }),
+      stop(0),
+      block(1, { type: 'text', text: '' }),
+      ...pieces.map((text) => delta(1, 'text_delta', { text })),
+      stop(1),
+      block(2, { type: 'tool_use', id: 'toolu_1', name: 'weather', input: {} }),
+      delta(2, 'input_json_delta', { partial_json: '{"city": "K' }),
+      delta(2, 'input_json_delta', { partial_json: 'öln"}' }),
+      stop(2),
       event({
         type: 'message_delta',
         delta: { stop_reason: 'tool_use', stop_sequence: null },
@@ -214,35 +211,15 @@ export const recordedStreams: readonly RecordedStream[] = [
     api: 'geo',
     wire: [
       data({
-        candidates: [{ content: { parts: [{ text: 'first ', thought: true }], role: 'model' }, index: 0 }],
+        ...candidate([{ text: 'first ', thought: true }], { index: 0 }),
         modelVersion: 'geo-3.6-flash',
         responseId: 'r1',
       }),
+      data(candidate([{ text: 'look', thought: true }], { index: 0 })),
+      ...pieces.map((text) => data(candidate([{ text }]))),
       data({
-        candidates: [{ content: { parts: [{ text: 'look', thought: true }], role: 'model' }, index: 0 }],
-      }),
-      ...pieces.map((text) => data({ candidates: [{ content: { parts: [{ text }], role: 'model' } }] })),
-      data({
-        candidates: [
-          {
-            content: {
-              parts: [
-                { functionCall: { name: 'weather', args: { city: 'Köln' } } },
-                { functionCall: { name: 'weather', args: { city: 'Bonn' } } },
-              ],
-              role: 'model',
-            },
-            finishReason: 'STOP',
-            index: 0,
-          },
-        ],
-        usageMetadata: {
-          promptTokenCount: 5,
-          cachedContentTokenCount: 4,
-          candidatesTokenCount: 8,
-          thoughtsTokenCount: 3,
-          totalTokenCount: 16,
-        },
+        ...candidate([weatherIn('Köln'), weatherIn('Bonn')], { finishReason: 'STOP', index: 0 }),
+        usageMetadata: figures,
       }),
     ].join(''),
     text: emoji,
@@ -254,30 +231,13 @@ export const recordedStreams: readonly RecordedStream[] = [
     finishReason: 'STOP',
     usage: { inputTokens: 5, cachedTokens: 4, outputTokens: 11, reasoningTokens: 3, totalTokens: 16 },
     reply: {
-      candidates: [
-        {
-          content: {
-            parts: [
-              { text: 'first look', thought: true },
-              { text: emoji },
-              { functionCall: { name: 'weather', args: { city: 'Köln' } } },
-              { functionCall: { name: 'weather', args: { city: 'Bonn' } } },
-            ],
-            role: 'model',
-          },
-          finishReason: 'STOP',
-          index: 0,
-        },
-      ],
+      ...candidate(
+        [{ text: 'first look', thought: true }, { text: emoji }, weatherIn('Köln'), weatherIn('Bonn')],
+        { finishReason: 'STOP', index: 0 },
+      ),
       modelVersion: 'geo-3.6-flash',
       responseId: 'r1',
-      usageMetadata: {
-        promptTokenCount: 5,
-        cachedContentTokenCount: 4,
-        candidatesTokenCount: 8,
-        thoughtsTokenCount: 3,
-        totalTokenCount: 16,
-      },
+      usageMetadata: figures,
     },
   },
 ];
