@@ -157,81 +157,32 @@ const sources: Record<string, Source> = {
 };
 
 type Verdict = 'sent' | 'refused';
-const everyone: Verdict = 'sent';
-/** The fields of each trick, and the expected result from somebody else's source and from the user's. */
-const tricks: Record<string, { fields: () => Fields; stranger: Verdict; own: Verdict }> = {
-  '@file': { fields: () => ({ prompt: '@secret' }), stranger: everyone, own: everyone },
-  '/proc/self/environ': {
-    fields: () => ({ prompt: 'a fox', image: '/proc/self/environ' }),
-    stranger: 'refused',
-    own: 'refused',
-  },
-  '/dev/zero': {
-    fields: () => ({ prompt: 'a fox', image: 'zero.png' }),
-    stranger: 'refused',
-    own: 'refused',
-  },
-  FIFO: { fields: () => ({ prompt: 'a fox', image: 'fifo.png' }), stranger: 'refused', own: 'refused' },
-  'a link out of the folder': {
-    fields: () => ({ prompt: 'a fox', image: 'link.png' }),
-    stranger: 'refused',
-    own: 'sent',
-  },
+/** The fields of each trick beside a prompt, and the expected result from somebody else's source and from the user's. */
+const tricks: Record<string, readonly [fields: () => Fields, stranger: Verdict, own: Verdict]> = {
+  '@file': [() => ({ prompt: '@secret' }), 'sent', 'sent'],
+  '/proc/self/environ': [() => ({ image: '/proc/self/environ' }), 'refused', 'refused'],
+  '/dev/zero': [() => ({ image: 'zero.png' }), 'refused', 'refused'],
+  FIFO: [() => ({ image: 'fifo.png' }), 'refused', 'refused'],
+  'a link out of the folder': [() => ({ image: 'link.png' }), 'refused', 'sent'],
   // A hard link lies inside the folder: whoever made it could have copied the file.
-  'a hard link': { fields: () => ({ prompt: 'a fox', image: 'hard.png' }), stranger: 'sent', own: 'sent' },
-  '..': {
-    fields: () => ({ prompt: 'a fox', image: '../outside/picture.png' }),
-    stranger: 'refused',
-    own: 'sent',
-  },
-  'an absolute out': {
-    fields: () => ({ prompt: 'a fox', out: path.join(outside, 'mine.mp4') }),
-    stranger: 'refused',
-    own: 'sent',
-  },
-  'an out through a link': {
-    fields: () => ({ prompt: 'a fox', out: 'away/new-{id}.mp4' }),
-    stranger: 'refused',
-    own: 'sent',
-  },
-  'an out whose folder a link may be': {
-    fields: () => ({ prompt: 'away', out: '{prompt}/new-{id}.mp4' }),
-    stranger: 'refused',
-    own: 'sent',
-  },
-  'an output outside': {
-    fields: () => ({ prompt: 'a fox', image: outputs.outside }),
-    stranger: 'refused',
-    own: 'sent',
-  },
-  'an output inside': {
-    fields: () => ({ prompt: 'a fox', image: outputs.inside }),
-    stranger: 'sent',
-    own: 'sent',
-  },
-  'a prompt that is -': { fields: () => ({ prompt: '-' }), stranger: 'refused', own: 'sent' },
-  force: { fields: () => ({ prompt: 'a fox', force: true }), stranger: 'refused', own: 'sent' },
-  'a callback address': {
-    fields: () => ({ prompt: 'a fox', 'callback-url': 'https://heard.example.com/' }),
-    stranger: 'refused',
-    own: 'sent',
-  },
-  'a file of 1 GB': {
-    fields: () => ({ prompt: 'a fox', image: 'huge.png' }),
-    stranger: 'refused',
-    own: 'refused',
-  },
+  'a hard link': [() => ({ image: 'hard.png' }), 'sent', 'sent'],
+  '..': [() => ({ image: '../outside/picture.png' }), 'refused', 'sent'],
+  'an absolute out': [() => ({ out: path.join(outside, 'mine.mp4') }), 'refused', 'sent'],
+  'an out through a link': [() => ({ out: 'away/new-{id}.mp4' }), 'refused', 'sent'],
+  'an out whose folder a link may be': [
+    () => ({ prompt: 'away', out: '{prompt}/new-{id}.mp4' }),
+    'refused',
+    'sent',
+  ],
+  'an output outside': [() => ({ image: outputs.outside }), 'refused', 'sent'],
+  'an output inside': [() => ({ image: outputs.inside }), 'sent', 'sent'],
+  'a prompt that is -': [() => ({ prompt: '-' }), 'refused', 'sent'],
+  force: [() => ({ force: true }), 'refused', 'sent'],
+  'a callback address': [() => ({ 'callback-url': 'https://heard.example.com/' }), 'refused', 'sent'],
+  'a file of 1 GB': [() => ({ image: 'huge.png' }), 'refused', 'refused'],
   // In a CSV file, a column whose name begins with _ is a comment, so the row is sent without it.
-  ['__proto__']: {
-    fields: () =>
-      Object.fromEntries([
-        ['prompt', 'a fox'],
-        ['__proto__', 'x'],
-      ]),
-    stranger: 'refused',
-    own: 'refused',
-  },
-  'the API key': { fields: () => ({ prompt: `a fox ${KEY}` }), stranger: 'refused', own: 'refused' },
+  ['__proto__']: [() => ({ ['__proto__']: 'x' }), 'refused', 'refused'],
+  'the API key': [() => ({ prompt: `a fox ${KEY}` }), 'refused', 'refused'],
 };
 
 /** The files outside the working directory, with their bytes. */
@@ -242,12 +193,12 @@ const lying = (): string =>
     .join('\n');
 
 const cells = Object.entries(sources).flatMap(([source, { isOwn, place, run }]) =>
-  Object.entries(tricks).map(([trick, { fields, stranger, own }]) => ({
+  Object.entries(tricks).map(([trick, [fields, stranger, own]]) => ({
     source,
     place,
     trick,
     run,
-    fields,
+    fields: () => ({ prompt: 'a fox', ...fields() }),
     isOwn,
     verdict: isOwn ? own : source === 'CSV' && trick === '__proto__' ? 'sent' : stranger,
   })),
