@@ -1,4 +1,3 @@
-import * as fs from 'node:fs';
 import { defineCommand } from '../../command.ts';
 import { resolveSettings } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';
@@ -9,6 +8,7 @@ import type { Family } from '../../gateway/task.ts';
 import { quietly } from '../../host.ts';
 import { counted } from '../../io/quantity-text.ts';
 import { canBeLookedUp, idToConfirm } from '../../jobs/create/standing.ts';
+import { rescuedFiles } from '../../jobs/image/sync-image-job.ts';
 import { type JobView, jobView, linkExpiresAtMs, recordExpiresAtMs } from '../../jobs/job-view.ts';
 import { outputsBySize } from '../../jobs/save/saved.ts';
 import type { Job } from '../../ledger/event.ts';
@@ -126,7 +126,8 @@ export function pruneClocks(jobs: readonly Job[], nowMs: number): PruneClocks {
 export function isSettled(job: Job, family: Family | undefined, clocks: PruneClocks): boolean {
   if (family === undefined) return false;
   // A --once key stays valid forever. A sync still moves part files and rescued outputs to their places.
-  if (job.once !== undefined || Object.keys(job.parts).length > 0 || hasRescued(job)) return false;
+  if (job.once !== undefined || Object.keys(job.parts).length > 0 || rescuedFiles(job).length > 0)
+    return false;
   switch (job.state) {
     case 'not_sent':
     case 'refused':
@@ -146,9 +147,6 @@ export function isSettled(job: Job, family: Family | undefined, clocks: PruneClo
       return false;
   }
 }
-
-const hasRescued = ({ files }: Job): boolean =>
-  files.some(({ rescued, path }) => rescued && fs.existsSync(path));
 
 const isSaved = (job: Job, family: Family): boolean =>
   !lacksOutputs(job, family) && outputsBySize(job, family).missing.length === 0;

@@ -22,7 +22,7 @@ const isTried = (job: Job, nowMs: number): boolean =>
 /** True if an image job still needs something: an outcome, a part file saved or removed, or a link fetched. */
 export function isOpenImageJob(job: Job, nowMs: number): boolean {
   if (job.state === 'intent' || job.state === 'sent' || Object.keys(job.parts).length > 0) return true;
-  if (rescuedImages(job).length > 0) return true;
+  if (rescuedFiles(job).length > 0) return true;
   return followsLinks(job) && isTried(job, nowMs) && unsavedLinks(job).length > 0;
 }
 
@@ -68,7 +68,7 @@ export async function syncImageJob(
       const facts = isTried(job, deps.clock.now()) ? {} : old;
       errors.push(...downloaded.failures.map(({ error }) => error.told(facts)));
     }
-    const moved = await bringImages(job, rescuedImages(job), job.save, deps);
+    const moved = await bringImages(job, rescuedFiles(job), job.save, deps);
     files.push(...moved.files);
     errors.push(...moved.failures.map((failure) => failure.error));
     const [wrong] = errors;
@@ -83,8 +83,8 @@ export async function syncImageJob(
   }
 }
 
-/** The rescued images that still exist. */
-const rescuedImages = (job: Job): SavedFile[] =>
+/** The rescued files of a job that still exist. */
+export const rescuedFiles = (job: Job): SavedFile[] =>
   job.files.filter(({ rescued, path }) => rescued && fs.existsSync(path));
 
 /** Puts a held job's images on disk where a plan wants them: rescued ones are moved, others copied. */
