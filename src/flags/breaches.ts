@@ -1,12 +1,14 @@
 import type * as z from 'zod/mini';
-import { GwError } from '../errors.ts';
+import { GwError, usage } from '../errors.ts';
 import { issuesOf, oddities, saysOf, valueAt } from '../gateway/body.ts';
 import { unlistedFields } from '../gateway/unlisted.ts';
 import { isObject } from '../host.ts';
 import type { Io } from '../io/io.ts';
+import { leavesOf } from '../io/layout.ts';
 import { shorten } from '../media/reference.ts';
 import type { BodyFlags } from './body-flags.ts';
 import { flagName, type GlobalFlags } from './flag.ts';
+import { applySet, type JsonObject, parseSet } from './json-body.ts';
 import { nearest } from './nearest.ts';
 import { toldAs, type WithStored } from './yielding.ts';
 
@@ -238,4 +240,50 @@ function nearestField(field: string, listed: readonly string[]): string | undefi
 function nameAndPlace(field: string): readonly [name: string, above: string] {
   const at = field.lastIndexOf('.');
   return [field.slice(at + 1), field.slice(0, Math.max(0, at))];
+}
+
+/** Tests whether --body (`base`) or --set (`sets`) gives the value of a path in the body. */
+export const givenIn =
+  (base: JsonObject, sets: readonly string[] = []) =>
+  (path: readonly PropertyKey[], value: unknown): boolean =>
+    JSON.stringify(valueAt(base, path)) === JSON.stringify(value) ||
+    sets.some((raw) => parseSet(raw).path.every((step, at) => step === String(path[at])));
+
+/** Checks a body that starts from `base`; refuses it or returns its warnings, as {@link refuseLook} does. */
+export function checkBody(
+  schema: z.ZodMiniType,
+  body: JsonObject,
+  flagOf: FlagOfPath,
+  base: JsonObject,
+  ctx: CheckedRun,
+): () => void {
+  const look = lookAtBody(schema, body, flagOf, { isGiven: givenIn(base, ctx.globals.set) });
+  return refuseLook(look, ctx, { schema, body });
+}
+
+/**
+ * Returns a function that applies each --set to the body that the flags make of `base`. It warns once of a --set of an
+ * object or list that overwrites what a typed flag has put into it; a stored default yields without a word. It
+ * throws `usage` where that value is the external ID: without it, a task whose answer is lost could not be found.
+ */
+export function setOver(base: JsonObject, flagsOf: (made: JsonObject) => FlagOfPath, ctx: CheckedRun) {
+  const sets = (ctx.globals.set ?? []).map(parseSet);
+  const told = new Set<string>();
+  return (made: JsonObject): JsonObject => {
+    const body = sets.reduce(applySet, made);
+    for (const [at, value] of sets.length > 0 ? leavesOf(made) : []) {
+      const last = sets.findLast(({ path }) => `${at}.`.startsWith(`${path.join('.')}.`));
+      const path = at.split('.').map((step) => (/^\d+$/.test(step) ? Number(step) : step));
+      if (!last || last.path.length === path.length || valueAt(body, path) === value) continue;
+      const [flag, above] = [path, path.slice(0, -1)].map(flagsOf(made));
+      if (flag?.startsWith('defaults.') || (!flag && valueAt(base, path) === value)) continue;
+      // A flag of a whole item has more than one value in the body.
+      const what = flag === above ? (flag ?? at) : `${flag} ${shortValue(value)}`.trim();
+      const text = `${what}: ${last.named} overwrites it`;
+      if (at === 'options.external_task_id') throw usage(text, `write ${last.named}.NAME=VALUE`);
+      if (!told.has(flag ?? last.named)) ctx.io.warn(`${text}; ${last.named}.NAME=VALUE keeps it`);
+      told.add(flag ?? last.named);
+    }
+    return body;
+  };
 }

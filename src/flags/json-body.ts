@@ -1,19 +1,13 @@
 import * as path from 'node:path';
-import type * as z from 'zod/mini';
 import { readInputStream, readTypedFile } from '../disk/typed-input.ts';
 import { usage } from '../errors.ts';
-import { valueAt } from '../gateway/body.ts';
 import { MB } from '../gateway/limits.ts';
 import { type Host, isObject } from '../host.ts';
 import { RawJson } from '../io/escape.ts';
-import { leavesOf } from '../io/layout.ts';
 import { counted } from '../io/quantity-text.ts';
 import { JsonTokens, jsonOf } from '../json-text.ts';
 import { decodeUtf8, parseTypedJson } from '../media/decode-utf8.ts';
 import { shorten } from '../media/reference.ts';
-import { type CheckedRun, type FlagOfPath, lookAtBody, refuseLook, shortValue } from './breaches.ts';
-import type { PromptWorld } from './prompt.ts';
-import type { Said } from './yielding.ts';
 
 const MAX_BODY_FILE_BYTES = 256 * MB;
 
@@ -32,41 +26,6 @@ export async function readJsonBody(source: string, deps: JsonBodyDeps, flag = '-
   const value = await readJsonFile(source, deps, flag);
   if (isObject(value)) return value;
   throw usage(`${flag} ${source}: must be a JSON object`, 'a body begins with {');
-}
-
-/** The initial body of a request: from --body, else empty. Throws as {@link readJsonBody}. */
-export const baseBody = async ({
-  globals: { body = {} },
-  host: { cwd, stdin },
-  signal,
-}: Pick<PromptWorld, 'host' | 'signal'> & Pick<CheckedRun, 'globals'>): Promise<JsonObject> =>
-  typeof body === 'object' ? body : readJsonBody(body, { cwd, stdin, signal });
-
-/** The fields that --body (`base`) and --set (`sets`) give. */
-export const saidIn = (base: JsonObject, sets: readonly string[] = []): Said[] => [
-  ...saidBy('--body', leavesOf(base)),
-  ...sets.map(parseSet).flatMap(({ path, value }) => saidBy('--set', leavesOf(value, path.join('.')))),
-];
-const saidBy = (flag: '--body' | '--set', leaves: ReturnType<typeof leavesOf>): Said[] =>
-  [...leaves].map(([at]) => [flag, at.split('.')]);
-
-/** Tests whether --body (`base`) or --set (`sets`) gives the value of a path in the body. */
-export const givenIn =
-  (base: JsonObject, sets: readonly string[] = []) =>
-  (path: readonly PropertyKey[], value: unknown): boolean =>
-    JSON.stringify(valueAt(base, path)) === JSON.stringify(value) ||
-    sets.some((raw) => parseSet(raw).path.every((step, at) => step === String(path[at])));
-
-/** Checks a body that starts from `base`; refuses it or returns its warnings, as {@link refuseLook} does. */
-export function checkBody(
-  schema: z.ZodMiniType,
-  body: JsonObject,
-  flagOf: FlagOfPath,
-  base: JsonObject,
-  ctx: CheckedRun,
-): () => void {
-  const look = lookAtBody(schema, body, flagOf, { isGiven: givenIn(base, ctx.globals.set) });
-  return refuseLook(look, ctx, { schema, body });
 }
 
 /** As {@link readJsonBody}, for a file whose JSON need not be an object. */
@@ -139,33 +98,6 @@ function splitPath(text: string): string[] {
 /** Applies each `PATH=VALUE` to a body, in order. Throws as {@link parseSet} and {@link applySet}. */
 export function applySets(body: JsonObject, raws: readonly string[]): JsonObject {
   return raws.map(parseSet).reduce(applySet, body);
-}
-
-/**
- * Returns a function that applies each --set to the body that the flags make of `base`. It warns once of a --set of an
- * object or list that overwrites what a typed flag has put into it; a stored default yields without a word. It
- * throws `usage` where that value is the external ID: without it, a task whose answer is lost could not be found.
- */
-export function setOver(base: JsonObject, flagsOf: (made: JsonObject) => FlagOfPath, ctx: CheckedRun) {
-  const sets = (ctx.globals.set ?? []).map(parseSet);
-  const told = new Set<string>();
-  return (made: JsonObject): JsonObject => {
-    const body = sets.reduce(applySet, made);
-    for (const [at, value] of sets.length > 0 ? leavesOf(made) : []) {
-      const last = sets.findLast(({ path }) => `${at}.`.startsWith(`${path.join('.')}.`));
-      const path = at.split('.').map((step) => (/^\d+$/.test(step) ? Number(step) : step));
-      if (!last || last.path.length === path.length || valueAt(body, path) === value) continue;
-      const [flag, above] = [path, path.slice(0, -1)].map(flagsOf(made));
-      if (flag?.startsWith('defaults.') || (!flag && valueAt(base, path) === value)) continue;
-      // A flag of a whole item has more than one value in the body.
-      const what = flag === above ? (flag ?? at) : `${flag} ${shortValue(value)}`.trim();
-      const text = `${what}: ${last.named} overwrites it`;
-      if (at === 'options.external_task_id') throw usage(text, `write ${last.named}.NAME=VALUE`);
-      if (!told.has(flag ?? last.named)) ctx.io.warn(`${text}; ${last.named}.NAME=VALUE keeps it`);
-      told.add(flag ?? last.named);
-    }
-    return body;
-  };
 }
 
 /**

@@ -3,7 +3,9 @@ import type { Clock, Host } from '../host.ts';
 import type { Io } from '../io/io.ts';
 import { readPipedPrompt } from '../media/piped-prompt.ts';
 import { isFileAt, readTypedText } from '../media/text-input.ts';
+import type { CheckedRun } from './breaches.ts';
 import { type FlagSet, type FlagValues, flagName } from './flag.ts';
+import { type JsonObject, readJsonBody } from './json-body.ts';
 
 interface PromptInput {
   /** The words after the command. */
@@ -25,6 +27,14 @@ export interface PromptWorld {
   readonly signal: AbortSignal;
   readonly io: Pick<Io, 'note'>;
 }
+
+/** The initial body of a request: from --body, else empty. Throws as `readJsonBody`. */
+export const baseBody = async ({
+  globals: { body = {} },
+  host: { cwd, stdin },
+  signal,
+}: Pick<PromptWorld, 'host' | 'signal'> & Pick<CheckedRun, 'globals'>): Promise<JsonObject> =>
+  typeof body === 'object' ? body : readJsonBody(body, { cwd, stdin, signal });
 
 /** The flags that read stdin if their value is `-`; `image` does so for chat alone. */
 const stdinKeys = ['messages', 'system', 'systemFile', 'apiKeyFile', 'body', 'prompt', 'promptFile', 'image'];

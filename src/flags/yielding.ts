@@ -2,8 +2,10 @@ import type * as z from 'zod/mini';
 import { GwError } from '../errors.ts';
 import { inOurWords } from '../gateway/body.ts';
 import type { Fields } from '../gateway/json-value.ts';
+import { leavesOf } from '../io/layout.ts';
 import type { BodyFlags } from './body-flags.ts';
 import { type FlagSet, type FlagValues, flagName } from './flag.ts';
+import { parseSet } from './json-body.ts';
 
 // Stored defaults yield to typed flags: a default that breaks a rule only together with them is left out. Defaults and the
 // values of a preset yield to the fields of --body and --set.
@@ -34,6 +36,14 @@ interface Asked {
 
 /** A field that the user gave, and the option that gave it. */
 export type Said = readonly [option: string, path: readonly string[]];
+
+/** The fields that --body (`base`) and --set (`sets`) give. */
+export const saidIn = (base: Fields, sets: readonly string[] = []): Said[] => [
+  ...saidBy('--body', leavesOf(base)),
+  ...sets.map(parseSet).flatMap(({ path, value }) => saidBy('--set', leavesOf(value, path.join('.')))),
+];
+const saidBy = (flag: '--body' | '--set', leaves: ReturnType<typeof leavesOf>): Said[] =>
+  [...leaves].map(([at]) => [flag, at.split('.')]);
 
 /** Drops stored values that yield; `note` is told of each. `asked` makes the body from flags, --body and --set. */
 export function withoutYielding(

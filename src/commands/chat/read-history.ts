@@ -8,14 +8,13 @@ import type { Context } from '../../context.ts';
 import { GwError, usage } from '../../errors.ts';
 import {
   applySets,
-  baseBody,
   type JsonBodyDeps,
   type JsonObject,
   parseSet,
   readJsonFile,
-  saidIn,
 } from '../../flags/json-body.ts';
-import type { Said, SaidBy } from '../../flags/yielding.ts';
+import { baseBody } from '../../flags/prompt.ts';
+import { type Said, type SaidBy, saidIn } from '../../flags/yielding.ts';
 import { isImageUrl } from '../../gateway/body.ts';
 import { fieldsOf, itemsOf, textOf } from '../../gateway/json-value.ts';
 import { counted } from '../../io/quantity-text.ts';

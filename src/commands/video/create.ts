@@ -6,9 +6,11 @@ import { type BodyFlags, referencesOf } from '../../flags/body-flags.ts';
 import {
   type FieldVerdict,
   type FlagOfPath,
+  givenIn,
   lookAtBody,
   refuseLook,
   refuseOrWarn,
+  setOver,
   typedFlagAt,
 } from '../../flags/breaches.ts';
 import { type FlagSet, type FlagValues, on } from '../../flags/flag.ts';
@@ -23,9 +25,9 @@ import {
   saveFlags,
   waitFlags,
 } from '../../flags/job-flags.ts';
-import { applySets, baseBody, givenIn, parseSet, saidIn, setOver } from '../../flags/json-body.ts';
-import { readPrompt, refuseSharedStdin } from '../../flags/prompt.ts';
-import { ANY_MEDIUM, toldAs, type WithStored, withoutYielding } from '../../flags/yielding.ts';
+import { applySets, parseSet } from '../../flags/json-body.ts';
+import { baseBody, readPrompt, refuseSharedStdin } from '../../flags/prompt.ts';
+import { ANY_MEDIUM, saidIn, toldAs, type WithStored, withoutYielding } from '../../flags/yielding.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import { fieldsOf, itemsOf, withOddModel } from '../../gateway/json-value.ts';
 import type { Modality } from '../../gateway/limits.ts';

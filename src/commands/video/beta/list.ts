@@ -1,8 +1,9 @@
 import { defineCommand, type Outcome } from '../../../command.ts';
 import { GwError, usage } from '../../../errors.ts';
+import { checkBody, setOver } from '../../../flags/breaches.ts';
 import { type FlagValues, flagName, list as listFlag, on, parsed, text, whole } from '../../../flags/flag.ts';
-import { baseBody, checkBody, type JsonObject, setOver } from '../../../flags/json-body.ts';
 import { type Moment, parseMoment } from '../../../flags/moment.ts';
+import { baseBody } from '../../../flags/prompt.ts';
 import {
   BETA_LIST_DEFAULT,
   BETA_LIST_MAX,
@@ -54,7 +55,7 @@ export const list = defineCommand<typeof flags, Listed<BetaPage>>({
   sends: 'body',
   async *run({ flags }, ctx): AsyncGenerator<Outcome<Listed<BetaPage>>> {
     const base = await baseBody(ctx);
-    const flagsOf = (of: JsonObject) => (path: readonly PropertyKey[]) => flagOf(path, flags, of);
+    const flagsOf = (of: Fields) => (path: readonly PropertyKey[]) => flagOf(path, flags, of);
     let body = setOver(base, flagsOf, ctx)(listBody(base, flags, ctx.clock.now()));
     checkBody(BetaListBody, body, flagsOf(body), base, ctx)();
     const shown = await showInstead(betaList, { body }, ctx);
@@ -89,7 +90,7 @@ function time(raw: string, flag: string): Moment {
 }
 
 /** Lays the flags over --body; a filter replaces the one with its key. Throws `usage` for an invalid time. */
-function listBody(base: JsonObject, flags: ListFlags, nowMs: number): JsonObject {
+function listBody(base: Fields, flags: ListFlags, nowMs: number): Record<string, unknown> {
   const { since, until, cursor } = flags;
   for (const key of ['since', 'until'] as const) {
     if (flags[key] === undefined || cursor === undefined) continue;
@@ -156,7 +157,7 @@ const flagOfField: Record<string, keyof ListFlags> = {
 };
 
 /** The flag that set a field; undefined if --body or --set gave it. */
-function flagOf([field, index]: readonly PropertyKey[], flags: ListFlags, body: JsonObject) {
+function flagOf([field, index]: readonly PropertyKey[], flags: ListFlags, body: Fields) {
   const filters = field === 'filters' && Array.isArray(body.filters) ? body.filters : [];
   const filter = filters[Number(index)] as { key?: unknown } | null | undefined;
   const key = flagOfField[String(field === 'filters' ? filter?.key : field)];
