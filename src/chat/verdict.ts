@@ -5,7 +5,7 @@ import type { ChatAnswer, ChatUsage, FurtherAnswer } from './chat.ts';
 /** The verdict on a finished answer: an error (exit 11), a warning, or nothing. */
 export type Verdict = { readonly error?: GwError; readonly warning?: string };
 
-/** The output limit was used up, in each surface's word. */
+/** The output limit was used up: `length` is the word of completions, the others of messages and geo. */
 const limitReasons = ['length', 'max_tokens', 'MAX_TOKENS', 'model_context_window_exceeded'];
 
 /** A filter or the model's own safety ended the answer; "safety-related reasons" are those of the public API. */
@@ -64,7 +64,7 @@ function usedUp(reason: string, { outputTokens, reasoningTokens }: ChatUsage): G
   const spent = reasoningTokens === undefined ? used : reasoned;
   return new GwError('incomplete', `the output limit was used up before any text came (${reason})${spent}`, {
     code: reason,
-    hint: 'raise the limit with --max-tokens, or let the model reason less (--reasoning-effort, --thinking, --thinking-level)',
+    hint: `${raiseLimit}, or let the model reason less (${reason === 'length' ? '--reasoning-effort' : '--thinking'})`,
   });
 }
 

@@ -68,6 +68,17 @@ test.each(table)('%s', (_, came, wanted) => {
   }
 });
 
+test.each([
+  ['length', '--reasoning-effort'],
+  ['max_tokens', '--thinking'],
+  ['MAX_TOKENS', '--thinking'],
+])('the hint of an answer without text that ended with %s names a flag of its surface', (reason, flag) => {
+  const { error } = judgeAnswer(answer({ finishReason: reason }));
+  expect(error?.facts.hint).toBe(
+    `raise the output limit with --max-tokens, or let the model reason less (${flag})`,
+  );
+});
+
 test.each<[string, string | undefined, string | undefined]>([
   ['words', 'STOP', undefined],
   ['words', undefined, undefined],
