@@ -385,8 +385,13 @@ test('a row of unknown outcome is taken out, and is not sent again unasked', asy
   const laptop = studio.machine();
   write(laptop, [alpha]);
   const env = { ...studio.env, GW_TIMEOUT: '60s', GW_REDIS_URL: studio.redis.url };
-  studio.machine().start(['worker', '--redis', '--name', 'anna'], { env });
+  const typed = ['--redis', studio.redis.url];
+  const { GW_REDIS_URL: _, ...other } = env;
+  const anna = studio.machine().start(['worker', ...typed, '--name', 'anna'], { env: other });
   expect((await batch(laptop, env, 'run').ended).code).toBe(14);
+  expect(anna.err()).toContain(`close it with: gw jobs resolve day/r0 --as ID|none ${typed.join(' ')}\n`);
+  const { out: stands } = await laptop.run(['batch', 'status', 'day.jsonl', ...typed]);
+  expect(stands).toMatch(/anna: a slot of alpha is kept for day\/r0: .* --redis redis:\/\/127\.0\.0\.1:\d+\n/);
   expect((await batch(laptop, env, 'cancel').ended).out).toBe('1 taken out\n');
   const { code, out, err } = await batch(laptop, env, 'run', '--json').ended;
   expect(code, err).toBe(13);

@@ -52,9 +52,9 @@ export const resolve = defineCommand<typeof flags, JobView | ResolvedRow>({
     };
     const known = flags.redis === undefined ? await knownJob(args, ctx).catch(orQueue) : undefined;
     if (!known) {
-      const { resolveOnMachines } = await import('../machines/queue-status.ts');
+      const { redisTyped, resolveOnMachines } = await import('../machines/queue-status.ts');
       const row = await resolveOnMachines(typed, flags.as, flags, ctx);
-      ctx.io.note(`go on with it: ${commandFor('gw batch run MANIFEST --redis', ctx)}`);
+      ctx.io.note(`go on with it: ${commandFor(`gw batch run MANIFEST ${redisTyped(flags)}`, ctx)}`);
       return yield { value: row };
     }
     const { key, once } = known.job;

@@ -33,7 +33,7 @@ import { toldError } from './hands.ts';
 import { hearOfRows } from './heard.ts';
 import { Memory } from './memory.ts';
 import { giveOut, neededBy } from './next-rows.ts';
-import { type OpenQueue, openQueue, type RedisWords, redisTyped } from './open.ts';
+import { type OpenQueue, openQueue, type RedisWords, withRedis } from './open.ts';
 import { AT_ONCE, takeOut } from './queue-status.ts';
 import { endOf, ends } from './row-end.ts';
 
@@ -286,7 +286,8 @@ class BatchOnQueue {
       said.push(...stands.map((what) => `${host}: ${what}`));
     if ((await this.queue.engine.workers())?.length === 0)
       said.push('no worker is connected: start one on each machine with gw worker --redis');
-    for (const each of said) if (!this.#saidOfWorkers.has(each)) ctx.io.note(each);
+    for (const each of said)
+      if (!this.#saidOfWorkers.has(each)) ctx.io.note(withRedis(each, this.batch.flags));
     this.#saidOfWorkers = new Set(said);
   }
 
@@ -556,7 +557,7 @@ class BatchOnQueue {
     const text = (name: string) => (typeof told[name] === 'string' ? told[name] : undefined);
     const kind = Object.hasOwn(errorKinds, told.kind) ? (told.kind as ErrorKind) : 'internal';
     return new GwError(kind, told.message, {
-      hint: text('hint')?.replace(/--redis(?=;|$)/, () => redisTyped(this.batch.flags)),
+      hint: withRedis(text('hint') ?? '', this.batch.flags) || undefined,
       code: text('code'),
       type: text('type'),
       requestId: text('request_id'),

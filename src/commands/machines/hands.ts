@@ -53,6 +53,7 @@ import {
 import { createFollowers } from '../video/followers.ts';
 import { carriedJob, requestOf } from './carried.ts';
 import { type Around, accessAround } from './observe.ts';
+import { withRedis } from './open.ts';
 import { badEnds } from './row-end.ts';
 import type { WorkerRun } from './worker-run.ts';
 
@@ -294,14 +295,11 @@ export class RowHands implements Omit<Hands, 'onTakenAway'> {
 
   /** The outcome of a create whose job may exist, which only this machine can find out. */
   #lostAs(record: RowRecord, error: unknown, { key }: Pick<Job, 'key'>): Made {
-    this.worker.show({ error: under(record.row.key, error) });
-    return {
-      kind: 'unknown',
-      error: {
-        ...toldError(isUnknownOutcome(error) ? error : new UnknownOutcome(faultReason(error)), this.#ctx),
-        hint: `it stands in the ledger of ${record.host} as ${key}; ${closingHint(record)}`,
-      },
-    };
+    const lost = isUnknownOutcome(error) ? error : new UnknownOutcome(faultReason(error));
+    const hint = `it stands in the ledger of ${record.host} as ${key}; ${closingHint(record)}`;
+    const own = lost.told({ hint: withRedis(hint, this.worker.flags) });
+    this.worker.show({ error: under(record.row.key, own) });
+    return { kind: 'unknown', error: { ...toldError(lost, this.#ctx), hint } };
   }
 
   /** The outcome of a create that gave neither a task nor a file. */

@@ -33,6 +33,10 @@ export const redisTyped = ({ redis, insecureRedis }: RedisWords): string =>
     .filter(Boolean)
     .join(' ');
 
+/** A text from the queue, in which commands name the queue as it was typed here. */
+export const withRedis = (text: string, words: RedisWords): string =>
+  text.replace(/--redis(?=;|$)/g, () => redisTyped(words));
+
 /**
  * The URL of --redis, or GW_REDIS_URL; asks for a password that gw has printed as `***`. Throws `usage` if the URL is
  * missing, or unencrypted to another machine.

@@ -8,10 +8,12 @@ import { type OpenRows, soundRows } from '../batch/flags.ts';
 import { noTaskOfImage, unchanged } from '../jobs/task-job.ts';
 import { createFollowers } from '../video/followers.ts';
 import { Memory } from './memory.ts';
-import { type OpenQueue, openQueue, type RedisWords, redisTyped } from './open.ts';
+import { type OpenQueue, openQueue, type RedisWords, redisTyped, withRedis } from './open.ts';
 import { endOf, ends } from './row-end.ts';
 
 // Commands on a queue besides following it: the state of rows, the log of a row, and taking rows out.
+
+export { redisTyped };
 
 export async function withQueue<T>(
   words: RedisWords,
@@ -63,7 +65,7 @@ export function statusOnMachines(input: OpenRows, redis: RedisWords, ctx: Contex
       toSave: save.taken + save.waiting,
       /** What blocks workers, and why: one sentence each, with the worker that reports it. */
       stands: (await queue.board.heard()).flatMap(({ host, stands }) =>
-        stands.map((what) => ({ host, what })),
+        stands.map((what) => ({ host, what: withRedis(what, redis) })),
       ),
     };
   });

@@ -29,7 +29,7 @@ import { RowHands, toldError } from './hands.ts';
 import { hearOfRows } from './heard.ts';
 import { giveOutNext } from './next-rows.ts';
 import { Counters, countedAccess } from './observe.ts';
-import type { OpenQueue } from './open.ts';
+import { type OpenQueue, type RedisWords, withRedis } from './open.ts';
 import { endOf } from './row-end.ts';
 
 // One worker: it takes rows from the queue and works on each separately, until it is told to end.
@@ -49,7 +49,7 @@ const DECLINED_MS = 30_000;
 /** How long a worker that creates no more rows waits for outputs to save. */
 const LAST_SAVES_MS = 3_000;
 
-export interface WorkerFlags {
+export interface WorkerFlags extends RedisWords {
   readonly concurrency?: number;
   readonly out?: string | undefined;
   readonly root?: string;
@@ -164,7 +164,8 @@ export class WorkerRun {
       const stands = [...this.#stands.keys()];
       if (this.counters.isGatewayAway)
         stands.push('the gateway does not answer: nothing is made until it does');
-      for (const what of stands) if (!this.#saidOfStands.has(what)) this.ctx.io.note(what);
+      for (const what of stands)
+        if (!this.#saidOfStands.has(what)) this.ctx.io.note(withRedis(what, this.flags));
       this.#saidOfStands = new Set(stands);
       await board.say(host, { account, stands }).catch(() => {});
       // The machine that hands rows over may have another account type.
