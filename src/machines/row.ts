@@ -58,10 +58,10 @@ export const steps = {
   cleared: { by: 'free', from: ['waiting', 'unknown', 'cancelled'], to: 'running' },
   /** The same for what is saved already: an image, which came with its reply, also after a failed download. */
   brought: { by: 'free', from: ['waiting', 'unknown', 'failed', 'cancelled'], to: 'saved' },
-  /** Created again after it failed or was taken out. */
-  again: { by: 'free', from: ['failed', 'cancelled'], to: 'waiting' },
-  /** The manifest has changed, and nothing was created from the old row. */
-  changed: { by: 'free', from: ['waiting', 'cancelled', 'failed'], to: 'waiting' },
+  /** Created again after it failed or was taken out, or as the user asked for it anew. */
+  again: { by: 'free', from: ['failed', 'cancelled', 'saved'], to: 'waiting' },
+  /** The manifest has changed, and the row is to be created as it now stands. */
+  changed: { by: 'free', from: ['waiting', 'cancelled', 'failed', 'saved'], to: 'waiting' },
   /** It was paid for, and only its wait or download failed. */
   resumed: { by: 'free', from: ['failed'], to: 'running' },
   /** The same for images, which have to be saved on the machine that received them, and for saved files that are gone. */

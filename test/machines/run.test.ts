@@ -791,6 +791,21 @@ test('images that a worker has made and not saved are not made once more by --re
   const { code, err } = await studio.batch('run', '--retry-failed');
   expect(code, err).toBe(12);
   expect(paid(studio)).toHaveLength(1);
+  // --redo makes them anew, also once they are saved.
+  await studio.faults('');
+  for (const jobs of [2, 3]) {
+    const redone = await studio.batch('run', '--redo', 'r0');
+    expect(redone, redone.err).toMatchObject({ code: 0, out: expect.stringMatching(/^bert:.*\.png\n$/) });
+    expect(paid(studio)).toHaveLength(jobs);
+  }
+  expect(await studio.batch('run')).toMatchObject({ code: 0, out: '' });
+  expect((await studio.laptop.run(['batch', 'status', 'day.jsonl'])).out).toBe('1 saved\n');
+  await studio.faults('create:reset-after');
+  expect((await studio.batch('run', '--redo', 'r0')).code).toBe(14);
+  expect((await studio.batch('run', '--redo', 'r0')).err).toContain(
+    '--redo day/r0: it is not known what became',
+  );
+  expect(paid(studio)).toHaveLength(4);
 });
 
 test('SIGTERM while an image is on its way: it comes home, and is not made once more', async () => {
@@ -867,8 +882,8 @@ test('a row that lacks one of its images is not saved, also where their record h
   studio.machine().start(['worker', '--redis', '--name', 'anna'], { env });
   const { code, err } = await studio.laptop.run(['batch', 'run', 'day.jsonl', '--redis'], { env });
   expect(code, err).toBe(12);
-  // The gateway sends an image once, so no run brings it: only another job does, on the machine that has this one.
-  expect(err).toMatch(/to pay for a new one: on anna, gw again gw-\w+$/m);
+  // The gateway sends an image once, so no run brings it: only another job does.
+  expect(err).toMatch(/to pay for a new one: run the batch again with --redo day\/r0$/m);
   expect(err).toMatch(/^1 row: 0 saved, 1 not done$/m);
 });
 
@@ -961,7 +976,18 @@ test('a row that has changed since it was handed over is made as it now stands, 
   const other = studio.machine();
   giveManifest(studio, other);
   const env = { GW_REDIS_URL: studio.redis.url };
-  const refused = await other.run(['batch', 'run', 'day.jsonl', '--redis', '--detach'], { env });
+  const follow = () => other.run(['batch', 'run', 'day.jsonl', '--redis', '--detach'], { env });
+  // The settings of another machine may differ, and the row stays as it was handed over.
+  const followed = await follow();
+  expect(followed.code, followed.err).toBe(0);
+  expect(followed.err).toContain(
+    'day.jsonl:1: seed changed after day/r0 was handed over, and its job is left',
+  );
+  fs.writeFileSync(
+    path.join(other.cwd, 'day.jsonl'),
+    JSON.stringify({ ...alpha, id: 'r0', prompt: 'a dog' }),
+  );
+  const refused = await follow();
   expect(refused.code, refused.err).toBe(2);
   expect(refused.err).toContain('the row has changed since it was handed over (day/r0)');
   expect((await studio.batch('run', '--detach')).code).toBe(0);
@@ -973,7 +999,7 @@ test('a row that has changed since it was handed over is made as it now stands, 
   write(studio, [{ ...alpha, body: { seed: 3 } }]);
   const left = await studio.batch('run');
   expect([left.code, left.out], left.err).toEqual([0, '']);
-  expect(left.err).toContain('day.jsonl:1: the row changed after day/r0 was saved');
+  expect(left.err).toContain('day.jsonl:1: seed changed after day/r0 was saved');
   expect(paid(studio)).toHaveLength(1);
 });
 
@@ -1028,11 +1054,11 @@ test('a run that forgets --redis makes no row that was handed over, unless it wa
   write(studio, [image, { ...alpha, prompt: 'a boat' }]);
   const changed = await alone();
   expect([changed.code, changed.out], changed.err).toEqual([0, '']);
-  expect(changed.err).toContain('warning: day.jsonl:2: the row changed after day/r1 was saved');
+  expect(changed.err).toContain('warning: day.jsonl:2: prompt changed after day/r1 was saved');
   await studio.redis.client.flushall();
   const wiped = await studio.batch('run', '--detach');
   expect([wiped.code, wiped.out], wiped.err).toEqual([0, '']);
-  expect(wiped.err).toContain('day.jsonl:2: the row changed after day/r1 was saved');
+  expect(wiped.err).toContain('day.jsonl:2: prompt changed after day/r1 was saved');
   write(studio, [image, alpha]);
   const other = ['batch', 'run', 'day.jsonl', '--base-url', 'http://127.0.0.1:9', '--retries', '0'];
   expect((await studio.laptop.run(other)).code).toBe(8);

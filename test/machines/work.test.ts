@@ -399,8 +399,8 @@ const arrows: readonly (readonly [Step, 'take' | 'own' | 'free' | 'sender', stri
   ['denied', 'free', 'unknown cancelled', 'waiting'],
   ['cleared', 'free', 'waiting unknown cancelled', 'running'],
   ['brought', 'free', 'waiting unknown failed cancelled', 'saved'],
-  ['again', 'free', 'failed cancelled', 'waiting'],
-  ['changed', 'free', 'waiting cancelled failed', 'waiting'],
+  ['again', 'free', 'failed cancelled saved', 'waiting'],
+  ['changed', 'free', 'waiting cancelled failed saved', 'waiting'],
   ['resumed', 'free', 'failed', 'running'],
   ['unsaved', 'free', 'failed saved', 'ended'],
 ];

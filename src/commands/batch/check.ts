@@ -69,6 +69,7 @@ export function warnOfChanged(
 const redo = 'run with --redo KEY to make it again';
 const afterStates: Readonly<Record<string, { readonly after: string; readonly next: string }>> = {
   saved: { after: 'was saved', next: redo },
+  waiting: { after: 'was handed over', next: 'run the batch where it was handed over to change it' },
   failed: { after: 'failed', next: 'run with --retry-failed to make it as it now stands' },
   unknown: {
     after: 'was sent, and its outcome is not known',

@@ -43,10 +43,8 @@ export interface KnownRow {
   readonly attempt: number;
   /** The time from which its outputs must be saved soon, in Unix milliseconds; absent if no output is unsaved. */
   readonly urgentFromMs?: number | undefined;
-  /** JSON: a digest of each sent field by its path; absent if another machine sent the body. */
-  readonly fields?: string;
-  /** In that case, the digest of the request from `askedDigest`. */
-  readonly asked?: string | undefined;
+  /** JSON: a digest of each sent field by its path; absent if it is not known. */
+  readonly fields?: string | undefined;
 }
 
 /** True if a row is paid for and its outputs are not saved yet. */
@@ -136,12 +134,12 @@ export async function knownRows(
   if (force) leaveBeside(known);
   const elsewhere = new Set<string>();
   const { Memory } = await import('../machines/memory.ts');
-  for (const [key, { asked, saved, attempt: made }] of (await Memory.open(name, ctx)).rows) {
+  for (const [key, { saved, attempt: made = 0, fields: sent }] of (await Memory.open(name, ctx)).rows) {
     const { state = 'failed', attempt: before = 0 } = known.get(key) ?? {};
-    if (state !== 'failed') continue;
+    if (state !== 'failed' && made <= before) continue;
     if (saved) {
-      const attempt = made ?? before + 1;
-      known.set(key, { ...saved, id: saved.id ?? '', state: 'saved', family: '', asked, attempt });
+      const fields = sent && JSON.stringify(sent);
+      known.set(key, { ...saved, id: saved.id ?? '', state: 'saved', fields, attempt: made || before + 1 });
     } else elsewhere.add(key);
   }
   return { known, elsewhere };

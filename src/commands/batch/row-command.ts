@@ -1,6 +1,6 @@
 import * as path from 'node:path';
 import { Readable } from 'node:stream';
-import { askedDigest, type CreateFlags, placeText, type Row } from '../../batch/rows.ts';
+import { type CreateFlags, placeText, type Row } from '../../batch/rows.ts';
 import { type AnyCommand, type Outcome, ShownRequest } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { type ConfinedPath, refuseTarget } from '../../disk/confined-path.ts';
@@ -125,7 +125,7 @@ export function rowChecker(files: RowFiles, ctx: Context, warn: Context['io']['w
   const io = { ...ctx.io, warn, note: () => {} };
   const showing = { ...ctx, io, globals: { ...ctx.globals, dryRun: true } };
   let isNoted = false;
-  return async (row: Row, known?: KnownRow): Promise<CheckedRow> => {
+  return async (row: Row, known?: Pick<KnownRow, 'family' | 'fields'>): Promise<CheckedRow> => {
     const flags = { ...(await readyFlags(row, row.row, files, ctx)), once: row.key };
     if (!isNoted) isNoted = noteOfName(String(row.flags.out ?? (await ctx.settings()).out.value ?? ''), ctx);
     const { error, value } = await outcomeOf(row, flags, contextOf(row, files, showing));
@@ -138,7 +138,7 @@ export function rowChecker(files: RowFiles, ctx: Context, warn: Context['io']['w
     return {
       model: typeof model === 'string' ? model : undefined,
       estimate,
-      changed: known && changedField(row, known, await fields(), request),
+      changed: known && changedField(known, await fields(), request),
       fields,
       asked: async () => digestOfFields(await fields(), request.intent.endpoint),
       request,
@@ -147,8 +147,7 @@ export function rowChecker(files: RowFiles, ctx: Context, warn: Context['io']['w
 }
 
 /** The first field, by its flag, that differs from the request of the row's job; undefined if none does. */
-function changedField(row: Row, known: KnownRow, fields: Fields, request: JobRequest): string | undefined {
-  if (known.asked !== undefined) return known.asked === askedDigest(row) ? undefined : 'the row';
+function changedField(known: Pick<KnownRow, 'family' | 'fields'>, fields: Fields, request: JobRequest) {
   if (known.fields === undefined) return undefined;
   if (known.family !== request.intent.family) return 'command';
   const changed = otherField(fields, JSON.parse(known.fields) as Fields);
@@ -190,7 +189,6 @@ export async function createRow(
       progress: () => (ctx.io.mode.bars ? namedBy(row.key, ctx.io.progress()) : silent),
     },
   };
-  const redone = wait ? () => `run the batch again with --redo ${shellQuote(row.key)}` : undefined;
   // Most objects of a row are short-lived, so a small young generation keeps thousands of rows within little memory.
   const letGrow = keepYoungSpaceSmall();
   let stands: Stands | undefined;
@@ -202,12 +200,12 @@ export async function createRow(
         ? await goOnWith(stands, { ...(await flagsOf(row, rows, ctx)), ...how, wait }, own)
         : await outcomeOf(row, { ...(await readyFlags(row, rows, files, ctx)), ...how }, own);
     if (!made) throw new Error('a create tells what became of it');
-    return { ...rest, made, ...(error !== undefined && { error: ofRow(error, redone) }) };
+    return { ...rest, made, ...(error !== undefined && { error: ofRow(error, row) }) };
   } catch (thrown) {
     // A row of unknown outcome stays that where an input is missing: it cannot be sent again then.
     const unknown = thrown instanceof GwError && thrown.kind === 'usage' && stands?.error;
     const why = unknown ? unknown.told({}, `${unknown.message}; ${thrown.message}`) : thrown;
-    const error = ofRow(why, redone);
+    const error = ofRow(why, row);
     return { error, made: { kind: 'nothing', error } };
   } finally {
     letGrow();
@@ -226,12 +224,12 @@ async function outcomeOf(row: Row, flags: Row['flags'], ctx: Context): Promise<O
   return outcome as Outcome<JobResult>;
 }
 
-/** Rewords the hint of a create for a batch: --retry-failed replaces --again, and `redone` rewords the command of `anew`. */
-export function ofRow(error: unknown, redone?: (command: string) => string): unknown {
+/** Rewords the hint of a create for a batch: --retry-failed replaces --again, and --redo makes its row anew. */
+export function ofRow(error: unknown, { key }: Pick<Row, 'key'>): unknown {
   if (!(error instanceof GwError) || error.facts.hint === undefined) return error;
   if (error.kind === 'task_failed')
     return error.told({ hint: 'change the row, and run the batch again with --retry-failed' });
-  const anew = error.facts.anew && redone?.(error.facts.anew);
+  const anew = error.facts.anew && `run the batch again with --redo ${shellQuote(key)}`;
   return error.told({ hint: error.facts.hint.replace('--again', '--retry-failed'), ...(anew && { anew }) });
 }
 

@@ -96,14 +96,12 @@ function refuseApart(flags: RunFlags): void {
     if (flags[name as keyof typeof apart]) throw usage(`${flagName(name)}: does not go with --redis`, hint);
 }
 
-const someRows = 'run those rows without it, or all of them with it';
 /** Flags for runs on this machine only, each with the way to do the same with a queue. */
 const apart = {
   concurrency: 'each gw worker has a --concurrency',
   maxCost: 'each worker keeps to the budget of its own machine',
-  only: someRows,
-  redo: someRows,
-  following: someRows,
+  only: 'run those rows without it, or all of them with it',
+  following: 'name each row with --redo, and those that follow it once it is saved',
   stopOnError: 'gw batch cancel takes rows out',
   exec: 'a file is saved by its worker: there gw config set after_save COMMAND runs one',
 };
@@ -169,6 +167,9 @@ export const run = defineCommand({
       if (tally.rows === 0) throw usage(`${named}: there is no row in it`);
       warnOfChanged(tally, named, flags.retryFailed === true, ctx);
       refuseUnsettled(tally);
+      // On a queue, a job that --redo replaces counts as failed.
+      for (const [key, row] of queue ? known : [])
+        if (isRedone(key)) known.set(key, { ...row, state: 'failed' });
       await refuseUnpriced(tally, flags, ctx);
       const batch = { input, flags, tally, report, ctx, announced };
       // Without a queue this run needs the gateway, so a fault of it is reported once here.

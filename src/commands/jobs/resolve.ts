@@ -52,10 +52,8 @@ export const resolve = defineCommand<typeof flags, JobView | ResolvedRow>({
     };
     const known = flags.redis === undefined ? await knownJob(args, ctx).catch(orQueue) : undefined;
     if (!known) {
-      const { redisTyped, resolveOnMachines } = await import('../machines/queue-status.ts');
-      const row = await resolveOnMachines(typed, flags.as, flags, ctx);
-      ctx.io.note(`go on with it: ${commandFor(`gw batch run MANIFEST ${redisTyped(flags)}`, ctx)}`);
-      return yield { value: row };
+      const { resolveOnMachines } = await import('../machines/queue-status.ts');
+      return yield { value: await resolveOnMachines(typed, flags.as, flags, ctx) };
     }
     const { key, once } = known.job;
     refuseKnown(known.job, key);

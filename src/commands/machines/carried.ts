@@ -34,10 +34,8 @@ export function forOthers(row: Row, { models, sidecar }: Settings, { host, globa
   const { command, flags, body, said, ownOut } = row;
   const kind = familyOf(command);
   const isSaid = flags.model !== undefined || body?.model !== undefined;
-  const model =
-    isSaid || creates[command]?.model === undefined || !Object.hasOwn(models, kind)
-      ? undefined
-      : models[kind as keyof typeof models].value;
+  const [, stored] = Object.entries(models).find(([family]) => family === kind) ?? [];
+  const model = isSaid || !creates[command]?.model ? undefined : stored?.value;
   const { out } = flags;
   const isFolder =
     typeof out === 'string' && !ownOut && !out.endsWith('/') && planTarget(out, host.cwd).endsWith(path.sep);

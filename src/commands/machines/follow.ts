@@ -33,8 +33,8 @@ import { toldError } from './hands.ts';
 import { hearOfRows } from './heard.ts';
 import { Memory } from './memory.ts';
 import { giveOut, neededBy } from './next-rows.ts';
-import { type OpenQueue, openQueue, type RedisWords, withRedis } from './open.ts';
-import { AT_ONCE, takeOut } from './queue-status.ts';
+import { type OpenQueue, openQueue, type RedisWords, redisTyped, withRedis } from './open.ts';
+import { AT_ONCE, standsOf, takeOut } from './queue-status.ts';
 import { endOf, ends } from './row-end.ts';
 
 // A batch on the queue, seen from the machine with the manifest: it hands rows over and follows them.
@@ -150,10 +150,13 @@ class BatchOnQueue {
       const record = records[at];
       const local = tally.known.get(row.key);
       const told = this.memory.rows.get(row.key);
+      const isRedone = tally.isRedone(row.key);
       const isHere = local !== undefined && local.state !== 'failed';
-      const makes = record && endOf(record)?.makes;
+      const end = record && endOf(record);
+      const makes = isRedone && end ? 'always' : end?.makes;
       // A row that was taken out or never sent may have been created on this machine since.
       if (record && !(makes && isHere && !this.#inReach(record))) {
+        if (isRedone) refuseRedo(record, flags);
         const isToMake = !isHere && (makes === 'always' || (makes !== undefined && flags[makes] === true));
         const isLeft = isToMake && isFull();
         if (isLeft) this.batch.report.add(this.#resultOf(row, record, toldOf(record)));
@@ -168,16 +171,17 @@ class BatchOnQueue {
         if (told?.isOnItsWay) arrived.push(row);
       } else if (local?.state === 'saved') {
         this.#countBefore(resultOfKnown(row, local));
-        // Other rows need the output of a row that this machine has saved by itself.
-        const home = tally.chains.followers(row.key).length > 0 && this.#homeHere(local);
+        // Other followers make no row again that this machine has saved by itself, and other rows need its output.
+        const home = this.#homeHere(local);
         if (home)
           await store.handOver({ ...(await this.#recordOf(row, local)), state: 'saved', ...home }, host);
       } else if (local?.state === 'unknown') this.#settle(row, undefined, unknownHere, local);
       // No worker could continue this job: it has no task, or one of another family.
       else if (isHere && (record || local.id === local.jobKey || local.family !== familyOf(row.command)))
         this.#settle(row, undefined, unsavedHere, local);
-      else if (told && !told.isOnItsWay && !flags.refill && !isOpen(local)) this.#settle(row, undefined);
-      else if (local?.state === 'failed' && !flags.retryFailed)
+      else if (told && !told.isOnItsWay && !told.saved && !flags.refill && !isOpen(local))
+        this.#settle(row, undefined);
+      else if (local?.state === 'failed' && !flags.retryFailed && !isRedone)
         this.#settle(row, undefined, failedHere, local);
       else if (!isFull()) {
         this.#handedOver += 1;
@@ -185,7 +189,7 @@ class BatchOnQueue {
       }
     }
     // This may refuse, so it comes before anything is put back.
-    this.#remember(fresh);
+    this.#remember(fresh, 'handing');
     try {
       for (const [row, record, isToMake] of there) await this.#takeUp(row, record, isToMake);
       for (const row of fresh) {
@@ -246,15 +250,15 @@ class BatchOnQueue {
    * Records that rows are about to be handed over, so that a queue which loses them is noticed. Throws `usage` if a run
    * on this machine may be creating them.
    */
-  #remember(rows: readonly Row[]): void {
+  #remember(rows: readonly Row[], as: 'handing' | 'keys'): void {
     if (rows.length === 0) return;
     const { announced, input } = this.batch;
     if (announced.isRefused)
       throw usage(
         `${input.manifest.named}: a gw batch run without --redis is making its rows on this machine, and nothing was handed over`,
-        `wait until it ends, or end it with Ctrl-C; then: ${this.#commandLine()}`,
+        `wait until it ends, or end it with Ctrl-C; then: ${runCommand(['--redis'], this.batch.ctx)}`,
       );
-    this.memory.handed(rows, 'handing');
+    this.memory.handed(rows, as);
   }
 
   /** Takes rows that were not sent yet and are no longer in the manifest out of the queue. */
@@ -280,14 +284,11 @@ class BatchOnQueue {
 
   /** Reports what blocks workers, and why; each message once as long as it lasts. */
   async #tellStanding(): Promise<void> {
-    const { ctx } = this.batch;
-    const said: string[] = [];
-    for (const { host, stands } of await this.queue.board.heard())
-      said.push(...stands.map((what) => `${host}: ${what}`));
+    const { ctx, flags } = this.batch;
+    const said = (await standsOf(this.queue, flags)).map(({ host, what }) => `${host}: ${what}`);
     if ((await this.queue.engine.workers())?.length === 0)
-      said.push('no worker is connected: start one on each machine with gw worker --redis');
-    for (const each of said)
-      if (!this.#saidOfWorkers.has(each)) ctx.io.note(withRedis(each, this.batch.flags));
+      said.push(`no worker is connected: start one on each machine with gw worker ${redisTyped(flags)}`);
+    for (const each of said) if (!this.#saidOfWorkers.has(each)) ctx.io.note(each);
     this.#saidOfWorkers = new Set(said);
   }
 
@@ -296,10 +297,7 @@ class BatchOnQueue {
     const { store, host } = this.queue;
     if (record.fault) return this.#found(row, record);
     const put = async (step: Step, changes: Changes) => {
-      if (this.memory.rows.get(row.key) === undefined) {
-        this.#remember([row]);
-        this.memory.handed([row], 'keys');
-      }
+      if (this.memory.rows.get(row.key) === undefined || isToMake) this.#remember([row], 'keys');
       // The ticket of the previous round would stay on the queue for good.
       if (record.state === 'waiting')
         await this.queue.engine.remove([{ key: row.key, round: record.round, queue: record.pool }]);
@@ -311,7 +309,10 @@ class BatchOnQueue {
     const known = isToMake ? undefined : this.#inReach(record);
     if (known) return put(...known);
     const end = endOf(record);
-    const another = end === ends.failed ? { again: true, wanted: nextAttempt(record), id: '' } : {};
+    const { known: before, isRedone } = this.batch.tally;
+    const wanted = Math.max(nextAttempt(record), (before.get(row.key)?.attempt ?? 0) + 1);
+    const isNext = end === ends.failed || isRedone(row.key);
+    const another = isNext ? { again: true, wanted, id: '', files: [] } : {};
     const changed = await this.#changedTo(row, record, isToMake || record.state === 'waiting');
     if (changed) return put('changed', { ...changed, ...another });
     if (isToMake) return put('again', another);
@@ -334,20 +335,20 @@ class BatchOnQueue {
     const moved = how.filter((key) => isOwn && record.row.flags[key] !== row.flags[key]);
     if (isSame && !isToBeMade && moved.includes('out') && !isOver(record.state)) this.#keptPlaces += 1;
     if (isSame && !(isToBeMade && asked && moved.length > 0)) return undefined;
-    // Two users may have given their batches the same name.
-    if (!isSame && !isOwn)
+    // Two users may have given their batches the same name; the settings of one user may differ by machine.
+    if (!isSame && !isOwn && (await this.#requestOf(row, undefined)).job.prompt !== record.job?.prompt)
       throw usage(
         `${input.manifest.named}:${placeText(row)}: the row has changed since it was handed over (${row.key})`,
         'another batch may have this name: give one of them another with --name, or the row another id',
       );
-    if (isToBeMade) {
+    if (isToBeMade && (isOwn || isOver(record.state))) {
       const { row: own, family, job, pool } = await this.#recordOf(row, undefined);
       return { row: own, family, job, pool };
     }
-    const { key, line, nth } = row;
-    const changed = [{ key, line, nth, field: 'the row', state: record.state }];
-    const isTold = tally.changed.some((each) => each.key === key);
-    if (!isTold) warnOfChanged({ changed }, input.manifest.named, flags.retryFailed === true, ctx);
+    const known = { family: record.family, fields: fields && JSON.stringify(fields) };
+    const { changed: field = 'command' } = await this.#check(row, known);
+    const changed = [{ ...row, field, state: record.state }];
+    warnOfChanged({ changed }, input.manifest.named, flags.retryFailed === true, ctx);
     return undefined;
   }
 
@@ -368,7 +369,8 @@ class BatchOnQueue {
     const local = this.batch.tally.known.get(record.row.key);
     const end = endOf(record);
     const isGone = end === ends.saved && record.host === this.queue.host && local?.state === 'unsaved';
-    if (local?.family !== record.family || local.attempt < (record.wanted ?? 1)) return undefined;
+    if (!local?.jobKey || local.family !== record.family || local.attempt < (record.wanted ?? 1))
+      return undefined;
     if (isGone) return ['unsaved', {}];
     const isOut = record.state === 'waiting' || record.state === 'cancelled' || end === ends.unknown;
     const home = isOut || record.state === 'failed' ? this.#homeHere(local) : undefined;
@@ -529,7 +531,7 @@ class BatchOnQueue {
     this.#sums[end?.sum ?? 'failed'] += 1;
     // A job of this machine's own goes on without --redis.
     if (end?.isStuck || (end?.sum === 'open' && (local || told?.isStuck))) this.#sums.stuck += 1;
-    if (record?.state === 'saved') this.memory.saved(row, result, record.job?.attempt);
+    if (record?.state === 'saved') this.memory.saved(result, record);
     this.#settled.push({ value: result, ...(failure !== undefined && { error: failure }) });
   }
 
@@ -567,7 +569,19 @@ class BatchOnQueue {
     });
   }
 
-  readonly #commandLine = (...added: string[]): string => runCommand(['--redis', ...added], this.batch.ctx);
+  /** The command that goes on with what was handed over; the rows of --redo are made anew once. */
+  readonly #commandLine = (...added: string[]): string =>
+    runCommand(['--redis', ...added], this.batch.ctx, ['--redo']);
+}
+
+/** Throws `usage` for a row of --redo that a worker works on, or whose outcome is not known. */
+function refuseRedo(record: RowRecord, redis: RedisWords): void {
+  const end = endOf(record);
+  const isUnknown = end?.sum === 'unknown' || end?.isStuck;
+  if (end ? !isUnknown : record.state === 'waiting') return;
+  const why = isUnknown ? 'it is not known what became of its job' : 'a worker works on it';
+  const hint = isUnknown ? withRedis(closingHint(record), redis) : 'follow it without --redo first';
+  throw usage(`--redo ${record.row.key}: ${why}`, hint);
 }
 
 const keyOf = (record: RowRecord | undefined): string | undefined =>

@@ -84,11 +84,10 @@ export class RowHands implements Omit<Hands, 'onTakenAway'> {
     signal: AbortSignal,
     private readonly turn: () => Promise<void>,
   ) {
-    const { rowCtx, flags } = worker;
-    const { host } = rowCtx;
-    this.#ctx = { ...rowCtx, signal };
-    this.#placing = { ...this.#ctx, host: { ...host, cwd: folderOf(flags.out, host.cwd) } };
-    this.#root = path.resolve(host.cwd, flags.root ?? '.');
+    const { host } = worker.rowCtx;
+    this.#ctx = { ...worker.rowCtx, signal };
+    this.#placing = { ...this.#ctx, host: { ...host, cwd: folderOf(worker.flags.out, host.cwd) } };
+    this.#root = path.resolve(host.cwd, worker.flags.root ?? '.');
   }
 
   readonly knows = async (record: RowRecord) => {
@@ -100,14 +99,13 @@ export class RowHands implements Omit<Hands, 'onTakenAway'> {
     return job.id !== undefined && !isOther;
   };
   readonly create: Hands['create'] = async (record, beforeSend) => {
-    const { clock } = this.#ctx;
     const keepsOther = (await this.#own(record))?.family === record.family;
     const guarded = guardedGateway(this.#ctx, async () => {
       await this.turn();
       const { last } = await lastOfKey(record.row.key, this.#ctx);
-      const askedMs = clock.steady();
+      const askedMs = this.#ctx.clock.steady();
       await beforeSend(last && carriedJob(last, record));
-      return () => clock.steady() - askedMs < SEND_WITHIN_MS;
+      return () => this.#ctx.clock.steady() - askedMs < SEND_WITHIN_MS;
     });
     const { rows, state, named, wanted = record.again, job: { fields: expects, attempt = 1 } = {} } = record;
     // A create that was being sent is continued, and not made anew.
@@ -218,12 +216,12 @@ export class RowHands implements Omit<Hands, 'onTakenAway'> {
     const row = this.#rowOf(record);
     const flags = await flagsOf(row, record.rows, this.#placeOf(record));
     const job = record.job ?? noCheck;
-    const { model, attempt: made, fields, files: _, key: _key, ownPrompt: _own, ...asked } = job;
+    const { attempt: made, fields, files: _, key: _key, ownPrompt: _own, ...asked } = job;
     return {
       event: 'intent' as const,
       family: record.family,
       ...asked,
-      model,
+      model: job.model,
       request: record.job && requestOf(record.row, record.job, this.#root),
       // Empty marks a job made elsewhere, which `stats` does not count.
       bodySha256: '',
@@ -333,8 +331,7 @@ export class RowHands implements Omit<Hands, 'onTakenAway'> {
 
   #failed(record: RowRecord, error: unknown, isOfJob = true) {
     this.worker.show({ error: under(record.row.key, error) });
-    const here = (command: string) => `on ${record.host}, ${command}`;
-    return { kind: 'failed', error: toldError(ofRow(error, here), this.#ctx), isOfJob } as const;
+    return { kind: 'failed', error: toldError(ofRow(error, record.row), this.#ctx), isOfJob } as const;
   }
 }
 

@@ -1,11 +1,13 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { askedDigest, digestOf, type Row } from '../../batch/rows.ts';
+import { digestOf, type Row } from '../../batch/rows.ts';
 import { trustedStateDir } from '../../config/dirs.ts';
 import type { Context } from '../../context.ts';
 import { appendLine, ensureDirectory } from '../../disk/durable-directory.ts';
 import { refuseNewer } from '../../formats.ts';
 import { jsonOf } from '../../json-text.ts';
+import type { RowRecord } from '../../machines/row.ts';
+import type { Fields } from '../batch/known-rows.ts';
 import type { RowResult } from '../batch/report.ts';
 import { currentOrigin } from '../once.ts';
 
@@ -13,16 +15,16 @@ import { currentOrigin } from '../once.ts';
 // noticed, and a run without the queue creates no row twice.
 
 interface Remembered {
-  /** The digest of the request (`askedDigest`); an older gw did not record it. */
-  readonly asked?: string | undefined;
-  readonly saved?: Pick<RowResult, 'id' | 'status' | 'files'>;
+  readonly saved?: Pick<RowResult, 'family' | 'id' | 'status' | 'files'>;
   /** The attempt under its key, from 1; an older gw did not record it. */
   readonly attempt?: number | undefined;
+  /** A digest of each field of its request; an older gw did not record it. */
+  readonly fields?: Fields | undefined;
   /** True if the run ended before it knew that the row had reached the queue. */
   readonly isOnItsWay?: boolean;
 }
 
-interface Said extends Pick<Remembered, 'saved' | 'attempt'> {
+interface Said extends Omit<Remembered, 'isOnItsWay'> {
   /** The format, if it is above 1. */
   readonly v?: unknown;
   /** The origin of the gateway; an older gw did not record it. */
@@ -30,7 +32,6 @@ interface Said extends Pick<Remembered, 'saved' | 'attempt'> {
   readonly keys?: readonly string[];
   /** Rows that are about to be handed over; `keys` lists them once they are. */
   readonly handing?: readonly string[];
-  readonly asked?: readonly string[];
   readonly key?: string;
   readonly takenBack?: readonly string[];
 }
@@ -59,16 +60,16 @@ export class Memory {
     }
   }
 
-  #take({ handing = [], keys = [], asked, takenBack = [], key: of, saved, attempt }: Said): void {
-    for (const [at, key] of handing.entries()) this.rows.set(key, { asked: asked?.[at], isOnItsWay: true });
-    for (const [at, key] of keys.entries()) this.rows.set(key, { asked: asked?.[at] });
+  #take({ handing = [], keys = [], takenBack = [], key: of, saved, attempt, fields }: Said): void {
+    for (const key of handing) this.rows.set(key, { isOnItsWay: true });
+    for (const key of keys) this.rows.set(key, {});
     for (const key of takenBack) this.rows.delete(key);
-    if (of !== undefined && saved) this.rows.set(of, { ...this.rows.get(of), saved, attempt });
+    if (of !== undefined && saved) this.rows.set(of, { saved, attempt, fields });
   }
 
   /** Records rows that are about to be handed over (`handing`) or are on the queue (`keys`); durable on return. */
   handed(rows: readonly Row[], as: 'handing' | 'keys'): void {
-    if (rows.length > 0) this.#append({ [as]: rows.map(({ key }) => key), asked: rows.map(askedDigest) });
+    if (rows.length > 0) this.#append({ [as]: rows.map(({ key }) => key) });
   }
 
   /** Records rows that were never sent and that no worker can send any more. */
@@ -76,9 +77,8 @@ export class Memory {
     if (keys.some((key) => this.rows.has(key))) this.#append({ takenBack: keys });
   }
 
-  saved(row: Row, { id, status, files }: RowResult, attempt: number | undefined): void {
-    if (!this.rows.has(row.key)) this.handed([row], 'keys');
-    this.#append({ key: row.key, saved: { id, status, files }, attempt });
+  saved({ row_key: key, family, id, status, files }: RowResult, { job }: Pick<RowRecord, 'job'>): void {
+    this.#append({ key, saved: { family, id, status, files }, attempt: job?.attempt, fields: job?.fields });
   }
 
   #append(said: Said): void {

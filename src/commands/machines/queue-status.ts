@@ -1,9 +1,9 @@
 import { readRows } from '../../batch/rows.ts';
-import type { Context } from '../../context.ts';
+import { type Context, commandFor } from '../../context.ts';
 import { GwError, shellQuote, usage } from '../../errors.ts';
 import { loadTaskFamily } from '../../gateway/families.ts';
 import { chunksOf } from '../../host.ts';
-import { type LogEntry, nextAttempt, type RowRecord, type RowState, rowStates } from '../../machines/row.ts';
+import { type LogEntry, nextAttempt, type RowState, rowStates } from '../../machines/row.ts';
 import { type OpenRows, soundRows } from '../batch/flags.ts';
 import { noTaskOfImage, unchanged } from '../jobs/task-job.ts';
 import { createFollowers } from '../video/followers.ts';
@@ -13,8 +13,6 @@ import { endOf, ends } from './row-end.ts';
 
 // Commands on a queue besides following it: the state of rows, the log of a row, and taking rows out.
 
-export { redisTyped };
-
 export async function withQueue<T>(
   words: RedisWords,
   ctx: Context,
@@ -23,6 +21,12 @@ export async function withQueue<T>(
   const queue = await openQueue(words, 'reader', ctx);
   return ask(queue).finally(() => queue.close().catch(() => {}));
 }
+
+/** What blocks workers, and why: one sentence each, with the worker that reports it. */
+export const standsOf = async ({ board }: OpenQueue, redis: RedisWords) =>
+  (await board.heard()).flatMap(({ host, stands }) =>
+    stands.map((what) => ({ host, what: withRedis(what, redis) })),
+  );
 
 /** How many rows one request to Redis asks for. */
 export const AT_ONCE = 200;
@@ -63,10 +67,7 @@ export function statusOnMachines(input: OpenRows, redis: RedisWords, ctx: Contex
       workers: await queue.engine.workers(),
       slots: pools.map(({ name, taken, atOnce, waiting }) => ({ pool: name, taken, of: atOnce, waiting })),
       toSave: save.taken + save.waiting,
-      /** What blocks workers, and why: one sentence each, with the worker that reports it. */
-      stands: (await queue.board.heard()).flatMap(({ host, stands }) =>
-        stands.map((what) => ({ host, what: withRedis(what, redis) })),
-      ),
+      stands: await standsOf(queue, redis),
     };
   });
 }
@@ -131,7 +132,15 @@ export const resolveOnMachines = (key: string, as: string, redis: RedisWords, ct
         `row ${key} cannot be resolved: ${record.fault ? record.error?.message : `it is ${record.state}`}`,
         record.fault && 'where nothing was made, --as none closes it',
       );
-    if (!isNone) await lookAt(record, as, ctx.clock.now() - (await store.restedMs(key)), redis, ctx);
+    if (!isNone) {
+      const of = record.family === 'image' ? undefined : await loadTaskFamily(record.family);
+      if (!of) throw noTaskOfImage(as, `${shellQuote(key)} --as none ${redisTyped(redis)}`);
+      const job = { createdAtMs: ctx.clock.now() - (await store.restedMs(key)), acceptedAtMs: undefined };
+      const looker = await createFollowers(ctx, { ownRates: true }).looker(of, await ctx.gateway());
+      await looker.look(as, { signal: ctx.signal, job }).catch((error: unknown) => {
+        throw unchanged(error, as, `row ${key}`);
+      });
+    }
     const round = record.round + 1;
     const wanted = nextAttempt(record);
     const result = isNone
@@ -140,23 +149,6 @@ export const resolveOnMachines = (key: string, as: string, redis: RedisWords, ct
     // Read before the ticket is added, so that no worker can have changed the row.
     const [now = record] = await store.read([key]);
     if (result === 'ok') await engine.add([{ key, round, queue: record.pool }]);
+    ctx.io.note(`go on with it: ${commandFor(`gw batch run MANIFEST ${redisTyped(redis)}`, ctx)}`);
     return { row_key: key, state: now.state, id: now.id ?? null };
   });
-
-/** Throws if the gateway has no such task, or if the task cannot be the row's, which was sent at `createdAtMs`. */
-async function lookAt(
-  { row, family }: RowRecord,
-  id: string,
-  createdAtMs: number,
-  redis: RedisWords,
-  ctx: Context,
-): Promise<void> {
-  const of = family === 'image' ? undefined : await loadTaskFamily(family);
-  if (!of) throw noTaskOfImage(id, `${shellQuote(row.key)} --as none ${redisTyped(redis)}`);
-  const looker = await createFollowers(ctx, { ownRates: true }).looker(of, await ctx.gateway());
-  await looker
-    .look(id, { signal: ctx.signal, job: { createdAtMs, acceptedAtMs: undefined } })
-    .catch((error: unknown) => {
-      throw unchanged(error, id, `row ${row.key}`);
-    });
-}
