@@ -92,11 +92,10 @@ export class RowHands implements Omit<Hands, 'onTakenAway'> {
 
   readonly knows = async (record: RowRecord) => {
     const job = await this.#own(record);
-    if (!job) return false;
-    if (job.family === 'image') return job.state === 'succeeded';
+    if (job?.family === 'image') return job.state === 'succeeded';
     // A job that has ended badly may be of an earlier round, where another machine was the last to send.
-    const isOther = !/^(running|succeeded)$/.test(job.state) && record.sender !== this.worker.queue.host;
-    return job.id !== undefined && !isOther;
+    const isOn = job?.state === 'running' || job?.state === 'succeeded';
+    return job?.id !== undefined && (isOn || record.sender === this.worker.queue.host);
   };
   readonly create: Hands['create'] = async (record, beforeSend) => {
     const keepsOther = (await this.#own(record))?.family === record.family;
