@@ -99,9 +99,7 @@ export async function startObserver(
   });
   server.listen(port, host);
   await once(server, 'listening').catch((error: unknown) => {
-    const code = errorCode(error) ?? '';
-    const whys = { EADDRINUSE: 'the port is taken', EADDRNOTAVAIL: 'this machine has no such address' };
-    const why = whys[code as keyof typeof whys] ?? (error as Error).message;
+    const why = errorCode(error) === 'EADDRINUSE' ? 'another program has it' : (error as Error).message;
     throw usage(`--listen ${urlHost(host)}:${port}: ${why}`, 'name another with --listen');
   });
   const at = (server.address() as AddressInfo).port;

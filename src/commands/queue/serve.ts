@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import * as fs from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import * as path from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { defineCommand } from '../../command.ts';
 import { trustedStateDir } from '../../config/dirs.ts';
 import type { Context } from '../../context.ts';
@@ -48,9 +49,8 @@ export const serve = defineCommand<typeof flags, Served>({
         resolve(server.said().split('\n').at(-2) ?? `it ended with ${code}`),
       );
     });
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<string>((resolve) => {
-      timer = setTimeout(resolve, START_MS, `it did not say within ${START_MS / 1000} s that it is ready`);
+    const late = pause(START_MS, `it did not say within ${START_MS / 1000} s that it is ready`, {
+      ref: false,
     });
     try {
       const failed = await Promise.race([server.ready, gone, late, aborted(ctx.signal)]);
@@ -63,9 +63,8 @@ export const serve = defineCommand<typeof flags, Served>({
       const why = await Promise.race([aborted(ctx.signal), gone]);
       if (why !== undefined) throw new GwError('unavailable', `redis-server ended by itself: ${why}`);
     } finally {
-      clearTimeout(timer);
       server.child.kill('SIGTERM');
-      timer = setTimeout(() => server.child.kill('SIGKILL'), END_MS);
+      const timer = setTimeout(() => server.child.kill('SIGKILL'), END_MS);
       await gone;
       clearTimeout(timer);
       server.lock.release();
