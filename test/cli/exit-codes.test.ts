@@ -2,7 +2,6 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { errorKinds } from '../../src/errors.ts';
-import { cmd } from '../helpers/cmd.ts';
 import { freePort } from '../helpers/free-port.ts';
 import { NearPlace, openNearPlace } from './near-place.ts';
 import { create, type Ended, KEY, openPlace, Place } from './place.ts';
@@ -11,104 +10,86 @@ import { create, type Ended, KEY, openPlace, Place } from './place.ts';
 // the test's process.
 
 type Act = (more: string[]) => Promise<Ended>;
-type Row = {
-  readonly kind: keyof typeof errorKinds;
-  readonly when: string;
-  readonly act: (open: typeof openPlace | typeof openNearPlace) => Promise<Act>;
-};
+type Open = typeof openPlace | typeof openNearPlace;
+type Row = readonly [kind: keyof typeof errorKinds, when: string, act: (open: Open) => Promise<Act>];
 
 /** Runs gw against a sandbox with a fault. */
 const withFault =
   (fault: string, argv: string[], options: object = {}) =>
-  async (open: typeof openPlace | typeof openNearPlace): Promise<Act> => {
+  async (open: Open): Promise<Act> => {
     const place = await open({ fault, ...options });
     return (more) => place.run([...argv, '--retries', '0', ...more]);
   };
 
+/** Runs gw with other words or an environment of its own. */
+const withWords =
+  (argv: string[], options: object = {}) =>
+  async (open: Open): Promise<Act> => {
+    const place = await open();
+    return (more) => place.run([...argv, ...more], options);
+  };
+
 const makeFox = [...create, 'a fox'];
+const unknownId = 'vt-20260101000000-0123456789abcdef0123';
 
 const rows: Row[] = [
-  {
-    kind: 'usage',
-    when: 'a duration that the model does not have',
-    act: withFault('task:fail=X', [...create, 'a fox', '--duration', '3']),
-  },
-  {
-    kind: 'auth',
-    when: 'a key that the gateway does not know',
-    act: async (open) => {
-      const place = await open();
-      return (more) => place.run([...makeFox, ...more], { env: { GW_API_KEY: 'wrong-key' } });
-    },
-  },
-  {
-    kind: 'auth',
-    when: 'no gateway at all',
-    act: async (open) => {
+  ['usage', 'a duration that the model does not have', withWords([...makeFox, '--duration', '3'])],
+  ['auth', 'a key that the gateway does not know', withWords(makeFox, { env: { GW_API_KEY: 'wrong-key' } })],
+  [
+    'auth',
+    'no gateway at all',
+    async (open) => {
       const place = open === openPlace ? new Place() : new NearPlace();
       return (more) => place.run([...makeFox, ...more]);
     },
-  },
-  {
-    kind: 'not_found',
-    when: 'a task that the gateway does not know',
-    act: async (open) => {
-      const place = await open();
-      return (more) =>
-        place.run(cmd`video alpha get vt-20260101000000-0123456789abcdef0123 --retries 0 ${more}`);
-    },
-  },
-  { kind: 'rejected', when: 'a 400', act: withFault('create:400', makeFox) },
-  { kind: 'balance', when: 'a 402', act: withFault('create:402', makeFox) },
-  { kind: 'rate_limited', when: 'a 429', act: withFault('create:429', [...makeFox, '--no-queue']) },
-  {
-    kind: 'unavailable',
-    when: 'nobody listens',
-    act: async (open) => {
-      const place = await open();
+  ],
+  [
+    'not_found',
+    'a task that the gateway does not know',
+    withWords(['video', 'alpha', 'get', unknownId, '--retries', '0']),
+  ],
+  ['rejected', 'a 400', withFault('create:400', makeFox)],
+  ['balance', 'a 402', withFault('create:402', makeFox)],
+  ['rate_limited', 'a 429', withFault('create:429', [...makeFox, '--no-queue'])],
+  [
+    'unavailable',
+    'nobody listens',
+    async (open) => {
       const url = `http://127.0.0.1:${await freePort()}`;
-      return (more) => place.run([...makeFox, '--retries', '0', '--base-url', url, ...more]);
+      return withWords([...makeFox, '--retries', '0', '--base-url', url])(open);
     },
-  },
-  {
-    kind: 'task_failed',
-    when: 'the task fails',
-    act: withFault('task:fail=OutputVideoSensitiveContentDetected', makeFox),
-  },
-  {
-    kind: 'wait_timeout',
-    when: 'the wait is over before the task',
-    act: withFault('task:fail=X', [...makeFox, '--wait-timeout', '200ms'], { speed: 1 }),
-  },
-  { kind: 'download', when: 'the output cannot be had', act: withFault('output:404', makeFox) },
-  {
-    kind: 'partial',
-    when: 'one of two tasks is not known',
-    act: async (open) => {
+  ],
+  ['task_failed', 'the task fails', withFault('task:fail=OutputVideoSensitiveContentDetected', makeFox)],
+  [
+    'wait_timeout',
+    'the wait is over before the task',
+    withFault('task:fail=X', [...makeFox, '--wait-timeout', '200ms'], { speed: 1 }),
+  ],
+  ['download', 'the output cannot be had', withFault('output:404', makeFox)],
+  [
+    'partial',
+    'one of two tasks is not known',
+    async (open) => {
       const place = await open();
       await place.run(['video', 'alpha', 'create', 'a fox']);
-      const ids = [place.sandbox.tasks()[0]?.id ?? '', 'vt-20260101000000-0123456789abcdef0123'];
+      const ids = [place.sandbox.tasks()[0]?.id ?? '', unknownId];
       return (more) => place.run(['video', 'alpha', 'get', ...ids, '--retries', '0', ...more]);
     },
-  },
-  {
-    kind: 'unknown_outcome',
-    when: 'the create is answered by a reset',
-    act: withFault('create:reset-after', makeFox),
-  },
-  { kind: 'unknown_outcome', when: 'the create is answered by 503', act: withFault('create:503', makeFox) },
-  {
-    kind: 'budget',
-    when: 'the limit of jobs would be passed',
-    act: async (open) => {
+  ],
+  ['unknown_outcome', 'the create is answered by a reset', withFault('create:reset-after', makeFox)],
+  ['unknown_outcome', 'the create is answered by 503', withFault('create:503', makeFox)],
+  [
+    'budget',
+    'the limit of jobs would be passed',
+    async (open) => {
       const place = await open();
       await place.run(['config', 'set', 'budget.jobs', '0/day']);
       return (more) => place.run([...makeFox, ...more]);
     },
-  },
+  ],
 ];
 
-describe.each(rows)('$kind: $when', ({ kind, act }) => {
+describe.each(rows)('%s: %s', (kind, _, act) => {
   const { exitCode } = errorKinds[kind];
 
   test(`exits ${exitCode} with one error line`, async () => {

@@ -16,52 +16,51 @@ describe('the request', () => {
     const { method, url, body } = JSON.parse(run.out);
     return { method, at: String(url).replace(world.sandbox.baseUrl, ''), body };
   };
-  const at = (action: string) => ({ method: 'POST', at: `/?Action=${action}&Version=2024-01-01` });
+  const act = (action: string, body: object) => ({
+    method: 'POST',
+    at: `/?Action=${action}&Version=2024-01-01`,
+    body,
+  });
 
   test.each<[string, string[], object]>([
     [
       'a group, every field',
       cmd`group create --name foxes --description winter --type LIVENESSFACE --project film`,
-      {
-        ...at('CreateAssetGroup'),
-        body: { Name: 'foxes', Description: 'winter', GroupType: 'LivenessFace', ProjectName: 'film' },
-      },
+      act('CreateAssetGroup', {
+        Name: 'foxes',
+        Description: 'winter',
+        GroupType: 'LivenessFace',
+        ProjectName: 'film',
+      }),
     ],
     ['a group, and no more than was said', cmd`group create --name x`, { body: { Name: 'x' } }],
     [
       'get a group',
       cmd`group get group-1 --project p`,
-      { ...at('GetAssetGroup'), body: { Id: 'group-1', ProjectName: 'p' } },
+      act('GetAssetGroup', { Id: 'group-1', ProjectName: 'p' }),
     ],
     [
       'update a group',
       cmd`group update group-1 --description ""`,
-      { ...at('UpdateAssetGroup'), body: { Id: 'group-1', Description: '' } },
+      act('UpdateAssetGroup', { Id: 'group-1', Description: '' }),
     ],
-    ['delete a group', cmd`group delete group-1`, { ...at('DeleteAssetGroup'), body: { Id: 'group-1' } }],
+    ['delete a group', cmd`group delete group-1`, act('DeleteAssetGroup', { Id: 'group-1' })],
     [
       'list groups',
       cmd`
         group list --type livenessface --name f --group-id a --group-id asset://b --sort-by UpdateTime
         --order Asc --limit 5 --token t --project p
       `,
-      {
-        ...at('ListAssetGroups'),
-        body: {
-          Filter: { GroupType: 'LivenessFace', Name: 'f', GroupIds: ['a', 'b'] },
-          SortBy: 'UpdateTime',
-          SortOrder: 'Asc',
-          MaxResults: 5,
-          NextToken: 't',
-          ProjectName: 'p',
-        },
-      },
+      act('ListAssetGroups', {
+        Filter: { GroupType: 'LivenessFace', Name: 'f', GroupIds: ['a', 'b'] },
+        SortBy: 'UpdateTime',
+        SortOrder: 'Asc',
+        MaxResults: 5,
+        NextToken: 't',
+        ProjectName: 'p',
+      }),
     ],
-    [
-      'the type of the groups is always sent',
-      ['list'],
-      { ...at('ListAssets'), body: { Filter: { GroupType: 'AIGC' } } },
-    ],
+    ['the type of the groups is always sent', ['list'], act('ListAssets', { Filter: { GroupType: 'AIGC' } })],
     [
       'list assets by page',
       cmd`list --status Active --status Failed --sort-by GroupId --page 2 --page-size 50`,
@@ -92,10 +91,7 @@ describe('the request', () => {
     [
       'create',
       cmd`create --group asset://group-1 --url ${png} --type image --name fox --project p`,
-      {
-        ...at('CreateAsset'),
-        body: { GroupId: 'group-1', URL: png, AssetType: 'Image', Name: 'fox', ProjectName: 'p' },
-      },
+      act('CreateAsset', { GroupId: 'group-1', URL: png, AssetType: 'Image', Name: 'fox', ProjectName: 'p' }),
     ],
     [
       'upload is the same by its alias',
@@ -111,19 +107,11 @@ describe('the request', () => {
       cmd`create --group group-1 --url ${png} --name fox --set Name=wolf --set AssetType=Video`,
       { body: { GroupId: 'group-1', URL: png, AssetType: 'Video', Name: 'wolf' } },
     ],
-    ['get', cmd`get asset://asset-1`, { ...at('GetAsset'), body: { Id: 'asset-1' } }],
+    ['get', cmd`get asset://asset-1`, act('GetAsset', { Id: 'asset-1' })],
     ['get by REST', cmd`get asset://asset-1 --rest`, { method: 'GET', at: '/api/assets/asset-1' }],
-    [
-      'update',
-      cmd`update ASSET://asset-1 --name red`,
-      { ...at('UpdateAsset'), body: { Id: 'asset-1', Name: 'red' } },
-    ],
-    [
-      'delete',
-      cmd`delete asset-1 --project p`,
-      { ...at('DeleteAsset'), body: { Id: 'asset-1', ProjectName: 'p' } },
-    ],
-    ['wait', cmd`wait asset-1`, { ...at('GetAsset'), body: { Id: 'asset-1' } }],
+    ['update', cmd`update ASSET://asset-1 --name red`, act('UpdateAsset', { Id: 'asset-1', Name: 'red' })],
+    ['delete', cmd`delete asset-1 --project p`, act('DeleteAsset', { Id: 'asset-1', ProjectName: 'p' })],
+    ['wait', cmd`wait asset-1`, act('GetAsset', { Id: 'asset-1' })],
   ])('%s', async (_, argv, expected) => {
     expect(await sent(['asset', ...argv])).toMatchObject(expected);
   });

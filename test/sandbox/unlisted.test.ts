@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { Sandbox } from '../../src/sandbox/server.ts';
 import { completions, geo, geoModel, messages, messagesAuth, quick } from './chat-fixture.ts';
 import { ask, auth, bodyOf, create, get, image, json, post, text } from './fixture.ts';
 import { editsPath, generate, postForm } from './image-fixture.ts';
@@ -18,7 +19,7 @@ const inline = {
   data: 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB0C8AAAAASUVORK5CYII=',
 };
 
-const unlisted: [string, (at: Awaited<ReturnType<typeof quick>>) => ReturnType<typeof ask>, string][] = [
+const unlisted: [string, (at: Sandbox) => ReturnType<typeof ask>, string][] = [
   ['function.strict', (at) => completions(at, { tools: [tool({ strict: true })] }), 'tools.function.strict'],
   [
     'image_url.detail',
@@ -173,13 +174,10 @@ describe('kinds and types that the document does not show', () => {
 });
 
 it.each([
-  ['geo', (at: Awaited<ReturnType<typeof quick>>) => geo(at, { max_tokens: 5 })],
-  ['images', (at: Awaited<ReturnType<typeof quick>>) => generate(at, { output_compression: 5 })],
-  ['edits', (at: Awaited<ReturnType<typeof quick>>) => post(at, editsPath, deltaEdit)],
-  [
-    'assets',
-    (at: Awaited<ReturnType<typeof quick>>) => post(at, '/?Action=ListAssets&Version=2024-01-01', past),
-  ],
+  ['geo', (at: Sandbox) => geo(at, { max_tokens: 5 })],
+  ['images', (at: Sandbox) => generate(at, { output_compression: 5 })],
+  ['edits', (at: Sandbox) => post(at, editsPath, deltaEdit)],
+  ['assets', (at: Sandbox) => post(at, '/?Action=ListAssets&Version=2024-01-01', past)],
 ])('a refusal names no flag of gw (%s)', async (_, send) => {
   const answer = await send(await quick());
   expect([answer.status, answer.text]).toEqual([400, expect.not.stringMatching(/--|gw /)]);

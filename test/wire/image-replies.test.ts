@@ -62,26 +62,18 @@ describe('the images of a reply', () => {
     ],
     [
       'native, in snake case',
-      { candidates: [{ content: { parts: [{ inline_data: { mime_type: 'image/webp', data: 'AAAA' } }] } }] },
+      native({ inline_data: { mime_type: 'image/webp', data: 'AAAA' } }),
       [{ index: 0, kind: 'base64', mimeType: 'image/webp' }],
     ],
     [
       'native, as a file',
-      { candidates: [{ content: { parts: [{ fileData: { mimeType: 'image/png', fileUri: link } }] } }] },
+      native({ fileData: { mimeType: 'image/png', fileUri: link } }),
       [{ index: 0, kind: 'url', url: link, mimeType: 'image/png' }],
     ],
-    [
-      'native, as an image URL',
-      { candidates: [{ content: { parts: [{ image_url: { url: link } }] } }] },
-      [{ index: 0, kind: 'url', url: link }],
-    ],
+    ['native, as an image URL', native({ image_url: { url: link } }), [{ index: 0, kind: 'url', url: link }]],
     [
       'native, a thought is no result',
-      {
-        candidates: [
-          { content: { parts: [{ thought: true, inlineData: { mimeType: 'image/png', data: 'AA' } }] } },
-        ],
-      },
+      native({ thought: true, inlineData: { mimeType: 'image/png', data: 'AA' } }),
       [],
     ],
     [
@@ -108,12 +100,8 @@ describe('the images of a reply', () => {
       reply,
       [{ index: 0, kind: 'url', url: link }],
     ]),
-    ['a link among words', { candidates: [{ content: { parts: [{ text: `see ${link} for more` }] } }] }, []],
-    [
-      'a thought that is a link',
-      { candidates: [{ content: { parts: [{ thought: true, text: link }] } }] },
-      [],
-    ],
+    ['a link among words', native({ text: `see ${link} for more` }), []],
+    ['a thought that is a link', native({ thought: true, text: link }), []],
     ['candidates of another shape', { candidates: [null, { content: null }, { content: { parts: 5 } }] }, []],
     ['nothing that is an object', null, []],
     ['a list', [{ url: link }], []],
