@@ -20,10 +20,7 @@ const creates: Record<string, readonly string[]> = {
   alpha: ['video', 'alpha', 'create', ...waiting],
   'alpha, not waiting': ['video', 'alpha', 'create'],
   beta: ['video', 'beta', 'create', '--duration', '3', ...waiting],
-  gamma: [
-    ...['video', 'gamma', 'create', '--resolution', '480P', '-m', 'gamma-H3-Max'],
-    ...['--duration', '5', '--ratio', '1:1', ...waiting],
-  ],
+  gamma: cmd`video gamma create --resolution 480P -m gamma-H3-Max --duration 5 --ratio 1:1 ${waiting}`,
   image: ['image', 'create', '-m', 'img-2', '--size', '256x256'],
   'image by link': cmd`image create -m legacy-image-2 --size 256x256 --response-format url`,
 };

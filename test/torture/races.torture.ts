@@ -3,6 +3,7 @@ import * as path from 'node:path';
 import { expect } from 'vitest';
 import type { JobView } from '../../src/jobs/job-view.ts';
 import { openPlace, openSandbox, Place, strace } from '../cli/place.ts';
+import { cmd } from '../helpers/cmd.ts';
 import { type Fault, honest, startFaultProxy } from '../helpers/fault-proxy.ts';
 import type { SeenRequest } from '../helpers/fault-server.ts';
 import { canTrace } from '../helpers/needs.ts';
@@ -16,10 +17,7 @@ const creates: Readonly<Record<string, { readonly argv: readonly string[]; reado
   alpha: { argv: ['video', 'alpha', 'create'], code: 14 },
   beta: { argv: ['video', 'beta', 'create', '--duration', '3'], code: 0 },
   gamma: {
-    argv: [
-      ...['video', 'gamma', 'create', '-m', 'gamma-H3-Max', '--resolution', '480P'],
-      ...['--duration', '5', '--ratio', '1:1'],
-    ],
+    argv: cmd`video gamma create -m gamma-H3-Max --resolution 480P --duration 5 --ratio 1:1`,
     code: 14,
   },
   image: { argv: ['image', 'create', '-m', 'img-2', '--size', '256x256'], code: 14 },

@@ -343,10 +343,7 @@ const rows: Readonly<Record<string, Row>> = {
     ],
     sandbox: [
       [...chat, '--api', 'messages', '-m', 'sandbox-chat-1', '--thinking', '1024', '--max-tokens', '4000'],
-      [
-        ...['chat', 'call hello', '--no-stream', '--tool', 'hello.json'],
-        ...['--api', 'messages', '-m', 'sandbox-chat-1'],
-      ],
+      cmd`chat "call hello" --no-stream --tool hello.json --api messages -m sandbox-chat-1`,
     ],
   },
   'POST /v1beta/models/{model}:generateContent': {
