@@ -1,4 +1,4 @@
-import { realpathSync, statSync } from 'node:fs';
+import { existsSync, realpathSync, statSync } from 'node:fs';
 import * as path from 'node:path';
 import { defineCommand } from '../command.ts';
 import { ensureDirectory } from '../disk/durable-directory.ts';
@@ -52,10 +52,10 @@ function folder(flag: string, name: string, cwd: string, mayMake = false): strin
   const named = `${flag} ${name}`;
   const dir = path.resolve(cwd, name);
   try {
-    if (mayMake) ensureDirectory(dir, 0o777, false);
+    if (mayMake && !existsSync(dir)) ensureDirectory(dir, 0o777, false);
     if (statSync(dir).isDirectory()) return realpathSync.native(dir);
   } catch (error) {
-    throw fileFault(error, named);
+    throw fileFault(error, named, 'name a directory');
   }
   throw usage(`${named}: is no directory`, 'name a directory');
 }

@@ -14,7 +14,7 @@ const flags = { account: text('TYPE', 'account type, for its limits', { choices:
 
 /** `gw profile add NAME --base-url URL` stores a gateway; `gw login --profile NAME` adds its API key. */
 export const add = defineCommand<typeof flags, { profile: string; base_url: string }>({
-  args: { name: 'NAME', summary: 'letters, digits, dots, dashes', required: true },
+  args: { name: 'NAME', summary: 'a-z, 0-9, dots, dashes, underscores', required: true },
   flags,
   examples: ['gw profile add studio --base-url https://gateway.example.com --account enterprise'],
   async run({ args: [name = ''], flags, globals }, ctx) {

@@ -357,6 +357,17 @@ describe('help', () => {
 });
 
 test.each([
+  ['--root', 'nope', 'no such file'],
+  ['--root', 'file', 'is no directory'],
+  ['--out', 'file', 'is no directory'],
+])('gw mcp %s %s: %s', async (flag, name, what) => {
+  const world = await World.open();
+  writeFileSync(path.join(world.cwd, 'file'), '');
+  const run = await world.gw(['mcp', flag, name]);
+  expect([run.code, run.err]).toEqual([2, `error: ${flag} ${name}: ${what}\nhint: name a directory\n`]);
+});
+
+test.each([
   ['jobs', 'list', '--batch', ''],
   ['gallery', '--out', ''],
   ['mcp', '--root', ''],
