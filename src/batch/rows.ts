@@ -15,13 +15,6 @@ import type { Manifest, WrittenRow } from './read-manifest.ts';
 /** The create commands of a row, by their words, with their flags. */
 export type CreateFlags = Readonly<Record<string, FlagSet>>;
 
-/** Settings and global flags of the machine that checked a row, which are not in the row itself. */
-interface Pinned {
-  readonly model?: string | undefined;
-  readonly sidecar?: true | undefined;
-  readonly validate?: false | undefined;
-}
-
 /** The place of a row, counted from 1: its first line, and its number in the list if several rows share the line. */
 export interface Place {
   readonly line: number;
@@ -47,8 +40,12 @@ export interface Row extends Place {
   /** `PATH=VALUE`, as in --set. */
   readonly set: readonly string[];
   readonly body?: Readonly<Record<string, unknown>> | undefined;
-  /** Set for a row on a queue: the settings with which a worker has to make it. */
-  readonly pinned?: Pinned | undefined;
+  /** For a row on a queue: settings and global flags of the machine that checked it, with which a worker makes it. */
+  readonly pinned?: {
+    readonly model?: string | undefined;
+    readonly sidecar?: true | undefined;
+    readonly validate?: false | undefined;
+  };
 }
 
 /** The faults of a row: `field: message`. */
@@ -198,7 +195,10 @@ function readRow({ fields, fault, isCells = false }: WrittenRow, input: RowsInpu
     if (!meant) return false;
     const { key, flag, isNegated } = meant;
     const ways = promptKeys.includes(key) ? promptKeys : [key];
-    if (ways.some((way) => way in values) || valueAt(body, flag.field ?? [key]) !== undefined) return false;
+    // Prompts and media are parts of `content`, where a body has one.
+    const isPart = body?.content !== undefined && (ways.length > 1 || /\bREF$/.test(flag.value ?? ''));
+    const field = isPart ? ['content'] : (flag.field ?? [key]);
+    if (ways.some((way) => way in values) || valueAt(body, field) !== undefined) return false;
     written[name] = value;
     const parsed = gather(() => typedOf(flag, name, value, isNegated));
     if (parsed !== undefined) values[key] = parsed;

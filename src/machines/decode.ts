@@ -129,10 +129,10 @@ export function decode(
   const hasTask = rest.state === 'running' || rest.state === 'ended';
   if (hasTask && family !== 'image' && !id) return fault('id', `is not there, and the row is ${rest.state}`);
   if (rest.state === 'failed' && !rest.error) return fault('error', 'is not there, and the row is failed');
-  const { said = written.flags ?? {}, body, flags: _older, ...own } = written;
+  const { said = written.flags ?? {}, pinned, flags: _older, ...own } = written;
   let row: Row;
   try {
-    row = readWritten({ ...own, said, ...(body && { body }) }, reader.creates, (name) => {
+    row = readWritten({ ...own, said, ...(pinned && { pinned }) }, reader.creates, (name) => {
       throw usage(`${name.slice(0, 60)} is no flag of gw ${written.command}`);
     });
     const [unfit] = unportable(row, reader.creates, (text) => text).faults;

@@ -101,7 +101,7 @@ describe('fields', () => {
       [
         { id: 'a', prompt: 'x', resolution: '2K' },
         { id: 'b', count: 1 },
-        { id: 'c', count: 1, body: { resolution: '480P' } },
+        { id: 'c', count: 1, body: { resolution: '480P', content: [] } },
       ],
       { defaults },
     );
@@ -109,10 +109,10 @@ describe('fields', () => {
     expect(rows).toMatchObject([
       { key: 'm/a/1', flags: { resolution: '2K', image: ['/a.png'] } },
       { key: 'm/a/2' },
-      { key: 'm/b/1', flags: { resolution: '768P' } },
-      { key: 'm/c/1', said: { image: ['/a.png'] } },
+      { key: 'm/b/1', flags: { resolution: '768P' }, said: { image: ['/a.png'] } },
+      { key: 'm/c/1' },
     ]);
-    expect(rows[3]).not.toHaveProperty('flags.resolution');
+    for (const flag of ['resolution', 'image']) expect(rows[3]).not.toHaveProperty(`flags.${flag}`);
   });
 
   test('set and body are objects; what is empty or null says nothing', async () => {
