@@ -17,8 +17,8 @@ export function unknownCommand(word: string, { children = [] }: Node, path: read
   const isOfJobs = ofJobs.some(({ name }) => name === word);
   const meant = path.length > 0 ? undefined : isOfJobs ? `jobs ${word}` : otherCommands[word];
   const [near = meant] = meant === undefined ? nearest(word, known) : [];
-  const hint = near ? `did you mean ${where} ${near}?` : `${where} takes ${known.join(', ')}`;
-  return usage(`unknown command: ${where} ${word}`, `${hint}; see ${where} --help`);
+  const hint = near ? `did you mean ${where} ${near}?` : `${where} takes ${known.join(', ')};`;
+  return usage(`unknown command: ${where} ${word}`, `${hint} see ${where} --help`);
 }
 
 /** Turns Commander's error into a sentence. A wrongly placed word may be an API key and is not shown. */
