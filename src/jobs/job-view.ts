@@ -1,6 +1,6 @@
 import type { Family, TaskUsage } from '../gateway/task.ts';
 import { RawJson } from '../io/escape.ts';
-import type { Job, SavedFile } from '../ledger/event.ts';
+import type { Job, JobState, SavedFile } from '../ledger/event.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { lacksOutputs, namesOutputs, taskOf } from '../ledger/settled.ts';
 import { gatewayNowMs } from './gateway-clock.ts';
@@ -53,8 +53,6 @@ export function diesWithin(job: Job, family: Family | undefined, nowMs: number, 
   return leftMs > 0 && leftMs <= spanMs && outputsBySize(job, family).missing.length > 0;
 }
 
-type IsHeld = (key: string) => boolean;
-
 /**
  * A job of the ledger as it is now, for `stateNow`. One that no process creates any more is read again, because its
  * create may have ended since the job was read.
@@ -66,13 +64,13 @@ export async function nowOf(job: Job, ledger: Pick<Ledger, 'isHeld' | 'find'>): 
 }
 
 /** A job's state now. Without a process that creates it, a job was never sent, or it may exist. */
-export const stateNow = ({ key, state, isHeld: wasHeld }: Job, isHeld: IsHeld = () => wasHeld === true) =>
-  (state !== 'intent' && state !== 'sent') || isHeld(key) ? state : state === 'sent' ? 'unknown' : 'not_sent';
+export const stateNow = ({ state, isHeld }: Job): JobState =>
+  (state !== 'intent' && state !== 'sent') || isHeld ? state : state === 'sent' ? 'unknown' : 'not_sent';
 
 /** A job's status in lists: the gateway's, unless gw knows more. */
-export function statusWord(job: Job, isHeld?: IsHeld): string {
+export function statusWord(job: Job): string {
   if (job.isDamaged) return 'damaged';
-  const state = stateNow(job, isHeld);
+  const state = stateNow(job);
   if (state === 'running' || state === 'succeeded' || state === 'failed') return job.status ?? state;
   if (state === 'lost') return 'failed';
   return state === 'intent' || state === 'sent' ? 'running' : state;

@@ -7,7 +7,7 @@ import type { Family } from '../../gateway/task.ts';
 import { attemptOf } from '../../jobs/create/once.ts';
 import { madeNothing } from '../../jobs/create/standing.ts';
 import { seenAtMs } from '../../jobs/gateway-clock.ts';
-import { OLD_AGE, stateNow, statusWord } from '../../jobs/job-view.ts';
+import { nowOf, OLD_AGE, stateNow, statusWord } from '../../jobs/job-view.ts';
 import { namingOf } from '../../jobs/save/output-path.ts';
 import { outputPlace } from '../../jobs/save/save-outputs.ts';
 import { outputsBySize, type SavedOutputs } from '../../jobs/save/saved.ts';
@@ -88,13 +88,11 @@ export async function knownRows(
   })();
   const ledger = await ctx.ledger();
   for await (const listed of ledger.each()) {
-    // The create of a job without a holder may have ended since the job was read.
-    const isOrphan = stateNow(listed, ledger.isHeld) === 'not_sent';
-    const [job = listed] = isOrphan ? await ledger.find({ ids: [listed.key] }) : [];
+    const job = await nowOf(listed, ledger);
     const { gateway, id, key, family, createdAtMs, isDamaged } = job;
     const { once = isDamaged && { key, fields: {} } } = job;
     if (!once || (!isDamaged && originOfGateway(gateway) !== origin)) continue;
-    const now = stateNow(job, ledger.isHeld);
+    const now = stateNow(job);
     if (madeNothing(job) || now === 'not_sent') {
       refusals.set(once.key, job.message);
       continue;
@@ -120,7 +118,7 @@ export async function knownRows(
       family,
       jobKey: key,
       id: id ?? key,
-      status: statusWord(job, ledger.isHeld),
+      status: statusWord(job),
       ...(!isDamaged && { fields: JSON.stringify(once.fields) }),
       from: madeFromRows(job),
       attempt,
