@@ -63,7 +63,7 @@ test('jobs download waits for another gw that saves the job, says so, and fetche
   first.child.kill('SIGCONT');
   const file = path.join(place.cwd, `${id}.mp4`);
   expect(await first.ended).toMatchObject({ code: 0, out: `${file}\n` });
-  const err = `another gw (process ${first.pid}) is saving task ${id}; waiting for it\n`;
+  const err = `another gw (process ${first.pid}) is saving task ${id}; waiting for it\n5 s, 108,000 tokens\n`;
   expect(await second.ended).toMatchObject({ code: 0, out: `${file}\n`, err });
   expect(fetches(place.sandbox)).toHaveLength(1);
   expect(place.files()).toEqual([`${id}.mp4`]);
