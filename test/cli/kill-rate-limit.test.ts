@@ -47,7 +47,7 @@ const fine = (response: ServerResponse) =>
 describe.each(Object.entries(ways))('a create of %s that meets a 429', (_, argv) => {
   test('killed while it waits: it was not sent, and the same command makes it once', async () => {
     const { place, words, running, creates, kill } = await scene(argv, limited('60'), fine);
-    await until('gw waits', () => /60|again at/.test(running.err()));
+    await until('gw waits', () => /trying again at/.test(running.err()));
     expect(await kill()).toMatchObject({ status: 'not_sent' });
     const { code, err } = await place.run(words);
     expect(code, err).toBe(0);
@@ -56,7 +56,7 @@ describe.each(Object.entries(ways))('a create of %s that meets a 429', (_, argv)
 
   test('the same asked for meanwhile by another gw: it is warned of', async () => {
     const { place, running, kill } = await scene(argv, limited('60'), fine);
-    await until('gw waits', () => /60|again at/.test(running.err()));
+    await until('gw waits', () => /trying again at/.test(running.err()));
     const { code, err } = await place.run(argv);
     expect([code, err]).toEqual([
       0,
@@ -78,7 +78,7 @@ describe.each(Object.entries(ways))('a create of %s that meets a 429', (_, argv)
 test('a batch whose row another gw waits to send is warned of it', async () => {
   const argv = ['video', 'alpha', 'create', 'a fox'];
   const { place, running, kill } = await scene(argv, limited('60'), fine);
-  await until('gw waits', () => /60|again at/.test(running.err()));
+  await until('gw waits', () => /trying again at/.test(running.err()));
   const row = { command: 'video alpha', prompt: 'a fox' };
   fs.writeFileSync(path.join(place.cwd, 'day.jsonl'), `${JSON.stringify(row)}\n`);
   const { err } = await place.run(['batch', 'check', 'day.jsonl']);
