@@ -16,13 +16,13 @@ export const isEveryAddress = (host: string): boolean =>
 /** The error for a listener that could not start: `usage` naming the flag to change, or the original error. */
 export function cannotListen(
   error: unknown,
-  asked: { host: string | undefined; outputPort?: number },
+  { host, outputPort, flag }: { host: string | undefined; outputPort?: number; flag?: '--listen' },
 ): unknown {
   const code = errorCode(error);
   if (code === 'ENOTFOUND' || code === 'EADDRNOTAVAIL' || code === 'EAI_AGAIN')
-    return usage(`--host ${asked.host}: not an address of this machine (${code})`);
+    return usage(`${flag ?? '--host'} ${host}: not an address of this machine (${code})`);
   if (!(error instanceof Error && 'port' in error)) return error;
-  const flag = error.port === asked.outputPort && error.port !== 0 ? '--output-port' : '--port';
+  const named = flag ?? (error.port === outputPort && error.port !== 0 ? '--output-port' : '--port');
   const why = code === 'EADDRINUSE' ? 'another program has it' : code;
-  return usage(`gw cannot listen on ${flag} ${error.port}: ${why}`, `choose another ${flag}`);
+  return usage(`gw cannot listen on ${named} ${error.port}: ${why}`, `choose another ${named}`);
 }

@@ -23,6 +23,9 @@ test('a worker shows whether it works, and figures that agree with the gateway',
     path.join(place.cwd, 'day.jsonl'),
     `${JSON.stringify(row)}\n${JSON.stringify({ ...row, id: 'b' })}\n`,
   );
+  expect((await place.run(['worker', '--listen', '192.0.2.1:8080', '--redis'], { env })).err).toContain(
+    'error: --listen 192.0.2.1: not an address of this machine (EADDRNOTAVAIL)\n',
+  );
   const worker = place.start(['worker', '--listen', '0', '--redis'], { env });
   await until('it listens', () => /metrics, health/.test(worker.err()));
   const [, url = ''] = /(http:\S+)\/metrics/.exec(worker.err()) ?? [];

@@ -1021,6 +1021,21 @@ test('a default that yielded to the words of a row makes no other row of it, who
   }
 });
 
+test('a row that was made alone before the batch went to a queue is made by no other follower', async () => {
+  const studio = await openNearStudio();
+  const other = studio.machine();
+  write(studio, [image, alpha]);
+  giveManifest(studio, other);
+  const alone = await studio.laptop.run(['batch', 'run', 'day.jsonl'], { env: { GW_INTERVAL: '100ms' } });
+  expect(alone.code, alone.err).toBe(0);
+  studio.worker('anna');
+  expect((await studio.batch('run')).code).toBe(0);
+  const env = { GW_REDIS_URL: studio.redis.url };
+  const { code, err } = await other.run(['batch', 'run', 'day.jsonl', '--redis'], { env });
+  expect(code, err).toBe(0);
+  expect(paid(studio)).toHaveLength(2);
+});
+
 test('a run that forgets --redis makes no row that was handed over, unless it was taken out', async () => {
   const studio = await openNearStudio();
   const alone = (...more: string[]) =>

@@ -19,12 +19,12 @@ export interface KnownJob {
 
 /**
  * Yields the matching jobs of the ledger as they are now, newest first, each with its family; only one job is in memory
- * at a time. Only jobs of the profile or gateway that the flags name; all jobs if they name none, or without `isOwn`.
+ * at a time. Only jobs of the profile or gateway that the flags name; all jobs if they name none, or without `onlyOwn`.
  */
-export async function* eachOwnJob(
+export async function* eachJob(
   { limit, where = () => true, ...wanted }: Wanted,
   ctx: Context,
-  isOwn = true,
+  onlyOwn = true,
 ): AsyncGenerator<KnownJob> {
   const families = new Map<string, Family | undefined>();
   const ledger = await ctx.ledger();
@@ -33,7 +33,7 @@ export async function* eachOwnJob(
   const mayMatch = (job: Job) => job.state === 'intent' || job.state === 'sent' || where(job);
   for await (const listed of ledger.each({ ...wanted, where: mayMatch })) {
     const job = await nowOf(listed, ledger);
-    if (!where(job) || (isOwn && !(await ctx.ownsJob(job)))) continue;
+    if (!where(job) || (onlyOwn && !(await ctx.ownsJob(job)))) continue;
     if (!families.has(job.family)) families.set(job.family, await findFamily(job.family));
     yield { job, family: families.get(job.family) };
     count += 1;
@@ -41,9 +41,9 @@ export async function* eachOwnJob(
   }
 }
 
-export async function readOwnJobs(wanted: Wanted, ctx: Context, isOwn = true): Promise<KnownJob[]> {
+export async function readOwnJobs(wanted: Wanted, ctx: Context, onlyOwn = true): Promise<KnownJob[]> {
   const jobs: KnownJob[] = [];
-  for await (const known of eachOwnJob(wanted, ctx, isOwn)) jobs.push(known);
+  for await (const known of eachJob(wanted, ctx, onlyOwn)) jobs.push(known);
   return jobs;
 }
 

@@ -9,7 +9,7 @@ import { counted } from '../../io/quantity-text.ts';
 import { diesWithin, type JobView, jobView } from '../../jobs/job-view.ts';
 import type { Job } from '../../ledger/event.ts';
 import type { Wanted } from '../../ledger/ledger.ts';
-import { dyingSoon, eachOwnJob, readOwnJobs, sharedIds } from './find-jobs.ts';
+import { dyingSoon, eachJob, readOwnJobs, sharedIds } from './find-jobs.ts';
 import { drawnTable, jobTable, listedStatuses, statusFilter } from './job-table.ts';
 
 export const listFlags = {
@@ -62,7 +62,7 @@ export const list = defineCommand<typeof listFlags, JobView[]>({
     const meant = { ...wanted, where: (job: Job) => hasStatus(job) && isOfBatch(job) && hasWords(job) };
     yield { value: new RowStream(viewsOf(meant, flags, nowMs, ctx)) };
     // The warning is printed after a long list, where the reader sees it.
-    const dying = await dyingSoon(eachOwnJob({ ...wanted, isOpen: true, where: isOfBatch }, ctx), nowMs);
+    const dying = await dyingSoon(eachJob({ ...wanted, isOpen: true, where: isOfBatch }, ctx), nowMs);
     if (!dying) return;
     const what = `${counted(dying.count, 'job is', 'jobs are')} not saved, and the links or records die soon`;
     const next = commandFor('gw jobs sync', ctx);
@@ -80,7 +80,7 @@ async function* viewsOf(
   // Bare IDs (-q) are input for other commands, so a job whose ID is not unique is printed with gw's own ID.
   const shared = ctx.io.mode.quiet && !ctx.io.mode.json ? await sharedIds(ctx) : new Set();
   let count = 0;
-  for await (const known of eachOwnJob(wanted, ctx)) {
+  for await (const known of eachJob(wanted, ctx)) {
     if (expiring !== undefined && !diesWithin(known.job, known.family, nowMs, expiring)) continue;
     const view = jobView(known.job, known.family);
     yield shared.has(view.id) ? { ...view, id: view.job } : view;

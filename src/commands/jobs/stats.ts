@@ -9,7 +9,7 @@ import { stateNow } from '../../jobs/job-view.ts';
 import { JobStats, type StatsGroup, type StatsKey, spendText, statsKeys } from '../../jobs/stats.ts';
 import { EMBEDDED } from '../../ledger/job-key.ts';
 import { taskOf } from '../../ledger/settled.ts';
-import { eachOwnJob, pastPricing } from './find-jobs.ts';
+import { eachJob, pastPricing } from './find-jobs.ts';
 
 const flags = {
   since: parsed('SPAN|DATE', 'only jobs of the last … (24h, 7d), or since a date', parseMoment),
@@ -51,7 +51,7 @@ export const stats = defineCommand<typeof flags, Stats>({
     const isRehearsal = namesGateway(ctx) || gatewayName(await ctx.settings()) === EMBEDDED;
     let left = 0;
     let unread = 0;
-    for await (const { job, family } of eachOwnJob({ sinceMs: flags.since?.(ctx.clock.now()) }, ctx)) {
+    for await (const { job, family } of eachJob({ sinceMs: flags.since?.(ctx.clock.now()) }, ctx)) {
       // Another machine made this job under the same key; its own ledger counts it.
       if (job.once && job.bodySha256 === '' && !job.isDamaged) continue;
       if (!isRehearsal && job.gateway === EMBEDDED) {

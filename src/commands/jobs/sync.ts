@@ -12,7 +12,7 @@ import type { Job } from '../../ledger/event.ts';
 import { endedBy, interruptedLast, noteUsage, outcomeOf } from '../video/follow-job.ts';
 import { createFollowers, type Followers } from '../video/followers.ts';
 import { fileLines, type JobResult } from '../video/job-result.ts';
-import { eachOwnJob, type OwnJob, readOwnJobs, syncInput, withoutForeign } from './find-jobs.ts';
+import { eachJob, type OwnJob, readOwnJobs, syncInput, withoutForeign } from './find-jobs.ts';
 import { resultOf, showJobQueries, wholeProgress } from './task-job.ts';
 
 const flags = { events: saveFlags.events } as const;
@@ -87,7 +87,7 @@ async function openJobs(ctx: Context): Promise<{ open: OwnJob[]; missed: Job[] }
 export async function goneJobs(ctx: Context): Promise<OwnJob[]> {
   const nowMs = ctx.clock.now();
   const gone: OwnJob[] = [];
-  for await (const { job, family } of eachOwnJob({ limit: LOOKED_AT_FOR_GONE }, ctx))
+  for await (const { job, family } of eachJob({ limit: LOOKED_AT_FOR_GONE }, ctx))
     if (family && job.save.download && lacksFile(job) && diesWithin(job, family, nowMs))
       gone.push({ job, family });
   return gone;

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Access } from '../../context.ts';
-import { errorCode, GwError, usage } from '../../errors.ts';
+import { GwError } from '../../errors.ts';
 import type { Endpoint } from '../../gateway/endpoint.ts';
 import type { Clock } from '../../host.ts';
 import type { RetryPause, SendOptions } from '../../http/client.ts';
@@ -10,6 +10,7 @@ import { askedUrl, isLoopback, ownHosts, strangerIn, urlHost } from '../../loopb
 import { ANSWER_MS, within } from '../../machines/door.ts';
 import { Durations, figureLines } from '../../machines/metrics.ts';
 import { rowStates } from '../../machines/row.ts';
+import { cannotListen } from '../own-address.ts';
 import type { ListenAt } from '../worker.ts';
 import type { OpenQueue } from './open.ts';
 
@@ -99,8 +100,7 @@ export async function startObserver(
   });
   server.listen(port, host);
   await once(server, 'listening').catch((error: unknown) => {
-    const why = errorCode(error) === 'EADDRINUSE' ? 'another program has it' : (error as Error).message;
-    throw usage(`--listen ${urlHost(host)}:${port}: ${why}`, 'name another with --listen');
+    throw cannotListen(error, { host, flag: '--listen' });
   });
   const at = (server.address() as AddressInfo).port;
   return {
